@@ -1,0 +1,12 @@
+"""The types that signatures share."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.floating[Any]]
+"""A dense floating-point array."""
+
+Features: TypeAlias = Any
+"""A table of samples: a dense array, a sparse matrix or a data frame."""

@@ -1,0 +1,167 @@
+"""What all learners share: validation, the learned kernel as a transformer, scikit-learn's tags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._typing import Array, Features
+from mercer.callbacks import CallbackSupportMixin, with_callbacks
+from mercer.gram.tiles import Samples
+from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary
+from mercer.kernels.bounds import distance_range
+from mercer.stacks import as_stack, check_stack
+from mercer.targets import Target, as_target
+
+_DEFAULT_WIDTHS = 20
+
+
+class KernelLearner(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+):
+    """A transformer that learns a kernel; a subclass implements `_learn` and stores its results.
+
+    `transform` returns the learned kernel between samples and the training set.
+    """
+
+    task: str
+    kernel_: Kernel
+    X_fit_: Any
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where the learner's
+            `kernels` is "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is constant,
+            `y` does not fit the task, or a kernel returns NaN.
+        """
+        features, y = self._validated(X, y)
+        target = as_target(y, self.task, features.shape[0])
+        table = X if hasattr(X, "columns") else features
+        self.X_fit_ = None if self._takes_stack() else features
+        self._learn(table, Samples(features, self._n_kernels(features)), target)
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """The learned kernel between samples and the training set.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_fitted)
+        """
+        check_is_fitted(self)
+        if self._takes_stack():
+            stack = validate_data(
+                self, as_stack(X, self.n_features_in_), allow_nd=True, reset=False,
+                dtype=[np.float64, np.float32],
+            )
+            return self.kernel_(stack)
+        features = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        return self.kernel_(features, self.X_fit_)
+
+    def _learn(self, table: Features, samples: Samples, target: Target) -> None:
+        raise NotImplementedError
+
+    def _sources(self) -> Any:
+        """What the kernels are made from: a learner's `kernels`, or its one kernel or family."""
+        return None
+
+    def _takes_stack(self) -> bool:
+        return isinstance(self._sources(), str) and self._sources() == "precomputed"
+
+    def _n_kernels(self, features: Features) -> int:
+        return features.shape[2] if self._takes_stack() else 1
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
+
+    def _validated(self, X: Features, y: Any) -> tuple[Features, Any]:
+        options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+        if self._takes_stack():
+            X = as_stack(X)
+            X, y = validate_data(
+                self, X, y, allow_nd=True, multi_output=True, ensure_all_finite=False, **options
+            )
+            check_stack(X)
+            return X, y
+        return tuple(
+            validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self._takes_stack()
+        tags.input_tags.three_d_array = self._takes_stack()
+        tags.input_tags.sparse = not self._takes_stack()
+        return tags
+
+
+def base_kernels(sources: Any, table: Features, samples: Samples) -> list[Kernel]:
+    """The dictionary that a learner's `kernels` stands for, bound to the training table.
+
+    Parameters
+    ----------
+    sources : list, None or "precomputed"
+        None for 20 Gaussian widths read off the distances of the data.
+    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    samples : Samples
+
+    Raises
+    ------
+    TypeError
+        If a kernel does not take sparse features and the table is sparse.
+    """
+    if isinstance(sources, str) and sources == "precomputed":
+        return [Precomputed(index) for index in range(samples.X.shape[2])]
+    if sources is None:
+        low, high = distance_range(samples.X)
+        sources = [Gaussian(float(s)) for s in np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)]
+    kernels = as_dictionary(sources, table)
+    check_takes(kernels, samples.X)
+    return kernels
+
+
+def check_takes(kernels: Sequence[Kernel], X: Features) -> None:
+    """Refuse sparse features for kernels that cannot be evaluated on them.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    if hasattr(X, "toarray"):
+        for kernel in kernels:
+            if not kernel.accepts_sparse:
+                raise TypeError(
+                    "Sparse data was passed for X, but dense data is required by the kernel "
+                    f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
+                )

@@ -1,0 +1,66 @@
+"""Models on disk, through skops: loading one runs no code but mercer's and scikit-learn's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+import mercer.kernels
+from mercer.cli.errors import InputError, listing, one_line
+from mercer.cli.files import replacing
+from mercer.cli.methods import LEARNERS
+from mercer.dictionary import Step
+from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
+
+_SCIKIT_LEARN_NEEDS = ("numpy.dtype",)
+"""Types that a fitted preparation of columns holds and skops does not trust of itself."""
+
+
+def trusted_types() -> list[str]:
+    """Names of the types that a saved model may hold besides those that skops trusts."""
+    kernels = [getattr(mercer.kernels, name) for name in mercer.kernels.__all__]
+    learners = [type(make()) for _, make in LEARNERS.values()]
+    types = [*kernels, *learners, TwoStageClassifier, TwoStageRegressor, Step]
+    own = {f"{t.__module__}.{t.__qualname__}" for t in types if isinstance(t, type)}
+    return sorted(own.union(_SCIKIT_LEARN_NEEDS))
+
+
+def save_model(model: Pipeline, path: Path) -> None:
+    """Write a fitted model, without ever leaving a half-written file."""
+    from skops.io import dump
+
+    with replacing(path) as aside:
+        dump(model, aside)
+
+
+def load_model(path: Path) -> Pipeline:
+    """Read a model written by `save_model`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, holds types that are not trusted (nothing is loaded then), or is
+        not such a model.
+    """
+    from skops.io import get_untrusted_types, load
+
+    if not path.is_file():
+        raise InputError(f"there is no model file {path}")
+    foreign = sorted(set(_parsed(path, get_untrusted_types, file=path)) - set(trusted_types()))
+    if foreign:
+        raise InputError(f"{path} is not loaded: it holds types not trusted, {listing(foreign)}")
+    model = _parsed(path, load, path, trusted=trusted_types())
+    if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):
+        raise InputError(f"{path} holds a {type(model).__name__}, not a model of mercer fit")
+    return model
+
+
+def _parsed(path: Path, parse: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a reader of skops; whatever it raises on a strange file, the file is at fault."""
+    try:
+        return parse(*args, **kwargs)
+    except Exception as error:
+        what = one_line(error) or f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"{path} is not a model of mercer fit ({what})") from error

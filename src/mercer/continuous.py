@@ -1,0 +1,179 @@
+"""Continuous alignment: families of kernels to a dictionary, ellipsoids from spheres, and the penalty's strength."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+from mercer._typing import Array
+from mercer.dictionary import Dictionary, Step, StepRule, grow_dictionary
+from mercer.gram.moments import moments
+from mercer.gram.tiles import Samples
+from mercer.kernels import Kernel, WeightedSum
+from mercer.search.families import FamilySearch, family_search
+from mercer.targets import Target
+
+PENALTIES = 10.0 ** np.arange(-5, 15)
+"""Strengths among which held-out alignment chooses (Afkanpour et al. 2013, appendix B.2)."""
+
+_HELD_OUT = 0.3
+_FEW_SAMPLES = 300
+"""Below this many samples, three splits choose the penalty, else one."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a dictionary grows.
+
+    Attributes
+    ----------
+    rule : StepRule
+    tol : float
+    max_kernels : int
+    certificate : bool
+    """
+
+    rule: StepRule
+    tol: float
+    max_kernels: int
+    certificate: bool = False
+
+
+def learn_families(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    penalty: float = 0.0,
+    starts: Sequence[Array | None] | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Dictionary:
+    """Grow a dictionary from one or several families.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Bound to the samples.
+    samples : Samples
+    target : Target
+    growth : Growth
+    penalty : float, default=0.0
+    starts : sequence of (ndarray or None), default=None
+        Where searches over several parameters start; from :func:`isotropic_starts` where None.
+    on_step : callable, default=None
+
+    Returns
+    -------
+    Dictionary
+    """
+    if starts is None:
+        starts = isotropic_starts(families, samples, target, growth)
+    searches: list[FamilySearch] = [
+        family_search(
+            family, samples, start=start, penalty=penalty, certificate=growth.certificate
+        )
+        for family, start in zip(families, starts, strict=True)
+    ]
+    return grow_dictionary(
+        searches,
+        samples,
+        target.centred,
+        growth.rule,
+        tol=growth.tol,
+        max_kernels=growth.max_kernels,
+        on_step=on_step,
+    )
+
+
+def isotropic_starts(
+    families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
+) -> list[Array | None]:
+    """For families of a width per feature, the weighted mean of the widths that one width for all learns.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+    samples : Samples
+    target : Target
+    growth : Growth
+
+    Returns
+    -------
+    list of (ndarray of shape (n_theta,) or None)
+        None for families of one width, or none.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), appendix B.2.
+    """
+    starts: list[Array | None] = []
+    for family in families:
+        spherical = family.isotropic()
+        if spherical is None:
+            starts.append(None)
+            continue
+        found = grow_dictionary(
+            [family_search(spherical, samples)],
+            samples,
+            target.centred,
+            growth.rule,
+            tol=growth.tol,
+            max_kernels=growth.max_kernels,
+        )
+        parameters = np.array([kernel.theta for kernel in found.kernels])
+        width = float(found.weights @ np.exp(parameters[:, 0]))
+        start = np.full(family.theta.size, np.log(width))
+        start[family.n_widths :] = found.weights @ parameters[:, spherical.n_widths :]
+        starts.append(start)
+    return starts
+
+
+def choose_penalty(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    random_state: int | np.random.RandomState | None,
+) -> tuple[float, Array]:
+    """The penalty whose kernel aligns best with held-out samples.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+    samples : Samples
+    target : Target
+    growth : Growth
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    penalty : float
+        The largest of those that are best.
+    alignments : ndarray of shape (n_penalties,)
+        Mean held-out centred alignment of each of `PENALTIES`.
+
+    Notes
+    -----
+    Labels of held-out samples play no part in the kernel that they judge, so ellipsoids that fit noise lose.
+    """
+    few = samples.n_samples < _FEW_SAMPLES
+    splitter = (StratifiedShuffleSplit if target.classes is not None else ShuffleSplit)(
+        n_splits=3 if few else 1, test_size=_HELD_OUT, random_state=random_state
+    )
+    scores = np.zeros(PENALTIES.size)
+    for train, test in splitter.split(np.zeros(samples.n_samples), target.codes):
+        inside, outside = Samples(samples.X[train]), Samples(samples.X[test])
+        part, held_out = target.take(train), target.take(test)
+        starts = isotropic_starts(families, inside, part, growth)
+        for position, penalty in enumerate(PENALTIES):
+            found = learn_families(
+                families, inside, part, growth, penalty=penalty, starts=starts
+            )
+            learned = WeightedSum(found.kernels, found.weights)
+            scores[position] += moments(outside, [learned], held_out.centred).alignments()[0]
+    best = np.flatnonzero(scores >= scores.max() - 1e-12)[-1]
+    return float(PENALTIES[best]), scores / splitter.get_n_splits()

@@ -1,0 +1,225 @@
+"""Criteria of dependence between a kernel and a target: value and sensitivity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer._typing import Array
+from mercer.gram.centering import centre_tiles, centred
+from mercer.gram.moments import moments
+from mercer.gram.tiles import Samples, Tile, map_tiles
+from mercer.kernels.base import Kernel, inner
+from mercer.targets import Target
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A symmetric matrix in parts, scale * F diag(signs) F' + sum_k coefficients_k K_k + identity * I_c.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n_samples, n_factors)
+        F.
+    signs : ndarray of shape (n_factors,)
+    scale : float
+    kernels : tuple of Kernel
+    coefficients : ndarray of shape (n_kernels,)
+    row_means : ndarray of shape (n_kernels, n_samples), or None
+        What centres the kernels; they are not centred where None.
+    identity : float
+        Part of the centred identity, H = I - 11'/n.
+    """
+
+    factor: Array
+    signs: Array
+    scale: float = 1.0
+    kernels: tuple[Kernel, ...] = ()
+    coefficients: Array = field(default_factory=lambda: np.empty(0))
+    row_means: Array | None = None
+    identity: float = 0.0
+
+    def terms(self) -> list[tuple[float, Kernel, Array]]:
+        """Coefficient, kernel and row means of each centred kernel."""
+        assert self.row_means is not None or not self.kernels
+        means = self.row_means if self.row_means is not None else np.empty((0, 0))
+        return list(zip(self.coefficients.tolist(), self.kernels, means, strict=True))
+
+    def block(self, samples: Samples, tile: Tile) -> Array:
+        """P on a tile, shape (n_rows, n_columns)."""
+        part = (self.scale * self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T
+        if self.identity:
+            part -= self.identity / len(self.factor)
+            if tile.count == 1.0:
+                part[np.diag_indices_from(part)] += self.identity
+        if not self.kernels:
+            return part
+        if self.row_means is None:
+            blocks = np.stack([samples.raw_block(kernel, tile) for kernel in self.kernels])
+        else:
+            blocks = samples.blocks(self.kernels, tile)
+            centre_tiles(blocks, self.row_means, tile)
+        part += np.tensordot(self.coefficients, blocks, axes=1)
+        return part
+
+
+class Criterion(ABC):
+    """A function of <K, L> and <K, K>, both centred or neither, that is largest for the best kernel.
+
+    Attributes
+    ----------
+    is_centred : bool
+    """
+
+    is_centred: bool = True
+
+    @abstractmethod
+    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+        """Value and its derivatives in a = <K, L> and q = <K, K>."""
+
+    def value(self, K: Array, target: Target) -> float:
+        """The criterion of a Gram matrix.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        target : Target
+        """
+        return self._dense(K, target)[0]
+
+    def sensitivity(self, K: Array, target: Target) -> Array:
+        """Gradient with respect to the Gram matrix, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        target : Target
+        """
+        return self._dense(K, target)[1]
+
+    def _dense(self, K: Array, target: Target) -> tuple[float, Array]:
+        L = (target.factor * target.signs) @ target.factor.T
+        if self.is_centred:
+            K, L = centred(K), centred(L)
+        value, by_a, by_q = self.of(inner(K, L), inner(K, K), float(np.linalg.norm(L)), len(K))
+        return value, by_a * L + 2.0 * by_q * K
+
+    def evaluate(
+        self, samples: Samples, kernel: Kernel, target: Target
+    ) -> tuple[float, Sensitivity]:
+        """The criterion of a kernel on the training samples, and its sensitivity in parts.
+
+        Parameters
+        ----------
+        samples : Samples
+        kernel : Kernel
+            Bound to the samples.
+        target : Target
+
+        Notes
+        -----
+        O(n^2 d) time; memory is a few tiles and the distances that `samples` keeps.
+        """
+        n = samples.n_samples
+        if self.is_centred:
+            Y = target.centred
+            found = moments(samples, [kernel], Y)
+            a, q, norm, means = found.a[0], found.M[0, 0], found.target_norm, found.row_means
+        else:
+            a, q = _uncentred(samples, kernel, target)
+            scaled = target.factor.T @ target.factor
+            norm = float(np.sqrt(target.signs @ scaled**2 @ target.signs))
+            Y, means = target.factor, None
+        signs = np.ones(Y.shape[1]) if self.is_centred else target.signs
+        value, by_a, by_q = self.of(float(a), float(q), norm, n)
+        if by_q == 0.0 or (self.is_centred and means is None):
+            return value, Sensitivity(Y, signs, by_a)
+        return value, Sensitivity(Y, signs, by_a, (kernel,), np.array([2.0 * by_q]), means)
+
+
+def _uncentred(samples: Samples, kernel: Kernel, target: Target) -> tuple[float, float]:
+    """<K, L> and <K, K> without centring."""
+
+    def work(tile: Tile) -> Array:
+        K = samples.raw_block(kernel, tile)
+        L = (target.factor[tile.rows] * target.signs) @ target.factor[tile.columns].T
+        return tile.count * np.array([inner(K, L), inner(K, K)])
+
+    a, q = sum(map_tiles(work, samples.plan))
+    return float(a), float(q)
+
+
+class HSIC(Criterion):
+    """Hilbert-Schmidt independence criterion, <K_c, L_c> / (n - 1)^2.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.
+    """
+
+    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+        """Value and derivatives; see :meth:`Criterion.of`."""
+        scale = 1.0 / (n_samples - 1) ** 2
+        return scale * a, scale, 0.0
+
+
+class CenteredAlignment(Criterion):
+    """Centred kernel alignment, <K_c, L_c> / (|K_c| |L_c|), in [0, 1] for a kernel.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), definition 4.
+    """
+
+    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+        """Value and derivatives; see :meth:`Criterion.of`."""
+        if not (q > 0.0 and target_norm > 0.0):
+            return 0.0, 0.0, 0.0
+        norms = np.sqrt(q) * target_norm
+        return a / norms, 1.0 / norms, -0.5 * a / (q * norms)
+
+
+class Alignment(CenteredAlignment):
+    """Kernel alignment without centring, <K, L> / (|K| |L|): misled by unbalanced classes.
+
+    References
+    ----------
+    Cristianini et al. (2002); Cortes, Mohri, Rostamizadeh (2010), Figure 1, on what centring mends.
+    """
+
+    is_centred = False
+
+
+CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "ka": Alignment()}
+"""Criteria by the names that estimators take."""
+
+
+def contract(samples: Samples, kernel: Kernel, P: Sensitivity | list[Array]) -> tuple[float, Array]:
+    """<P, K> and its gradient in the kernel's log-parameters.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernel : Kernel
+    P : Sensitivity, or list of ndarray
+        In parts, or on each tile of the plan.
+
+    Notes
+    -----
+    O(n^2 d) time in matrix products, tile by tile: no tensor and no n x n matrix.
+    """
+    X = samples.X
+    blocks = None if isinstance(P, Sensitivity) else dict(zip(samples.plan, P, strict=True))
+
+    def work(tile: Tile) -> tuple[float, Array]:
+        block = P.block(samples, tile) if blocks is None else blocks[tile]
+        value, gradient = kernel.tile_vjp(X, block, tile.rows, tile.columns)
+        return tile.count * value, tile.count * gradient
+
+    value, gradient = 0.0, np.zeros(kernel.theta.size)
+    for part, slope in map_tiles(work, samples.plan):
+        value += part
+        gradient += slope
+    return value, gradient

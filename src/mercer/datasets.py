@@ -1,0 +1,248 @@
+"""Problems to try kernel learning on: two synthetic ones, and public benchmark sets by name.
+
+`make_sine` and `make_relevance` are the synthetic problems of Afkanpour et al. [1]_; `load` reads
+the benchmark sets from the folder that the environment variable ``MERCER_DATA`` names, or from
+OpenML.
+
+References
+----------
+.. [1] A. Afkanpour, C. Szepesvari, M. Bowling (2013). Alignment based kernel learning with a
+   continuous set of base kernels. Machine Learning 91.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.datasets import fetch_openml
+from sklearn.utils import Bunch, check_random_state, check_scalar
+
+__all__ = ["SINE_FREQUENCIES", "load", "make_relevance", "make_sine"]
+
+SINE_FREQUENCIES: tuple[float, float, float] = (2**0.5, 12**0.5, 60**0.5)
+"""Angular frequencies of the problem drawn by `make_sine`."""
+
+_OPENML_IDS = {
+    "australian": 40981,
+    "banana": 1460,
+    "dermatology": 35,
+    "diabetes_pima": 37,
+    "ecoli": 39,
+    "heart": 53,
+    "ionosphere": 59,
+    "kin8nm": 189,
+    "letter": 6,
+    "segment": 36,
+    "sonar": 40,
+    "spambase": 44,
+    "vehicle": 54,
+    "waveform40": 60,
+    "yeast": 181,
+}
+
+
+def make_sine(
+    n_samples: int = 500, *, random_state: int | RandomState | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    r"""Draw the sine problem: the sign of a sum of three sines on a line.
+
+    The inputs are uniform on [-10, 10], and the label is the sign of
+    :math:`\sin(\sqrt{2} x) + \sin(\sqrt{12} x) + \sin(\sqrt{60} x)`. Dirichlet kernels of these
+    three frequencies together solve it; no single one does.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Number of points.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of the inputs.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 1)
+        Inputs.
+    y : ndarray of shape (n_samples,)
+        Labels, -1 or 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``n_samples`` is not a positive integer.
+
+    References
+    ----------
+    Afkanpour et al. 2013, section 3.1.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_sine
+    >>> X, y = make_sine(500, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((500, 1), [-1, 1])
+    """
+    check_scalar(n_samples, "n_samples", Integral, min_val=1)
+    X = check_random_state(random_state).uniform(-10.0, 10.0, size=(n_samples, 1))
+    response = np.sin(X * np.asarray(SINE_FREQUENCIES)).sum(axis=1)
+    return X, np.where(response >= 0.0, 1, -1)
+
+
+def make_relevance(
+    n_samples: int = 50,
+    *,
+    gamma: float = 0.0,
+    n_features: int = 50,
+    rho: float = 1.75,
+    random_state: int | RandomState | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    r"""Draw two Gaussian classes whose features differ in relevance.
+
+    Both classes have the identity as covariance and are equally likely; their means are
+    :math:`\pm \rho\, \theta / \|\theta\|` with :math:`\theta_i = (i / d)^\gamma`,
+    :math:`i = 1, \dots, d`. With ``gamma=0`` all features matter alike; the larger ``gamma``, the
+    fewer matter. The error of the best possible classifier is :math:`\Phi(-\rho)`, 4 % for the
+    default, whatever ``gamma``.
+
+    Parameters
+    ----------
+    n_samples : int, default=50
+        Number of points.
+    gamma : float, default=0.0
+        How unequally relevance is spread over the features, at least zero.
+    n_features : int, default=50
+        Number of features d.
+    rho : float, default=1.75
+        Half the distance between the class means, in standard deviations.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of labels and features.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Features; the last are the most relevant.
+    y : ndarray of shape (n_samples,)
+        Labels, -1 or 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter has the wrong type or lies outside its range.
+
+    References
+    ----------
+    Afkanpour et al. 2013, section 3.1.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_relevance
+    >>> X, y = make_relevance(50, gamma=40, random_state=0)
+    >>> X.shape, y.shape
+    ((50, 50), (50,))
+    """
+    check_scalar(n_samples, "n_samples", Integral, min_val=1)
+    check_scalar(n_features, "n_features", Integral, min_val=1)
+    check_scalar(gamma, "gamma", Real, min_val=0.0)
+    check_scalar(rho, "rho", Real, min_val=0.0)
+    rng = check_random_state(random_state)
+    theta = (np.arange(1, n_features + 1) / n_features) ** gamma
+    mean = rho * theta / np.linalg.norm(theta)
+    y = rng.choice([-1, 1], size=n_samples)
+    return y[:, None] * mean + rng.standard_normal((n_samples, n_features)), y
+
+
+def load(name: str) -> Bunch:
+    """Load a benchmark set by name.
+
+    The set is the file ``<name>.npz`` in the folder that the environment variable ``MERCER_DATA``
+    names. Where the variable is not set, the sets that OpenML has are fetched from there (with
+    scikit-learn's cache); those are australian, banana, dermatology, diabetes_pima, ecoli, heart,
+    ionosphere, kin8nm, letter, segment, sonar, spambase, vehicle, waveform40 and yeast. OpenML
+    spells some labels differently and may order the rows differently.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+
+    Returns
+    -------
+    Bunch
+        With attributes ``data`` (ndarray or sparse array of shape (n_samples, n_features)),
+        ``target`` (ndarray of shape (n_samples,)), ``feature_names`` (list of str, or None where
+        they are not known), ``DESCR`` (where the set comes from) and, for a set made of several
+        views, ``views`` (dict from the view's name to the slice of its columns).
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``MERCER_DATA`` names no folder.
+    ValueError
+        If there is no set of this name; the message lists the names that there are.
+
+    Examples
+    --------
+    >>> from mercer.datasets import load
+    >>> sonar = load("sonar")  # doctest: +SKIP
+    >>> sonar.data.shape  # doctest: +SKIP
+    (208, 60)
+    """
+    folder = os.environ.get("MERCER_DATA")
+    return _read(Path(folder), name) if folder else _fetch(name)
+
+
+def _read(folder: Path, name: str) -> Bunch:
+    """Read one set from a folder of npz files."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"MERCER_DATA names no folder: {folder}")
+    paths = {path.stem: path for path in folder.glob("*.npz")}
+    if name not in paths:
+        raise ValueError(f"no data set {name!r} in MERCER_DATA; there are: {_listing(paths)}")
+    with np.load(paths[name]) as archive:
+        arrays = dict(archive)
+    names = arrays.get("feature_names")
+    bunch = Bunch(
+        data=_features(arrays),
+        target=arrays["y"],
+        feature_names=None if names is None else names.tolist(),
+        DESCR=_source(folder, name),
+    )
+    if "views" in arrays:
+        views = json.loads(str(arrays["views"]))
+        bunch["views"] = {view: slice(*columns) for view, columns in views.items()}
+    return bunch
+
+
+def _features(arrays: dict[str, NDArray[Any]]) -> NDArray[Any] | csr_array:
+    """Return the dense matrix ``X``, or the sparse one stored as its three arrays."""
+    if "X" in arrays:
+        return arrays["X"]
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return csr_array(parts, shape=tuple(arrays["shape"].tolist()))
+
+
+def _source(folder: Path, name: str) -> str:
+    """Look up where a set comes from in the folder's index, which may be missing."""
+    index = folder / "index.json"
+    entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else {}
+    return str(entries.get(name, {}).get("source", name))
+
+
+def _fetch(name: str) -> Bunch:
+    """Fetch one set from OpenML."""
+    if name not in _OPENML_IDS:
+        raise ValueError(
+            f"no data set {name!r} on OpenML; there are: {_listing(_OPENML_IDS)}. "
+            "Set MERCER_DATA to a folder of npz files to load others"
+        )
+    return fetch_openml(data_id=_OPENML_IDS[name], as_frame=False, parser="liac-arff")
+
+
+def _listing(names: dict[str, Any]) -> str:
+    return ", ".join(sorted(names)) or "none"

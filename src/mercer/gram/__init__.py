@@ -1,0 +1,1 @@
+"""Arithmetic of Gram matrices that are never held all at once."""

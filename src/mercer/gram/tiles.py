@@ -1,0 +1,236 @@
+"""Cache-size blocks of the upper triangle of Gram matrices, worked through in threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from threadpoolctl import ThreadpoolController
+
+from mercer._typing import Array, Features
+from mercer.kernels.base import Kernel, products, rows_squared
+from mercer.kernels.composition import radial_groups
+
+Result = TypeVar("Result")
+Columns = tuple[int, ...] | None
+
+_TILE_BYTES = 4 * 2**20
+"""Bytes of all kernels' values on one tile: about what a core's cache holds."""
+_ROWS = 64
+"""Tiles have a multiple of this many rows."""
+_LARGEST = 4 * _ROWS
+_ONE_TILE_BELOW = 6 * _ROWS
+"""Fewer samples than this are one tile: threads would cost more than they save."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A block of a symmetric matrix; `count` is how often the whole matrix holds its entries."""
+
+    rows: slice
+    columns: slice
+    count: float
+
+
+def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
+    """Tiles that cover the upper triangle of an n x n matrix.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_kernels : int, default=1
+        Matrices whose values on a tile are in memory together: the more, the smaller the tiles.
+    """
+    size = n_samples
+    if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:
+        fitting = int(np.sqrt(_TILE_BYTES / (8 * n_kernels)))
+        size = min(max(fitting // _ROWS * _ROWS, _ROWS), _LARGEST)
+    edges = [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
+    return [
+        Tile(rows, columns, 1.0 if rows == columns else 2.0)
+        for i, rows in enumerate(edges)
+        for columns in edges[i:]
+    ]
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def n_threads() -> int:
+    """Threads that the linear-algebra library may use here: tiles use as many."""
+    return max((pool["num_threads"] for pool in _controller().info()), default=1)
+
+
+def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Iterator[Result]:
+    """Apply a function to every tile, in threads, and yield the results in the plan's order.
+
+    Parameters
+    ----------
+    function : callable
+        Spends its time where NumPy releases the interpreter's lock.
+    plan : sequence of Tile
+
+    Notes
+    -----
+    Each thread's linear algebra runs on one core. Only a few results wait to be consumed, and their order is
+    fixed, so sums over them repeat to the last bit.
+    """
+    threads = n_threads() if len(plan) > 1 else 1
+    if threads == 1:
+        yield from map(function, plan)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with _controller().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        try:
+            for tile in plan:
+                waiting.append(pool.submit(function, tile))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def working_memory() -> float:
+    """Bytes that intermediate arrays may take, scikit-learn's `working_memory`."""
+    return float(get_config()["working_memory"]) * 2**20
+
+
+class Samples:
+    """The training table, as a source of tiles of Gram matrices.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features), or a stack of Gram matrices of shape \
+            (n_samples, n_samples, n_kernels)
+    n_kernels : int, default=1
+        Number of kernels usually asked for together.
+
+    Attributes
+    ----------
+    plan : list of Tile
+
+    Notes
+    -----
+    Squared distances are kept, once for each set of columns, where half a matrix of them fits in a half of
+    the working memory, and are recomputed otherwise.
+
+    Every kernel's tiles stand for its Gram matrix up to terms that centring removes: radial kernels are
+    less their offset, linear ones are of centred features, others less one of their values. This is what
+    keeps the digits of nearly constant kernels.
+    """
+
+    def __init__(self, X: Features, n_kernels: int = 1) -> None:
+        self.stacked = getattr(X, "ndim", 2) == 3
+        self.X = X if self.stacked else X.astype(np.float64, copy=False)
+        self.n_samples: int = X.shape[0]
+        self.plan = tile_plan(self.n_samples, n_kernels)
+        self._keeps = 4.0 * self.n_samples**2 <= working_memory() / 2
+        self._distances: dict[Columns, _Distances] = {}
+        self._centred: Features | None = None
+
+    def blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        """Values of kernels on a tile, up to what centring removes.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            Bound kernels.
+        tile : Tile
+
+        Returns
+        -------
+        ndarray of shape (n_kernels, n_rows, n_columns)
+        """
+        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+        values = np.empty((len(kernels), *shape))
+        groups = radial_groups(kernels)
+        rest = set(range(len(kernels)))
+        for columns, group in groups.items():
+            squared = self.squared_distances(columns, tile)
+            for position in group:
+                radial = kernels[position].radial()
+                assert radial is not None
+                values[position] = radial.from_squared(squared)
+            rest.difference_update(group)
+        for position in sorted(rest):
+            values[position] = self._other_block(kernels[position], tile)
+        return values
+
+    def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
+        """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""
+        return kernel.tile(self.X, tile.rows, tile.columns) + kernel.offset
+
+    def squared_distances(self, columns: Columns, tile: Tile) -> Array:
+        """Squared distances on a tile, measured on some columns (None: all); not to be changed."""
+        if columns not in self._distances:
+            chosen = self.X if columns is None else self.X[:, list(columns)]
+            self._distances[columns] = _Distances(chosen, self._keeps)
+        return self._distances[columns].tile(tile)
+
+    def _other_block(self, kernel: Kernel, tile: Tile) -> Array:
+        if not self.stacked:
+            columns = kernel.linear_columns(self.X.shape[1])
+            if columns is not None:
+                features = self._centred_features()[:, columns]
+                return products(features[tile.rows], features[tile.columns])
+        block = kernel.tile(self.X, tile.rows, tile.columns)
+        block -= kernel.tile(self.X, slice(0, 1), slice(self.n_samples - 1, self.n_samples)).item()
+        return block
+
+    def _centred_features(self) -> Features:
+        if self._centred is None:
+            sparse = sp.issparse(self.X)
+            self._centred = self.X if sparse else centred_columns(self.X)
+        return self._centred
+
+
+def centred_columns(X: Array) -> Array:
+    """Features less their means; exactly zero where a feature is constant up to rounding.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    mean = X.mean(axis=0)
+    result: Array = X - mean
+    result[:, np.abs(result).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0
+    return result
+
+
+class _Distances:
+    """Squared distances between the rows of a table, tile by tile, kept where asked for."""
+
+    def __init__(self, X: Features, keep: bool) -> None:
+        self._X = X if sp.issparse(X) else X - X.mean(axis=0)
+        self._squares = rows_squared(self._X)
+        self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
+
+    def tile(self, tile: Tile) -> Array:
+        key = (tile.rows.start, tile.columns.start)
+        if self._kept is None:
+            return self._compute(tile)
+        if key not in self._kept:
+            self._kept[key] = self._compute(tile)
+        return self._kept[key]
+
+    def _compute(self, tile: Tile) -> Array:
+        squared = products(self._X[tile.rows], self._X[tile.columns])
+        squared *= -2.0
+        squared += self._squares[tile.rows, None]
+        squared += self._squares[tile.columns]
+        np.maximum(squared, 0.0, out=squared)
+        if tile.rows == tile.columns:
+            np.fill_diagonal(squared, 0.0)
+        return squared

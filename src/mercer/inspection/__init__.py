@@ -1,0 +1,18 @@
+"""Pictures of what was learned: weights, path, relevance of the features, and the Gram matrix.
+
+Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
+them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. An estimator is a
+learner, a two-stage estimator, or a `Pipeline` that ends in one. Matplotlib is needed only to draw:
+``pip install "mercer[plot]"``.
+"""
+
+from mercer.inspection.bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection.gram_matrix import GramMatrixDisplay
+from mercer.inspection.path import AlignmentPathDisplay
+
+__all__ = [
+    "AlignmentPathDisplay",
+    "FeatureRelevanceDisplay",
+    "GramMatrixDisplay",
+    "KernelWeightsDisplay",
+]

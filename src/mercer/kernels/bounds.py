@@ -1,0 +1,89 @@
+"""Search intervals for widths and frequencies, given or read off the data."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+from mercer.kernels.base import rows_squared, squared_distances
+
+Bounds: TypeAlias = Literal["data"] | tuple[float, float]
+
+_SAMPLE_ROWS = 500
+_SMALL_QUANTILE = 0.01
+_SMALLEST_RATIO = 1e-6
+"""An interval that includes zero starts this far below its upper end."""
+
+
+def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array:
+    """Natural logarithms of a given interval.
+
+    Parameters
+    ----------
+    bounds : (float, float)
+        Lower and upper end, in the parameter's own unit.
+    zero_allowed : bool, default=False
+        Whether the lower end may be zero.
+
+    Returns
+    -------
+    ndarray of shape (2,)
+
+    Raises
+    ------
+    ValueError
+        If the ends are not two positive, finite, increasing numbers.
+    """
+    try:
+        low, high = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f'bounds must be "data" or a pair (low, high); got {bounds!r}.') from None
+    if zero_allowed and low == 0.0:
+        low = _SMALLEST_RATIO * high
+    if not (np.isfinite(low) and np.isfinite(high) and low > 0):
+        raise ValueError(f"bounds must be positive and finite; got {bounds!r}.")
+    if low > high:
+        raise ValueError(f"bounds are reversed: the lower end {low:g} is above the upper end {high:g}.")
+    return np.log([low, high])
+
+
+def distance_range(X: Features) -> tuple[float, float]:
+    """A small and the largest positive distance between samples.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    low, high : float
+        The 1 % quantile of the positive distances and the largest one; (1, 1) where all rows agree.
+
+    Notes
+    -----
+    Of more than 500 samples, those are taken that divide the distances from the mean evenly, so that the
+    answer does not depend on the order of rows.
+    """
+    if X.shape[0] > _SAMPLE_ROWS:
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        from_mean = rows_squared(X) - 2.0 * (X @ mean)
+        places = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
+        X = X[np.argsort(from_mean, kind="stable")[places]]
+    squared = squared_distances(X)
+    largest = squared.max()
+    positive = squared[squared > 1e-12 * largest]
+    if positive.size == 0:
+        return 1.0, 1.0
+    return float(np.sqrt(np.quantile(positive, _SMALL_QUANTILE))), float(np.sqrt(largest))
+
+
+def feature_spread(X: Features) -> Array:
+    """Standard deviation of each feature, shape (n_features,)."""
+    if sp.issparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        return np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.asarray(X.std(axis=0))

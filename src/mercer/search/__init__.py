@@ -1,0 +1,1 @@
+"""The best parameters within one family of kernels."""

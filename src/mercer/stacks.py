@@ -1,0 +1,122 @@
+"""Stacks of precomputed Gram matrices: their shape, symmetry and definiteness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+from sklearn.utils import assert_all_finite
+
+from mercer._typing import Array
+from mercer.gram.tiles import Tile, map_tiles, tile_plan
+
+_SYMMETRY_TOLERANCE = 1e-8
+_PSD_TOLERANCE = 1e-8
+"""Negative eigenvalues down to this part of the trace are rounding."""
+_PSD_ROWS = 400
+"""Definiteness is tested on all rows up to this many, and on this many evenly spaced ones beyond."""
+
+
+def as_stack(X: Any, n_fitted: int | None = None) -> Array:
+    """A stack of Gram matrices with the kernels last, from one of the usual layouts.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_fitted, n_kernels), or one matrix of shape (n_samples, n_fitted), or \
+            a list of such matrices, or kernels-first (n_kernels, n_samples, n_fitted)
+    n_fitted : int, default=None
+        Number of samples fitted on; the stack's own number of samples where None.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_fitted, n_kernels)
+
+    Raises
+    ------
+    ValueError
+        If the rank is wrong, the matrices differ in shape, or the layout is ambiguous.
+    """
+    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+        shapes = {np.shape(matrix) for matrix in X}
+        if len(shapes) > 1:
+            raise ValueError(f"The Gram matrices differ in shape: {sorted(shapes)}.")
+        stack = np.stack([np.asarray(matrix) for matrix in X], axis=-1)
+        listed = True
+    else:
+        stack, listed = np.asarray(X), False
+    if stack.dtype not in (np.float32, np.float64):
+        stack = stack.astype(np.float64)
+    if stack.ndim == 2:
+        stack = stack[:, :, None]
+    if stack.ndim != 3:
+        raise ValueError(
+            "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last; "
+            f"got {stack.ndim} dimension{'s' if stack.ndim != 1 else ''}."
+        )
+    fits_last = stack.shape[1] == (stack.shape[0] if n_fitted is None else n_fitted)
+    fits_first = stack.shape[2] == (stack.shape[1] if n_fitted is None else n_fitted)
+    if listed or (fits_last and not fits_first):
+        return stack
+    if fits_last and fits_first:
+        if n_fitted is None and stack.shape[0] != stack.shape[1]:
+            return stack
+        raise ValueError(
+            f"A precomputed stack of shape {stack.shape} is ambiguous: it may have the kernels first or last. "
+            "Pass a list of matrices."
+        )
+    if fits_first:
+        return np.moveaxis(stack, 0, -1)
+    raise ValueError(
+        f"Precomputed matrices must be square, or have one column a fitted sample; got a stack of shape {stack.shape}, "
+        "where (n_samples, n_samples, n_kernels) is expected."
+    )
+
+
+def check_stack(stack: Array) -> None:
+    """Refuse matrices that are not kernels.
+
+    Parameters
+    ----------
+    stack : ndarray of shape (n_samples, n_samples, n_kernels)
+
+    Raises
+    ------
+    ValueError
+        If a value is not finite, or a matrix is not symmetric or not positive semi-definite.
+
+    Notes
+    -----
+    One pass over the stack. Definiteness is tested by Cholesky factors of at most 400 rows: exact for up to
+    400 samples; beyond, a matrix with a large negative part is found, not every matrix.
+    """
+    scale = np.abs(np.einsum("iik->ik", stack)).max(axis=0)
+
+    def asymmetry(tile: Tile) -> Array:
+        upper = stack[tile.rows, tile.columns]
+        lower = stack[tile.columns, tile.rows]
+        difference = upper - lower.transpose(1, 0, 2)
+        np.abs(difference, out=difference)
+        return np.asarray(difference.reshape(-1, stack.shape[2]).max(axis=0))
+
+    plan = tile_plan(stack.shape[0], stack.shape[2])
+    worst = np.max(list(map_tiles(asymmetry, plan)), axis=0)
+    if not np.isfinite(worst).all():
+        assert_all_finite(stack, input_name="X")
+    crooked = np.flatnonzero(~(worst <= _SYMMETRY_TOLERANCE * np.maximum(scale, 1e-300)))
+    if crooked.size:
+        raise ValueError(
+            f"Precomputed kernel {crooked[0]} is not symmetric: entries differ by up to {worst[crooked[0]]:.3g}."
+        )
+    n = stack.shape[0]
+    rows = np.unique(np.linspace(0, n - 1, min(n, _PSD_ROWS)).round().astype(int))
+    part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
+    for position, matrix in enumerate(part):
+        trace = np.trace(matrix)
+        jitter = _PSD_TOLERANCE * max(trace, 0.0) + np.finfo(float).tiny
+        try:
+            cholesky(matrix + jitter * np.eye(len(matrix)), lower=True, check_finite=False)
+        except LinAlgError:
+            raise ValueError(
+                f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel."
+            ) from None

@@ -1,0 +1,1 @@
+"""Weights over a finite dictionary of kernels."""

@@ -1,0 +1,69 @@
+"""One instance of every kernel, on tables of three features, for the tests that hold for all."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process import kernels as gp
+from sklearn.metrics.pairwise import cosine_similarity
+
+from mercer.kernels import (
+    CallableKernel,
+    Dirichlet,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    SklearnKernel,
+    WeightedSum,
+)
+
+N_FEATURES = 3
+WIDTHS = np.array([0.7, 1.5, 4.0])
+
+STATIONARY: dict[str, Kernel] = {
+    "gaussian": Gaussian(1.3),
+    "gaussian-ard": Gaussian(WIDTHS, ard=True),
+    "laplacian": Laplacian(0.8),
+    "laplacian-ard": Laplacian(WIDTHS, ard=True),
+    "matern-1/2": Matern(1.2, nu=0.5),
+    "matern-3/2": Matern(1.2, nu=1.5),
+    "matern-5/2": Matern(1.2, nu=2.5),
+    "matern-ard": Matern(WIDTHS, nu=2.5, ard=True),
+    "rational-quadratic": RationalQuadratic(1.1, alpha=0.6),
+    "rational-quadratic-ard": RationalQuadratic(WIDTHS, alpha=2.0, ard=True),
+}
+
+NATIVE: dict[str, Kernel] = {
+    **STATIONARY,
+    "dirichlet": OnColumns(Dirichlet(1.7), [0]),
+    "linear": Linear(),
+    "polynomial": Polynomial(3, gamma=0.4, coef0=0.5),
+    "weighted-sum": WeightedSum(
+        [Gaussian(1.3), Linear(), Gaussian(0.4), OnColumns(Linear(), [1]), Polynomial(2)],
+        [0.5, 0.2, 1.0, 0.0, 0.1],
+    ),
+    "product": Product([Gaussian(WIDTHS, ard=True), Linear(), Matern(2.0)]),
+    "on-columns": OnColumns(Gaussian(WIDTHS[:2], ard=True), [2, 0]),
+    "nested": Product(
+        [
+            OnColumns(RationalQuadratic(0.9), slice(0, 2)),
+            WeightedSum([Laplacian(0.8), OnColumns(Gaussian(1.0), [1])], [0.3, 0.7]),
+        ]
+    ),
+}
+
+FOREIGN: dict[str, Kernel] = {
+    "callable": CallableKernel(cosine_similarity),
+    "gp": SklearnKernel(
+        gp.ConstantKernel(2.0) * gp.RBF(WIDTHS) + gp.WhiteKernel(0.3) + gp.RationalQuadratic(0.9)
+    ),
+    "gp-fixed": SklearnKernel(gp.ConstantKernel(2.0, "fixed") * gp.Matern(1.1, nu=2.5)),
+    "gp-in-product": Product([SklearnKernel(gp.RBF(1.4)), Laplacian(2.0)]),
+}
+
+KERNELS: dict[str, Kernel] = {**NATIVE, **FOREIGN}

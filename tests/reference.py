@@ -1,0 +1,105 @@
+"""Naive dense references: what the fast code must agree with, in a dozen lines each.
+
+Nothing here uses the package, and nothing here is meant to be fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+Matrix = NDArray[np.float64]
+
+
+def centre(K: Matrix) -> Matrix:
+    """H K H with H = I - 11'/n."""
+    n = len(K)
+    H = np.eye(n) - np.ones((n, n)) / n
+    return H @ K @ H
+
+
+def hsic(K: Matrix, L: Matrix) -> float:
+    """<K_c, L_c> / (n - 1)^2."""
+    return float(np.sum(centre(K) * centre(L)) / (len(K) - 1) ** 2)
+
+
+def alignment(K: Matrix, L: Matrix) -> float:
+    """<K, L> / (|K| |L|)."""
+    return float(np.sum(K * L) / np.sqrt(np.sum(K * K) * np.sum(L * L)))
+
+
+def centered_alignment(K: Matrix, L: Matrix) -> float:
+    """The alignment of the centred matrices."""
+    return alignment(centre(K), centre(L))
+
+
+def target_kernel(y: NDArray[np.generic], task: str = "classification") -> Matrix:
+    """L: +1 for the same class and -1 for another; for regression the outer product of y / std."""
+    if task == "regression":
+        Y = np.asarray(y, dtype=float).reshape(len(y), -1)
+        return Y / Y.std(axis=0) @ (Y / Y.std(axis=0)).T
+    return np.where(y[:, None] == y[None, :], 1.0, -1.0)
+
+
+def moments(kernels: list[Matrix], L: Matrix) -> tuple[Matrix, Matrix]:
+    """a_k = <K_kc, L_c> and M_kl = <K_kc, K_lc>."""
+    centred = [centre(K) for K in kernels]
+    a = np.array([np.sum(K * centre(L)) for K in centred])
+    M = np.array([[np.sum(K * K2) for K2 in centred] for K in centred])
+    return a, M
+
+
+def alignf(kernels: list[Matrix], L: Matrix) -> Matrix:
+    """Weights maximising the centred alignment: min over v >= 0 of v'Mv - 2 v'a, summing to one.
+
+    That is the non-negative least squares problem of writing L_c as a sum of the K_kc, solved here
+    over all n^2 entries (Cortes et al. 2010, Proposition 3).
+    """
+    A = np.stack([centre(K).ravel() for K in kernels], axis=1)
+    scale = np.linalg.norm(A, axis=0)
+    v = nnls(A / scale, centre(L).ravel())[0] / scale
+    return v / v.sum()
+
+
+def gaussian(X: Matrix, widths: Matrix | float, Z: Matrix | None = None) -> Matrix:
+    """exp(-sum_z (x_z - x'_z)^2 / s_z^2), one width a feature or one for all."""
+    D = (X[:, None, :] - (X if Z is None else Z)[None, :, :]) / widths
+    return np.exp(-np.sum(D**2, axis=2))
+
+
+def gaussian_ard_gradient(X: Matrix, widths: Matrix, P: Matrix) -> Matrix:
+    """d <P, K> / d log s_z, contracted from the whole n x n x d tensor."""
+    K = gaussian(X, widths)
+    tensor = K[:, :, None] * 2.0 * (X[:, None, :] - X[None, :, :]) ** 2 / widths**2
+    return np.einsum("ij,ijz->z", P, tensor)
+
+
+def cka_sensitivity(K: Matrix, L: Matrix) -> Matrix:
+    """P, the gradient of the centred alignment with respect to K."""
+    Kc, Lc = centre(K), centre(L)
+    norm_k, norm_l = np.linalg.norm(Kc), np.linalg.norm(Lc)
+    return (Lc - np.sum(Kc * Lc) / norm_k**2 * Kc) / (norm_k * norm_l)
+
+
+def stagewise_eta(K: Matrix, K_new: Matrix, L: Matrix, eta_max: float) -> float:
+    """The step eta in [0, eta_max] of greatest centred alignment of K + eta K_new.
+
+    The best of 0, (ad - bc) / (bd - ae) and eta_max (Afkanpour et al. 2013, Appendix).
+    """
+    K, K_new, L = centre(K), centre(K_new), centre(L)
+    a, b = np.sum(K * L), np.sum(K_new * L)
+    c, d, e = np.sum(K * K), np.sum(K * K_new), np.sum(K_new * K_new)
+    stationary = (a * d - b * c) / (b * d - a * e) if b * d != a * e else 0.0
+    steps = [0.0, float(np.clip(stationary, 0.0, eta_max)), eta_max]
+    return max(steps, key=lambda eta: alignment(K + eta * K_new, L))
+
+
+def central_difference(
+    function: Callable[[Matrix], float], theta: Matrix, step: float = 1e-6
+) -> Matrix:
+    """The gradient of a scalar function by central differences."""
+    shifts = step * np.eye(len(theta))
+    return np.array([(function(theta + s) - function(theta - s)) / (2 * step) for s in shifts])

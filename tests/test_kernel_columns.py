@@ -1,0 +1,150 @@
+"""Kernels on some columns of a table: positions, names, slices, masks and selectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+
+from mercer.kernels import Gaussian, Linear, OnColumns, Product, WeightedSum
+
+NAMES = ["age", "bmi", "glucose", "site"]
+
+
+@pytest.fixture
+def X() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(12, 4))
+
+
+def frame(X: np.ndarray, library: str) -> Any:
+    return pd.DataFrame(X, columns=NAMES) if library == "pandas" else pl.DataFrame(X, schema=NAMES)
+
+
+libraries = pytest.mark.parametrize("library", ["pandas", "polars"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "positions"),
+    [
+        (2, [2]),
+        (-1, [3]),
+        ([0, 2], [0, 2]),
+        ([3, 0], [3, 0]),
+        (np.array([1, 2]), [1, 2]),
+        (slice(1, 3), [1, 2]),
+        (slice(None, None, 2), [0, 2]),
+        ([True, False, False, True], [0, 3]),
+        (np.array([False, True, True, False]), [1, 2]),
+        (lambda X: [1], [1]),
+    ],
+)
+def test_choices_by_position(columns: Any, positions: list[int], X: np.ndarray) -> None:
+    kernel, expected = OnColumns(Gaussian(0.8), columns), Gaussian(0.8)
+    assert_allclose(kernel(X), expected(X[:, positions]))
+    assert_allclose(kernel(X, X[:5]), expected(X[:, positions], X[:5, positions]), atol=1e-12)
+    assert_allclose(kernel.diag(X), np.ones(12))
+    assert_allclose(kernel(sp.csr_array(X)), kernel(X), atol=1e-12)
+    assert kernel.bind(X).columns == positions
+
+
+@libraries
+@pytest.mark.parametrize(
+    ("columns", "positions"),
+    [
+        ("bmi", [1]),
+        (["age", "bmi"], [0, 1]),
+        (["site", "age"], [3, 0]),
+        (np.array(["bmi"]), [1]),
+        (slice("age", "glucose"), [0, 1, 2]),
+        (slice("bmi", None), [1, 2, 3]),
+        (slice(1, 3), [1, 2]),
+        ([True, False, True, False], [0, 2]),
+    ],
+)
+def test_choices_on_data_frames(
+    library: str, columns: Any, positions: list[int], X: np.ndarray
+) -> None:
+    kernel, table = OnColumns(Linear(), columns), frame(X, library)
+    expected = X[:, positions] @ X[:, positions].T
+    P = np.random.default_rng(1).normal(size=(12, 12))
+    assert_allclose(kernel(table), expected)
+    assert_allclose(kernel(table, table[:5]), expected[:, :5])
+    assert_allclose(kernel.diag(table), np.diag(expected))
+    assert kernel.vjp(table, P)[0] == pytest.approx(np.sum(P * expected))
+    bound = kernel.bind(table)
+    assert bound.columns == positions
+    assert_allclose(bound(X), expected)
+
+
+def test_selector_of_scikit_learn(X: np.ndarray) -> None:
+    table = frame(X, "pandas").assign(ward=list("abcabcabcabc"))
+    numbers = OnColumns(Gaussian(), make_column_selector(dtype_include=np.number))
+    named = OnColumns(Gaussian(), make_column_selector(pattern="^b"))
+    assert_allclose(numbers(table), Gaussian()(X))
+    assert_allclose(named(table), Gaussian()(X[:, [1]]))
+
+
+@libraries
+def test_names_reach_kernels_inside_compositions(library: str, X: np.ndarray) -> None:
+    parts = [OnColumns(Gaussian(), ["age"]), OnColumns(Linear(), ["bmi", "site"])]
+    grams = [Gaussian()(X[:, [0]]), Linear()(X[:, [1, 3]])]
+    table = frame(X, library)
+    assert_allclose(WeightedSum(parts, [0.3, 0.7])(table), 0.3 * grams[0] + 0.7 * grams[1])
+    assert_allclose(Product(parts)(table), grams[0] * grams[1])
+    nested = OnColumns(OnColumns(Gaussian(), ["age"]), ["bmi", "age"])
+    assert_allclose(nested(table), grams[0])
+
+
+@libraries
+def test_absent_names_are_named(library: str, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"'weight' is absent.*age, bmi, glucose, site"):
+        OnColumns(Gaussian(), ["age", "weight"])(frame(X, library))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["age"], "no column names"),
+        ("age", "no column names"),
+        ([4], "Column 4 is absent: X has 4 features"),
+        (-5, "Column -5 is absent"),
+        ([], "No column is chosen"),
+        (slice(4, 9), "No column is chosen"),
+        ([False] * 4, "No column is chosen"),
+        ([True, False], "mask of 2 columns does not fit 4"),
+        ([0.5], "Column 0.5"),
+        (lambda X: [], "No column is chosen"),
+    ],
+)
+def test_bad_choices(columns: Any, message: str, X: np.ndarray) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        OnColumns(Gaussian(), columns)(X)
+
+
+def test_one_width_per_chosen_column(X: np.ndarray) -> None:
+    kernel = OnColumns(Gaussian(2.0, ard=True), [1, 3]).bind(X)
+    assert kernel.theta.shape == (2,)
+    assert kernel.log_bounds(X).shape == (2, 2)
+    assert_allclose(kernel.relevance(4), [0.0, 0.25, 0.0, 0.25])
+
+
+def test_parameters_reach_the_inner_kernel(X: np.ndarray) -> None:
+    kernel = OnColumns(Gaussian(2.0), [0])
+    assert kernel.get_params()["kernel__bandwidth"] == 2.0
+    changed = clone(kernel).set_params(kernel__bandwidth=0.5)
+    assert_allclose(changed(X), Gaussian(0.5)(X[:, :1]))
+    assert kernel.kernel.bandwidth == 2.0
+
+
+def test_one_kernel_a_feature(X: np.ndarray) -> None:
+    parts = OnColumns(Linear(per_feature=True), [3, 1]).expand(X)
+    assert [part.columns for part in parts] == [[3], [1]]
+    assert_array_equal([part.linear_columns(4) for part in parts], [[3], [1]])
+    assert_allclose(parts[0](X), np.outer(X[:, 3], X[:, 3]))
