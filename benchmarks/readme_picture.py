@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from mercer import ContinuousAlignment, TwoStageClassifier
+from mercer import ContinuousAlignment, TwoStageClassifier, UniformCombination
 from mercer.datasets import SINE_FREQUENCIES, make_sine
 from mercer.inspection import AlignmentPathDisplay
 from mercer.kernels import Dirichlet
@@ -38,12 +38,12 @@ def draw_frequencies(ax: Axes, model: TwoStageClassifier) -> None:
     """Draw the weights over the frequencies found, and the true frequencies."""
     found = [kernel.frequency for kernel in model.kernel_.kernels]
     for frequency, name in zip(SINE_FREQUENCIES, ("√2", "√12", "√60"), strict=True):
-        ax.axvline(frequency, color=GREY, ls=":", lw=1.2)
-        ax.text(frequency, 1.01, name, color=GREY, ha="center", transform=ax.get_xaxis_transform())
+        ax.axvline(frequency, ymax=0.92, color=GREY, ls=":", lw=1.2)
+        ax.text(frequency, 0.93, name, color=GREY, ha="center", transform=ax.get_xaxis_transform())
     ax.vlines(found, 0.0, model.weights_, color=BLUE, lw=3)
     ax.plot(found, model.weights_, "o", color=BLUE)
-    ax.set(xlim=(0.0, 10.0), ylim=(0.0, None), xlabel="frequency", ylabel="weight")
-    ax.set_title("Frequencies found, and the true ones", pad=18)
+    ax.set(xlim=(0.0, 10.0), ylim=(0.0, 1.2 * model.weights_.max()))
+    ax.set(title="Frequencies found, and the true ones", xlabel="frequency", ylabel="weight")
 
 
 def main(path: Path = PICTURE) -> None:
@@ -55,6 +55,10 @@ def main(path: Path = PICTURE) -> None:
     for kernel, weight in zip(model.kernel_.kernels, model.weights_, strict=True):
         print(f"weight {weight:.3f}: {kernel.describe()}")
     print(f"test error {100 * (1 - model.score(X_test, y_test)):.1f} %")
+    for frequency in SINE_FREQUENCIES:
+        alone = TwoStageClassifier(UniformCombination([Dirichlet(frequency)]), C=1.0).fit(X, y)
+        error = 100 * (1 - alone.score(X_test, y_test))
+        print(f"frequency {frequency:.3f} alone: test error {error:.1f} %")
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
     draw_problem(axes[0], X, y)

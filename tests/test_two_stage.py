@@ -401,7 +401,7 @@ def indefinite_problem():
 @pytest.mark.parametrize("estimator", [TwoStageClassifier, TwoStageRegressor])
 def test_an_indefinite_kernel_is_refused_unless_clipped(estimator):
     X, y, kernels = indefinite_problem()
-    with pytest.raises(ValueError, match="not positive semi-definite.*clip_spectrum=True"):
+    with pytest.raises(ValueError, match=r"not positive semi-definite.*clip_spectrum=True"):
         estimator(AlignmentMaximization(kernels, signs="free")).fit(X, y)
     clipped = AlignmentMaximization(kernels, signs="free", clip_spectrum=True)
     assert estimator(clipped).fit(X, y).score(X, y) > 0.5

@@ -2,11 +2,10 @@
 
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[np.floating[Any]]
-"""A dense floating-point array."""
+Array: TypeAlias = npt.NDArray[Any]
+"""A dense array."""
 
 Features: TypeAlias = Any
 """A table of samples: a dense array, a sparse matrix or a data frame."""

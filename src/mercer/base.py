@@ -16,7 +16,7 @@ from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary
 from mercer.kernels.bounds import distance_range
 from mercer.stacks import as_stack, check_stack
-from mercer.targets import Target, as_target
+from mercer.targets import Target, Task, as_target
 
 _DEFAULT_WIDTHS = 20
 
@@ -29,11 +29,11 @@ class KernelLearner(
     `transform` returns the learned kernel between samples and the training set.
     """
 
-    task: str
+    task: Task
     kernel_: Kernel
     X_fit_: Any
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
         """Learn the kernel.
 
@@ -77,7 +77,10 @@ class KernelLearner(
         check_is_fitted(self)
         if self._takes_stack():
             stack = validate_data(
-                self, as_stack(X, self.n_features_in_), allow_nd=True, reset=False,
+                self,
+                as_stack(X, self.n_features_in_),
+                allow_nd=True,
+                reset=False,
                 dtype=[np.float64, np.float32],
             )
             return self.kernel_(stack)
@@ -112,9 +115,7 @@ class KernelLearner(
             )
             check_stack(X)
             return X, y
-        return tuple(
-            validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
-        )
+        return tuple(validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -73,9 +73,7 @@ def learn_families(
     if starts is None:
         starts = isotropic_starts(families, samples, target, growth)
     searches: list[FamilySearch] = [
-        family_search(
-            family, samples, start=start, penalty=penalty, certificate=growth.certificate
-        )
+        family_search(family, samples, start=start, penalty=penalty, certificate=growth.certificate)
         for family, start in zip(families, starts, strict=True)
     ]
     return grow_dictionary(
@@ -170,9 +168,7 @@ def choose_penalty(
         part, held_out = target.take(train), target.take(test)
         starts = isotropic_starts(families, inside, part, growth)
         for position, penalty in enumerate(PENALTIES):
-            found = learn_families(
-                families, inside, part, growth, penalty=penalty, starts=starts
-            )
+            found = learn_families(families, inside, part, growth, penalty=penalty, starts=starts)
             learned = WeightedSum(found.kernels, found.weights)
             scores[position] += moments(outside, [learned], held_out.centred).alignments()[0]
     best = np.flatnonzero(scores >= scores.max() - 1e-12)[-1]

@@ -31,6 +31,8 @@ class Sensitivity:
         What centres the kernels; they are not centred where None.
     identity : float
         Part of the centred identity, H = I - 11'/n.
+    norm : float
+        A bound on the Frobenius norm of the whole.
     """
 
     factor: Array
@@ -40,6 +42,7 @@ class Sensitivity:
     coefficients: Array = field(default_factory=lambda: np.empty(0))
     row_means: Array | None = None
     identity: float = 0.0
+    norm: float = np.inf
 
     def terms(self) -> list[tuple[float, Kernel, Array]]:
         """Coefficient, kernel and row means of each centred kernel."""
@@ -76,7 +79,9 @@ class Criterion(ABC):
     is_centred: bool = True
 
     @abstractmethod
-    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
         """Value and its derivatives in a = <K, L> and q = <K, K>."""
 
     def value(self, K: Array, target: Target) -> float:
@@ -159,7 +164,9 @@ class HSIC(Criterion):
     Wang & Li (2018), section 3.
     """
 
-    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
         """Value and derivatives; see :meth:`Criterion.of`."""
         scale = 1.0 / (n_samples - 1) ** 2
         return scale * a, scale, 0.0
@@ -173,7 +180,9 @@ class CenteredAlignment(Criterion):
     Cortes, Mohri, Rostamizadeh (2010), definition 4.
     """
 
-    def of(self, a: float, q: float, target_norm: float, n_samples: int) -> tuple[float, float, float]:
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
         """Value and derivatives; see :meth:`Criterion.of`."""
         if not (q > 0.0 and target_norm > 0.0):
             return 0.0, 0.0, 0.0
@@ -196,26 +205,43 @@ CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "k
 """Criteria by the names that estimators take."""
 
 
-def contract(samples: Samples, kernel: Kernel, P: Sensitivity | list[Array]) -> tuple[float, Array]:
+class KeptSensitivity:
+    """A sensitivity whose tiles are computed once and kept.
+
+    Parameters
+    ----------
+    P : Sensitivity
+    samples : Samples
+    """
+
+    def __init__(self, P: Sensitivity, samples: Samples) -> None:
+        blocks = map_tiles(lambda tile: P.block(samples, tile), samples.plan)
+        self._blocks = {tile.start: block for tile, block in zip(samples.plan, blocks, strict=True)}
+
+    def block(self, samples: Samples, tile: Tile) -> Array:
+        """P on a tile, shape (n_rows, n_columns)."""
+        return self._blocks[tile.start]
+
+
+def contract(
+    samples: Samples, kernel: Kernel, P: Sensitivity | KeptSensitivity
+) -> tuple[float, Array]:
     """<P, K> and its gradient in the kernel's log-parameters.
 
     Parameters
     ----------
     samples : Samples
     kernel : Kernel
-    P : Sensitivity, or list of ndarray
-        In parts, or on each tile of the plan.
+    P : Sensitivity or KeptSensitivity
 
     Notes
     -----
     O(n^2 d) time in matrix products, tile by tile: no tensor and no n x n matrix.
     """
-    X = samples.X
-    blocks = None if isinstance(P, Sensitivity) else dict(zip(samples.plan, P, strict=True))
 
     def work(tile: Tile) -> tuple[float, Array]:
-        block = P.block(samples, tile) if blocks is None else blocks[tile]
-        value, gradient = kernel.tile_vjp(X, block, tile.rows, tile.columns)
+        block = P.block(samples, tile)
+        value, gradient = kernel.tile_vjp(samples.X, block, tile.rows, tile.columns)
         return tile.count * value, tile.count * gradient
 
     value, gradient = 0.0, np.zeros(kernel.theta.size)

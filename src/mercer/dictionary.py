@@ -11,7 +11,7 @@ import numpy as np
 from mercer._typing import Array
 from mercer.criteria import Sensitivity
 from mercer.gram.moments import Moments, moments
-from mercer.gram.tiles import Samples
+from mercer.gram.tiles import Samples, serial_algebra
 from mercer.kernels.base import Kernel
 from mercer.search.families import Candidate, FamilySearch, family_search
 from mercer.weights.alignment import nonnegative_weights
@@ -137,6 +137,7 @@ class StagewiseStep(StepRule):
         return np.append(weights, eta)
 
 
+@serial_algebra()
 def grow_dictionary(
     searches: Sequence[FamilySearch],
     samples: Samples,
@@ -194,9 +195,18 @@ def grow_dictionary(
         if not (growth > 0.0) and kernels:
             status = "converged"
             break
-        kernels, weights, known, alignment = [*kernels, candidate.kernel], new_weights, extended, grown
+        kernels, weights, known, alignment = (
+            [*kernels, candidate.kernel],
+            new_weights,
+            extended,
+            grown,
+        )
         step = Step(
-            candidate.kernel, int(np.count_nonzero(weights)), candidate.value, alignment, candidate.gap
+            candidate.kernel,
+            int(np.count_nonzero(weights)),
+            candidate.value,
+            alignment,
+            candidate.gap,
         )
         history.append(step)
         if on_step is not None:
@@ -223,12 +233,18 @@ def _sensitivity(
         a += float(weights @ known.a)
         square += float(weights @ known.M @ weights + 2.0 * identity * weights @ known.traces)
     if square == 0.0:
-        return Sensitivity(Y, signs, 1.0 / norm)
+        return Sensitivity(Y, signs, 1.0 / norm, norm=1.0)
     ratio = -a / (square * norm)
     means = None if known is None or known.row_means is None else known.row_means[used]
     return Sensitivity(
-        Y, signs, 1.0 / norm, tuple(kernels[k] for k in used), ratio * weights[used], means,
+        Y,
+        signs,
+        1.0 / norm,
+        tuple(kernels[k] for k in used),
+        ratio * weights[used],
+        means,
         ratio * identity,
+        norm=1.0,
     )
 
 

@@ -84,12 +84,14 @@ def as_target(y: Any, task: Task = "auto", n_samples: int | None = None) -> Targ
     Wang & Li (2018), eq. (6), whose signs are swapped; Cortes, Mohri, Rostamizadeh (2010), section 2.
     """
     if task not in ("auto", "classification", "regression"):
-        raise ValueError(
-            f'task must be "auto", "classification" or "regression"; got {task!r}.'
-        )
+        raise ValueError(f'task must be "auto", "classification" or "regression"; got {task!r}.')
     if task == "auto":
         kind = type_of_target(y, input_name="y")
-        task = "regression" if kind.startswith("continuous") or kind == "multiclass-multioutput" else "classification"
+        task = (
+            "regression"
+            if kind.startswith("continuous") or kind == "multiclass-multioutput"
+            else "classification"
+        )
     target = _labels(y) if task == "classification" else _responses(y)
     if n_samples is not None and target.factor.shape[0] != n_samples:
         raise ValueError(

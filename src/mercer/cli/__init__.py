@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 
 from mercer.cli.errors import one_line
 
@@ -19,4 +20,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"mercer: {message}\n")
         raise SystemExit(2) from None
+    for stream in (sys.stdout, sys.stderr):
+        # Bars and signs that a terminal's encoding lacks must not end a run.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     app(prog_name="mercer")

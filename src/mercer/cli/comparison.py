@@ -125,4 +125,5 @@ def _measure(
     model.fit(X.iloc[train], y[train])
     seconds = perf_counter() - start
     error = error_of(problem.task, y[test], model.predict(X.iloc[test]))
-    return error, learned_alignment(model, X.iloc[test], y[test]), seconds
+    alignment = learned_alignment(model, X.iloc[test], y[test], problem.task)
+    return error, alignment, seconds

@@ -152,7 +152,7 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
         baseline=error_of(task, y[test], constant),
         r2=None if task == "classification" else float(r2_score(y[test], predicted)),
         alignment=float(model[-1].alignment_),
-        test_alignment=learned_alignment(model, X.iloc[test], y[test]),
+        test_alignment=learned_alignment(model, X.iloc[test], y[test], task),
         kernels=[(kernels[k].describe(), float(weights[k])) for k in by_weight],
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
@@ -103,7 +104,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     return Pipeline([("columns", _preparation(problem)), ("model", estimator)])
 
 
-def learned_alignment(model: Pipeline, X: Features, y: Array) -> float:
+def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: Task) -> float:
     """Centred alignment of a fitted model's kernel with the target, on some samples.
 
     Parameters
@@ -111,6 +112,7 @@ def learned_alignment(model: Pipeline, X: Features, y: Array) -> float:
     model : fitted Pipeline of `make_model`
     X : DataFrame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
+    task : {"classification", "regression"}
 
     Returns
     -------
@@ -122,7 +124,9 @@ def learned_alignment(model: Pipeline, X: Features, y: Array) -> float:
         gram = rbf_kernel(features, gamma=_grid_gamma(estimator.best_params_))
     else:
         gram = estimator.kernel_(features)
-    return float(centered_alignment(gram, y))
+    # A response of whole numbers would be taken for classes.
+    target = y if task == "classification" else np.outer(y - y.mean(), y - y.mean())
+    return float(centered_alignment(gram, target))
 
 
 def _n_folds(problem: Problem, rows: Rows) -> int:

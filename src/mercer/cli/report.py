@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,11 +36,22 @@ ALIGNMENT_IN_WORDS = (
 )
 
 
-def show_error(error: float, task: Task) -> str:
-    """Format an error as people read it: a percentage, or a number in the target's unit."""
+def show_error(error: float, task: Task, spread: float | None = None) -> str:
+    """Format an error as people read it: a percentage, or a number in the target's unit.
+
+    Parameters
+    ----------
+    error : float
+    task : {"classification", "regression"}
+    spread : float, default=None
+        Follows behind a plus-minus sign, with as many decimals.
+    """
     if task == "classification":
-        return f"{100 * error:.1f} %"
-    return f"{error:,.0f}" if error >= 1000 else f"{error:#.4g}"
+        digits = ".1%"
+    else:
+        decimals = 3 - floor(log10(error)) if error > 0 else 0
+        digits = f",.{min(max(decimals, 0), 12)}f"
+    return " ± ".join(f"{value:{digits}}" for value in (error, spread) if value is not None)
 
 
 def describe_problem(problem: Problem) -> str:
@@ -59,7 +71,7 @@ def comparison_rows(comparison: Comparison, task: Task) -> tuple[list[str], list
     rows = [
         [
             comparison.methods[m],
-            f"{show_error(error[m], task)} ± {show_error(swing[m], task)}".replace(" %", "", 1),
+            show_error(error[m], task, swing[m]),
             f"{alignment[m]:.3f} ± {drift[m]:.3f}",
             f"{seconds[m]:.2f} s",
             f"{ranks[m]:.1f}",
@@ -122,7 +134,7 @@ def write_comparison_report(
             "to test on, the same for every method; ± is one standard deviation. Error and "
             "alignment are of the test rows. Rank 1 is the lowest error."
         ),
-        table([header[0], "", *header[1:]], rows, numeric=range(2, 6), best=0),
+        table([header[0], "How", *header[1:]], rows, numeric=range(2, 6), best=0),
         paragraph(ALIGNMENT_IN_WORDS),
         heading("Pictures"),
         figures(_comparison_pictures(comparison, problem.task)),
@@ -141,7 +153,7 @@ def _fit_cards(fit: Fit) -> list[tuple[str, str]]:
         (f"{fit.alignment:.3f}", f"alignment on the {len(fit.train):,} rows learned from"),
     ]
     if fit.r2 is not None:
-        entries.insert(1, (f"{fit.r2:.3f}", "R², share of the variance explained"))
+        entries.insert(2, (f"{fit.r2:.3f}", "R², share of the variance explained"))
     return entries
 
 
@@ -199,7 +211,7 @@ def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, 
             errors.mean(axis=1), positions, xerr=spreads, fmt="o", color=BAR_COLOR, capsize=3
         )
         for split in errors.T:
-            ax.plot(split, positions, ".", color=BAR_COLOR, alpha=0.35)
+            ax.plot(split, np.add(positions, 0.22), ".", color=BAR_COLOR, alpha=0.4)
         ax.set_yticks(positions, names)
         ax.invert_yaxis()
         ax.grid(axis="x")
@@ -218,7 +230,7 @@ def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, 
     return [
         (
             picture(by_method),
-            "Means, standard deviations, and each split's error as a faint point.",
+            "Means, standard deviations, and below them each split's error.",
         ),
         (
             picture(by_alignment),

@@ -138,7 +138,7 @@ def show_comparison(comparison: Comparison, problem: Problem) -> None:
     header, rows = comparison_rows(comparison, problem.task)
     table = _table(f"Test rows of {n_splits} split{'s' * (n_splits > 1)}, best first")
     table.add_column(header[0], no_wrap=True)
-    table.add_column("")
+    table.add_column("How", no_wrap=True)
     for name in header[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     for r, row in enumerate(rows):
@@ -152,5 +152,5 @@ def _table(title: str) -> Table:
         box=box.SIMPLE_HEAD,
         title_justify="left",
         title_style="bold",
-        padding=(0, 1),
+        padding=(0, 1, 0, 0),
     )

@@ -9,11 +9,14 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.tiles import Columns, Samples, Tile, map_tiles
+from mercer.kernels.stationary import Radial
 
 _MANTISSA_BITS = 52
+_ROUNDING = 1e-18
 _CELL_BITS = 8
 """Cells of the logarithmic mesh per octave, as a power of two."""
-_UNIFORM_CELLS = 2**17
+_UNIFORM_CELLS = (2**12, 2**20)
+"""Fewest and most cells of the uniform mesh."""
 
 
 class Mesh:
@@ -28,6 +31,10 @@ class Mesh:
     nodes: Array
 
     @abstractmethod
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+        """Largest deviation of a kernel from its chords between nodes, over an interval of its parameter."""
+
+    @abstractmethod
     def locate(self, squared: Array) -> tuple[Array, Array]:
         """Cell of each squared distance, and how far through the cell it lies (0 to 1), flat."""
 
@@ -36,7 +43,7 @@ class LogarithmicMesh(Mesh):
     """Nodes in geometric progression of octaves, evenly spaced within each: 256 an octave.
 
     The cell of a number is the head of its binary representation and the way through it the tail, so that no
-    logarithm is taken. One cell joins zero to the first node.
+    logarithm is taken. Node zero is for distances below the first cell, which are taken as zero.
 
     Parameters
     ----------
@@ -67,8 +74,15 @@ class LogarithmicMesh(Mesh):
         if flat.min(initial=np.inf) < self.nodes[1]:
             near = flat < self.nodes[1]
             cells[near] = 0
-            through[near] = flat[near] / self.nodes[1]
+            through[near] = 0.0
         return cells, through
+
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+        """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""
+        left = np.geomspace(1e-9, 1e4, 8192)
+        right = left * (1.0 + 2.0**-_CELL_BITS)
+        ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
+        return 1.1 * float(np.max(np.abs(ends - radial.at_theta(0.5 * (left + right), 0.0))))
 
 
 class UniformMesh(Mesh):
@@ -78,6 +92,9 @@ class UniformMesh(Mesh):
     ----------
     high : float
         Largest squared distance.
+    frequency : float
+        Largest angular frequency: its phase advances by at most a hundredth from node to node, unless that
+        takes more than a million nodes.
 
     Attributes
     ----------
@@ -85,9 +102,15 @@ class UniformMesh(Mesh):
         Distance between nodes.
     """
 
-    def __init__(self, high: float) -> None:
-        self.step = float(np.sqrt(high)) * (1.0 + 1e-12) / _UNIFORM_CELLS
-        self.nodes = (self.step * np.arange(_UNIFORM_CELLS + 1)) ** 2
+    def __init__(self, high: float, frequency: float) -> None:
+        length = float(np.sqrt(high)) * (1.0 + 1e-12)
+        cells = int(np.clip(100.0 * length * frequency, *_UNIFORM_CELLS))
+        self.step = length / cells
+        self.nodes = (self.step * np.arange(cells + 1)) ** 2
+
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+        """2 (s h)^2 / 8 at the largest frequency s, for nodes h apart; see :meth:`Mesh.chord_error`."""
+        return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
         """Cell and way through it; see :meth:`Mesh.locate`."""
@@ -148,8 +171,22 @@ def sum_results(results: object) -> Array:
     return total
 
 
-def largest_squared(samples: Samples, columns: Columns) -> float:
-    """The largest squared distance between samples."""
-    return max(
-        map_tiles(lambda tile: float(samples.squared_distances(columns, tile).max()), samples.plan)
-    )
+def squared_range(samples: Samples, columns: Columns) -> tuple[float, float]:
+    """Smallest and largest squared distance between samples.
+
+    Those below 1e-18 times the largest are rounding and left out; one and one where all samples agree.
+    """
+
+    def work(tile: Tile) -> tuple[float, float]:
+        squared = samples.squared_distances(columns, tile)
+        largest = float(squared.max())
+        smallest = float(squared.min())
+        if smallest < _ROUNDING * largest:
+            smallest = float(squared.min(initial=np.inf, where=squared >= _ROUNDING * largest))
+        return smallest, largest
+
+    found = [extremes for extremes in map_tiles(work, samples.plan) if extremes[1] > 0.0]
+    if not found:
+        return 1.0, 1.0
+    high = max(largest for _, largest in found)
+    return max(min(smallest for smallest, _ in found), _ROUNDING * high), high

@@ -109,7 +109,12 @@ def moments(
         target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
         diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(p - first)
         return (
-            tile, flat_new @ flat.T, flat_new @ target, diagonal, new.sum(axis=2), new.sum(axis=1)
+            tile,
+            flat_new @ flat.T,
+            flat_new @ target,
+            diagonal,
+            new.sum(axis=2),
+            new.sum(axis=1),
         )
 
     products = np.zeros((p - first, p))
@@ -127,7 +132,9 @@ def moments(
     M[first:] = products
     M[:, first:] = products.T
     traces[first:] -= totals[first:] / n
-    return Moments(a, M, traces, row_sums / n, float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum()), n)
+    return Moments(
+        a, M, traces, row_sums / n, float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum()), n
+    )
 
 
 def _check_finite(kernels: Sequence[Kernel], row_sums: Array) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
@@ -38,6 +40,11 @@ class Tile:
     columns: slice
     count: float
 
+    @property
+    def start(self) -> tuple[int, int]:
+        """Its first row and column, which no other tile of a plan shares."""
+        return self.rows.start, self.columns.start
+
 
 def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     """Tiles that cover the upper triangle of an n x n matrix.
@@ -60,6 +67,10 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ]
 
 
+_reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
+"""Threads that tiles may use while the linear-algebra library is held to one."""
+
+
 @lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
@@ -67,7 +78,27 @@ def _controller() -> ThreadpoolController:
 
 def n_threads() -> int:
     """Threads that the linear-algebra library may use here: tiles use as many."""
+    reserved = _reserved.get()
+    if reserved is not None:
+        return reserved
     return max((pool["num_threads"] for pool in _controller().info()), default=1)
+
+
+@contextmanager
+def serial_algebra() -> Iterator[None]:
+    """Leave the linear-algebra library one thread, and its others to tiles.
+
+    Its threads gain nothing on a tile, and cost milliseconds where they wait for each other.
+    """
+    if _reserved.get() is not None:
+        yield
+        return
+    token = _reserved.set(n_threads())
+    try:
+        with _controller().limit(limits=1):
+            yield
+    finally:
+        _reserved.reset(token)
 
 
 def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Iterator[Result]:
@@ -89,7 +120,7 @@ def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Itera
         yield from map(function, plan)
         return
     waiting: deque[Future[Result]] = deque()
-    with _controller().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+    with serial_algebra(), ThreadPoolExecutor(threads) as pool:
         try:
             for tile in plan:
                 waiting.append(pool.submit(function, tile))
@@ -153,6 +184,8 @@ class Samples:
         -------
         ndarray of shape (n_kernels, n_rows, n_columns)
         """
+        if self.stacked:
+            return self._stack_blocks(kernels, tile)
         shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
         values = np.empty((len(kernels), *shape))
         groups = radial_groups(kernels)
@@ -170,6 +203,8 @@ class Samples:
 
     def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
         """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""
+        if self.stacked:
+            return np.array(kernel.of_stack(self.X[tile.rows, tile.columns]))
         return kernel.tile(self.X, tile.rows, tile.columns) + kernel.offset
 
     def squared_distances(self, columns: Columns, tile: Tile) -> Array:
@@ -179,12 +214,19 @@ class Samples:
             self._distances[columns] = _Distances(chosen, self._keeps)
         return self._distances[columns].tile(tile)
 
+    def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
+        here, there = self.X[tile.rows, tile.columns], self.X[corner]
+        values = np.empty((len(kernels), *here.shape[:2]))
+        for position, kernel in enumerate(kernels):
+            np.subtract(kernel.of_stack(here), kernel.of_stack(there).item(), out=values[position])
+        return values
+
     def _other_block(self, kernel: Kernel, tile: Tile) -> Array:
-        if not self.stacked:
-            columns = kernel.linear_columns(self.X.shape[1])
-            if columns is not None:
-                features = self._centred_features()[:, columns]
-                return products(features[tile.rows], features[tile.columns])
+        columns = kernel.linear_columns(self.X.shape[1])
+        if columns is not None:
+            features = self._centred_features()[:, columns]
+            return products(features[tile.rows], features[tile.columns])
         block = kernel.tile(self.X, tile.rows, tile.columns)
         block -= kernel.tile(self.X, slice(0, 1), slice(self.n_samples - 1, self.n_samples)).item()
         return block
@@ -218,12 +260,11 @@ class _Distances:
         self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
 
     def tile(self, tile: Tile) -> Array:
-        key = (tile.rows.start, tile.columns.start)
         if self._kept is None:
             return self._compute(tile)
-        if key not in self._kept:
-            self._kept[key] = self._compute(tile)
-        return self._kept[key]
+        if tile.start not in self._kept:
+            self._kept[tile.start] = self._compute(tile)
+        return self._kept[tile.start]
 
     def _compute(self, tile: Tile) -> Array:
         squared = products(self._X[tile.rows], self._X[tile.columns])

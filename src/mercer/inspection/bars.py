@@ -166,7 +166,7 @@ def _bars(labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, A
     ax.barh(positions, lengths, **{"color": BAR_COLOR, "height": 0.7, **style})
     ax.set_yticks(positions, [_short(label) for label in labels])
     # Room for a few bars at least: one alone would fill the picture.
-    ax.set_ylim(max(len(labels), 4) - 0.4, -0.6)
+    ax.set_ylim(max(len(labels), 3) - 0.4, -0.6)
     return ax
 
 

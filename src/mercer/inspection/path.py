@@ -14,6 +14,9 @@ from mercer.inspection.base import BAR_COLOR, EstimatorDisplay, axes, learned
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_MAX_TICKS = 10
+"""Every step has a tick up to so many; matplotlib would put ticks between few steps."""
+
 
 class AlignmentPathDisplay(EstimatorDisplay):
     """Centred alignment with the target against the number of steps of the search.
@@ -61,9 +64,10 @@ class AlignmentPathDisplay(EstimatorDisplay):
         self.ax_ = axes(ax)
         steps = np.arange(1, self.alignments.size + 1)
         self.ax_.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
-        self.ax_.locator_params(axis="x", integer=True)
-        # At least a few steps wide: only then are the ticks whole numbers.
-        self.ax_.set_xlim(0.5, max(steps.size, 4) + 0.5)
+        if steps.size <= _MAX_TICKS:
+            self.ax_.set_xticks(steps)
+        else:
+            self.ax_.locator_params(axis="x", integer=True)
         self.ax_.set(
             xlabel="Step", ylabel="Centred alignment (training)", title="Alignment with the target"
         )

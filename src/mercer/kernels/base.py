@@ -34,7 +34,7 @@ class Kernel(BaseEstimator):
     """Whether the kernel can be evaluated on sparse features."""
 
     takes_stack: bool = False
-    """Whether its "features" are a stack of Gram matrices."""
+    """Whether it reads a stack of Gram matrices in place of features."""
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`.
@@ -55,6 +55,8 @@ class Kernel(BaseEstimator):
         ValueError
             If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
         """
+        if self.takes_stack:
+            return self.of_stack(np.asarray(X))
         X, dtype = self._checked(X)
         if Z is not None:
             Z, dtype_z = self._checked(Z)
@@ -224,6 +226,19 @@ class Kernel(BaseEstimator):
         """The kernel in a few words, for tables and pictures."""
         return type(self).__name__
 
+    def of_stack(self, stack: Array) -> Array:
+        """The kernel's Gram matrix from a stack of precomputed ones, or any tile of it, unchecked.
+
+        Parameters
+        ----------
+        stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        raise TypeError(f"{self.describe()} reads features, not a stack of Gram matrices.")
+
     def tile(self, X: Features, rows: slice, columns: slice) -> Array:
         """Shifted Gram matrix of some rows of `X` and others, unchecked."""
         return self._shifted(X[rows], None if rows == columns else X[columns])
@@ -250,8 +265,6 @@ class Kernel(BaseEstimator):
         )
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
-        if self.takes_stack:
-            return np.asarray(X, dtype=np.float64), np.asarray(X).dtype
         X = check_array(
             X, accept_sparse="csr" if self.accepts_sparse else False, dtype=[np.float64, np.float32]
         )

@@ -46,7 +46,9 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array:
     if not (np.isfinite(low) and np.isfinite(high) and low > 0):
         raise ValueError(f"bounds must be positive and finite; got {bounds!r}.")
     if low > high:
-        raise ValueError(f"bounds are reversed: the lower end {low:g} is above the upper end {high:g}.")
+        raise ValueError(
+            f"bounds are reversed: the lower end {low:g} is above the upper end {high:g}."
+        )
     return np.log([low, high])
 
 

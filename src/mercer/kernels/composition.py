@@ -115,11 +115,13 @@ class WeightedSum(Composite):
         """The weights and the parts."""
         return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
 
-    def tile(self, X: Features, rows: slice, columns: slice) -> Array:
-        """Weighted sum of the parts' tiles; see :meth:`Kernel.tile`."""
-        if self.takes_stack:
-            return self._shifted(X[rows, columns], None)
-        return super().tile(X, rows, columns)
+    def of_stack(self, stack: Array) -> Array:
+        """Weighted sum of the parts' matrices; see :meth:`Kernel.of_stack`."""
+        total = np.zeros(stack.shape[:2])
+        for weight, part in self._terms():
+            if weight != 0.0:
+                total += weight * part.of_stack(stack)
+        return total
 
     def _terms(self) -> list[tuple[float, Kernel]]:
         weights = np.asarray(self.weights, dtype=float)
@@ -138,8 +140,6 @@ class WeightedSum(Composite):
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         terms = [(w, part) for w, part in self._terms() if w != 0.0]
-        if self.takes_stack:
-            return sum((w * part._shifted(X, Z) for w, part in terms), np.zeros(X.shape[:2]))
         total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
         dense, scales = [], np.zeros(X.shape[1])
         for weight, part in terms:

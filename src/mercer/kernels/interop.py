@@ -172,7 +172,9 @@ class SklearnKernel(Kernel):
         for rows in gen_batches(X.shape[0], _TENSOR_ROWS):
             for columns in gen_batches(Z.shape[0], _TENSOR_ROWS):
                 part, slope = self._contract_block(
-                    X[rows], P[rows, columns], Z[columns],
+                    X[rows],
+                    P[rows, columns],
+                    Z[columns],
                     None if start is None else start + rows.start - columns.start,
                 )
                 value += part
@@ -222,15 +224,9 @@ class Precomputed(Kernel):
         """Position in the stack."""
         return f"kernel {self.index}"
 
-    def tile(self, X: Features, rows: slice, columns: slice) -> Array:
-        """Some rows and columns of the Gram matrix."""
-        return np.array(X[rows, columns, self.index])
-
-    def _shifted(self, X: Features, Z: Features | None) -> Array:
-        return np.array(X[:, :, self.index])
-
-    def _shifted_diag(self, X: Features) -> Array:
-        return np.array(np.einsum("ii->i", X[:, :, self.index]))
+    def of_stack(self, stack: Array) -> Array:
+        """A view of the slice; see :meth:`Kernel.of_stack`."""
+        return stack[:, :, self.index]
 
 
 def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
@@ -251,5 +247,8 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
     if not sources:
         raise ValueError("The dictionary of kernels is empty.")
     return [
-        base for source in sources for kernel in as_kernel(source).expand(X) for base in [kernel.bind(X)]
+        base
+        for source in sources
+        for kernel in as_kernel(source).expand(X)
+        for base in [kernel.bind(X)]
     ]

@@ -216,6 +216,8 @@ class Stationary(Radial):
         return f"{name}, widths {scale.min():.3g} to {scale.max():.3g}"
 
     def _scale(self) -> float | Array:
+        if isinstance(self.bandwidth, float) and 0.0 < self.bandwidth < np.inf:
+            return self.bandwidth
         scale = np.asarray(self.bandwidth, dtype=float)
         if scale.ndim > 1 or not np.all((scale > 0) & np.isfinite(scale)):
             raise ValueError(f"bandwidth must be positive and finite; got {self.bandwidth!r}.")
@@ -311,9 +313,7 @@ class Laplacian(Stationary):
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         distance = np.sqrt(u)
-        return np.divide(
-            -0.5 * (1.0 + shifted), distance, out=np.zeros_like(u), where=distance > 0
-        )
+        return np.divide(-0.5 * (1.0 + shifted), distance, out=np.zeros_like(u), where=distance > 0)
 
 
 class Matern(Stationary):
@@ -389,9 +389,13 @@ def _near(a: Array, nu: float) -> Array:
     """Series of the Matern kernel less one in a = sqrt(2 nu) |x - x'| / s, for small a."""
     a2 = a * a
     if nu == 1.5:
-        tail = -1.0 / 2 + a * (1.0 / 3 + a * (-1.0 / 8 + a * (1.0 / 30 + a * (-1.0 / 144 + a / 840))))
+        tail = -1.0 / 2 + a * (
+            1.0 / 3 + a * (-1.0 / 8 + a * (1.0 / 30 + a * (-1.0 / 144 + a / 840)))
+        )
     else:
-        tail = -1.0 / 6 + a2 * (1.0 / 24 + a * (-1.0 / 45 + a * (1.0 / 144 + a * (-1.0 / 630 + a / 3456))))
+        tail = -1.0 / 6 + a2 * (
+            1.0 / 24 + a * (-1.0 / 45 + a * (1.0 / 144 + a * (-1.0 / 630 + a / 3456)))
+        )
     return a2 * tail
 
 

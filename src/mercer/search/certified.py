@@ -89,7 +89,12 @@ def search_width(
 
 
 def search_frequency(
-    kernel: Radial, mesh: UniformMesh, weights: Array, log_bounds: Array, *, certificate: bool = False
+    kernel: Radial,
+    mesh: UniformMesh,
+    weights: Array,
+    log_bounds: Array,
+    *,
+    certificate: bool = False,
 ) -> Peak:
     """Largest sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
 

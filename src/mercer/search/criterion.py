@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.criteria import Criterion, contract
-from mercer.gram.tiles import Samples
+from mercer.gram.tiles import Samples, serial_algebra
 from mercer.kernels.base import Kernel
 from mercer.search.gradient import Maximum, maximise
 from mercer.targets import Target
@@ -37,6 +37,7 @@ class OptimisedKernel:
     converged: bool
 
 
+@serial_algebra()
 def optimise_criterion(
     criterion: Criterion,
     kernel: Kernel,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._typing import Array
-from mercer.criteria import Sensitivity, contract
+from mercer.criteria import KeptSensitivity, Sensitivity, contract
 from mercer.gram.centering import centre_tiles
-from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, largest_squared, spread
+from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, squared_range
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 from mercer.kernels.composition import radial_columns
@@ -18,8 +18,8 @@ from mercer.kernels.stationary import Radial
 from mercer.search.certified import search_frequency, search_width
 from mercer.search.gradient import maximise
 
-_FIRST_NODE = 1e-3
-"""The mesh starts at this part of the smallest squared width: below, kernels are linear in the squared distance."""
+_STEP_TOLERANCE = 1e-2
+"""Relative change at which a search over several parameters stops: a greedy step need not be exact."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +130,20 @@ class RadialSearch(FamilySearch):
             peak = search_width(
                 self.radial, mesh.nodes, weights, self.log_bounds, certificate=self.certificate
             )
-        gap = peak.gap if np.isfinite(peak.gap) else None
+        gap = None
+        if self.certificate:
+            absolute = self.samples.n_samples * P.norm
+            gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
     def _get_mesh(self) -> Mesh:
         if self._mesh is None:
-            high = largest_squared(self.samples, self.columns) or 1.0
-            low = _FIRST_NODE * float(np.exp(2.0 * self.log_bounds[0]))
+            low, high = squared_range(self.samples, self.columns)
+            highest = float(np.exp(self.log_bounds[1]))
             self._mesh = (
-                UniformMesh(high) if self.radial.band_limited else LogarithmicMesh(low, high)
+                UniformMesh(high, highest)
+                if self.radial.band_limited
+                else LogarithmicMesh(low, high)
             )
         return self._mesh
 
@@ -166,7 +171,11 @@ class RadialSearch(FamilySearch):
             n = self.samples.n_samples
 
             def weights(tile: Tile) -> Array:
-                shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+                shape = (
+                    1,
+                    tile.rows.stop - tile.rows.start,
+                    tile.columns.stop - tile.columns.start,
+                )
                 return np.full(shape, -1.0 / n)
 
             self._spread_identity = spread(self.samples, self.columns, self._get_mesh(), weights)[0]
@@ -207,9 +216,8 @@ class GradientSearch(FamilySearch):
         O(n^2 d) an evaluation. P is kept where half a matrix fits in a half of the working memory.
         """
         samples, family = self.samples, self.family
-        parts: Sensitivity | list[Array] = P
-        if 4.0 * samples.n_samples**2 <= working_memory() / 2:
-            parts = list(map_tiles(lambda tile: P.block(samples, tile), samples.plan))
+        keep = 4.0 * samples.n_samples**2 <= working_memory() / 2
+        parts = KeptSensitivity(P, samples) if keep else P
 
         def objective(theta: Array) -> tuple[float, Array]:
             return contract(samples, family.with_theta(theta), parts)
@@ -219,7 +227,12 @@ class GradientSearch(FamilySearch):
             starts = family.starts(samples.X)
             start = max(starts, key=lambda theta: objective(theta)[0])
         found = maximise(
-            objective, start, self.log_bounds, penalty=self.penalty, n_widths=family.n_widths
+            objective,
+            start,
+            self.log_bounds,
+            tol=_STEP_TOLERANCE,
+            penalty=self.penalty,
+            n_widths=family.n_widths,
         )
         kernel = family.with_theta(found.theta)
         return Candidate(kernel, objective(found.theta)[0], None)

@@ -101,4 +101,6 @@ def maximise(
         options={"ftol": tol, "gtol": 1e-2 * tol, "maxiter": max_iter},
         callback=lambda intermediate_result: path.append(-scale * float(intermediate_result.fun)),
     )
-    return Maximum(found.x, -scale * float(found.fun), int(found.nit), bool(found.success), tuple(path))
+    return Maximum(
+        found.x, -scale * float(found.fun), int(found.nit), bool(found.success), tuple(path)
+    )

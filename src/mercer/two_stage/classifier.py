@@ -103,10 +103,16 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
     Examples
     --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> from mercer import TwoStageClassifier
-    >>> from mercer.datasets import make_relevance
-    >>> X, y = make_relevance(random_state=0)
-    >>> TwoStageClassifier().fit(X, y).predict(X[:3])
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), TwoStageClassifier()).fit(X, y)
+    >>> model.score(X_test, y_test) > 0.95
+    True
     """
 
     _task = "classification"

@@ -95,4 +95,8 @@ def _factor(moments: Moments) -> tuple[Array, Array, Array]:
     values, vectors = eigh(moments.M * np.outer(scale, scale))
     kept = values > _FLOOR * values[-1]
     roots = np.sqrt(values[kept])
-    return scale, roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ (scale * moments.a)) / roots
+    return (
+        scale,
+        roots[:, None] * vectors[:, kept].T,
+        (vectors[:, kept].T @ (scale * moments.a)) / roots,
+    )
