@@ -108,11 +108,17 @@ class TestFit:
         assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
 
     @pytest.mark.parametrize("learner", LEARNERS)
-    def test_every_learner(self, run: Run, classes: Any, learner: str) -> None:
+    def test_every_learner_is_saved_and_predicts(
+        self, run: Run, classes: Any, learner: str
+    ) -> None:
         classes.to_parquet("table.parquet")
-        result = run("fit", "table.parquet", "--target", "kind", "--learner", learner)
+        arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
+        result = run("fit", "table.parquet", *arguments)
         assert result.exit_code == 0, result.output
         assert f"Kernels found by {learner} " in result.stdout
+        result = run("predict", "m.skops", "table.parquet", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        assert (pd.read_csv("p.csv")["prediction"] == classes["kind"]).mean() > 0.9
 
     def test_regression(self, run: Run, responses: Any) -> None:
         responses.to_csv("table.csv", index=False)

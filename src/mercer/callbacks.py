@@ -1,4 +1,4 @@
-"""scikit-learn's fit callbacks (progress bars), and their silent absence before scikit-learn 1.9."""
+"""scikit-learn's fit callbacks (progress bars), silently absent before scikit-learn 1.9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Continuous alignment: families of kernels to a dictionary, ellipsoids from spheres, and the penalty's strength."""
+"""Continuous alignment: where ellipsoids start and how strongly they are penalised."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def learn_families(
 def isotropic_starts(
     families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
 ) -> list[Array | None]:
-    """For families of a width per feature, the weighted mean of the widths that one width for all learns.
+    """Starts of ellipsoids: the weighted mean of the widths that one width for all learns.
 
     Parameters
     ----------
@@ -156,7 +156,8 @@ def choose_penalty(
 
     Notes
     -----
-    Labels of held-out samples play no part in the kernel that they judge, so ellipsoids that fit noise lose.
+    Labels of held-out samples play no part in the kernel that they judge, so ellipsoids that fit
+    noise lose.
     """
     few = samples.n_samples < _FEW_SAMPLES
     splitter = (StratifiedShuffleSplit if target.classes is not None else ShuffleSplit)(

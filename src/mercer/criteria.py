@@ -17,7 +17,7 @@ from mercer.targets import Target
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A symmetric matrix in parts, scale * F diag(signs) F' + sum_k coefficients_k K_k + identity * I_c.
+    """A symmetric matrix in parts, s F diag(signs) F' + sum_k c_k K_k + identity * H.
 
     Attributes
     ----------
@@ -25,8 +25,10 @@ class Sensitivity:
         F.
     signs : ndarray of shape (n_factors,)
     scale : float
+        s.
     kernels : tuple of Kernel
     coefficients : ndarray of shape (n_kernels,)
+        c.
     row_means : ndarray of shape (n_kernels, n_samples), or None
         What centres the kernels; they are not centred where None.
     identity : float
@@ -69,7 +71,7 @@ class Sensitivity:
 
 
 class Criterion(ABC):
-    """A function of <K, L> and <K, K>, both centred or neither, that is largest for the best kernel.
+    """A function of <K, L> and <K, K>, both centred or neither.
 
     Attributes
     ----------
@@ -152,7 +154,7 @@ def _uncentred(samples: Samples, kernel: Kernel, target: Target) -> tuple[float,
         L = (target.factor[tile.rows] * target.signs) @ target.factor[tile.columns].T
         return tile.count * np.array([inner(K, L), inner(K, K)])
 
-    a, q = sum(map_tiles(work, samples.plan))
+    a, q = np.sum(list(map_tiles(work, samples.plan)), axis=0)
     return float(a), float(q)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from mercer.criteria import Sensitivity
 from mercer.gram.moments import Moments, moments
 from mercer.gram.tiles import Samples, serial_algebra
 from mercer.kernels.base import Kernel
-from mercer.search.families import Candidate, FamilySearch, family_search
-from mercer.weights.alignment import nonnegative_weights
+from mercer.search.families import Candidate, FamilySearch
+from mercer.weights.alignment import nonnegative_weights, normalised
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class StepRule(ABC):
 
 
 class CorrectiveStep(StepRule):
-    """Fully corrective: the weights of all kernels found so far are solved for anew, as in alignf."""
+    """Fully corrective: all weights are solved for anew, as in alignf."""
 
     def update(self, weights: Array, moments: Moments) -> Array:
         """The non-negative weights of the largest alignment; see :meth:`StepRule.update`."""
@@ -119,7 +119,7 @@ class StagewiseStep(StepRule):
         self.identity = eps
 
     def update(self, weights: Array, moments: Moments) -> Array:
-        """Append the best of 0, eta* = (ad - bc) / (bd - ae) and eta_max; see :meth:`StepRule.update`."""
+        """Append the best of 0, eta* and eta_max; see :meth:`StepRule.update`."""
         old, new = moments.M[:-1, :-1], moments.M[-1, :-1]
         eps, n = self.identity, moments.n_samples
         a = weights @ moments.a[:-1] + eps * moments.target_trace
@@ -127,6 +127,7 @@ class StagewiseStep(StepRule):
         c = weights @ old @ weights + 2 * eps * weights @ moments.traces[:-1] + eps**2 * (n - 1)
         d = weights @ new + eps * moments.traces[-1]
         e = moments.M[-1, -1]
+        # eta* = (ad - bc) / (bd - ae)
         below = b * d - a * e
         best = max(0.0, (a * d - b * c) / below) if below != 0.0 else 0.0
 
@@ -172,96 +173,91 @@ def grow_dictionary(
     Notes
     -----
     With K the learned kernel so far, a step maximises <P, K_theta> for P = (L_c - rho K_c) / |L_c|,
-    rho = <K_c, L_c> / |K_c|^2: the gradient of the alignment times |K_c|, so that steps are on one scale and
-    the first, from no kernel at all, maximises <L_c, K_theta>.
+    rho = <K_c, L_c> / |K_c|^2: the gradient of the alignment times |K_c|, so that steps are on one
+    scale and the first, from no kernel at all, maximises <L_c, K_theta>.
 
     References
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    kernels: list[Kernel] = []
-    weights, known = np.empty(0), None
+    state = _State()
     history: list[Step] = []
-    alignment, status = 0.0, "limit"
+    status = "limit"
     for _ in range(max_kernels):
-        P = _sensitivity(kernels, weights, known, Y, rule.identity)
-        candidate, extended = _best_candidate(searches, P, samples, kernels, Y, known)
-        if candidate.value <= 0.0 and kernels:
+        candidate, extended = _best_candidate(searches, samples, Y, state, rule.identity)
+        weights = rule.update(state.weights, extended)
+        growth = extended.alignment(weights) - state.alignment
+        if state.kernels and not (candidate.value > 0.0 and growth > 0.0):
             status = "converged"
             break
-        new_weights = rule.update(weights, extended)
-        grown = extended.alignment(new_weights)
-        growth = grown - alignment
-        if not (growth > 0.0) and kernels:
-            status = "converged"
-            break
-        kernels, weights, known, alignment = (
-            [*kernels, candidate.kernel],
-            new_weights,
-            extended,
-            grown,
+        state = _State(
+            (*state.kernels, candidate.kernel), weights, extended, extended.alignment(weights)
         )
-        step = Step(
-            candidate.kernel,
-            int(np.count_nonzero(weights)),
-            candidate.value,
-            alignment,
-            candidate.gap,
-        )
+        used = int(np.count_nonzero(weights))
+        step = Step(candidate.kernel, used, candidate.value, state.alignment, candidate.gap)
         history.append(step)
         if on_step is not None:
             on_step(step)
         if growth < tol:
             status = "converged"
             break
-    present = weights > 0.0
-    if not present.any():
-        present[:1] = weights[:1] = True
-    chosen = [kernel for kernel, used in zip(kernels, present, strict=True) if used]
-    weights = weights[present] / weights[present].sum()
-    return Dictionary(chosen, weights, alignment, history, status)
+    kernels, weights = state.present()
+    return Dictionary(kernels, weights, state.alignment, history, status)
 
 
-def _sensitivity(
-    kernels: list[Kernel], weights: Array, known: Moments | None, Y: Array, identity: float
-) -> Sensitivity:
-    norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
-    signs = np.ones(Y.shape[1])
-    a, square = identity * float((Y * Y).sum()), identity**2 * (len(Y) - 1)
-    used = np.flatnonzero(weights)
-    if known is not None:
-        a += float(weights @ known.a)
-        square += float(weights @ known.M @ weights + 2.0 * identity * weights @ known.traces)
-    if square == 0.0:
-        return Sensitivity(Y, signs, 1.0 / norm, norm=1.0)
-    ratio = -a / (square * norm)
-    means = None if known is None or known.row_means is None else known.row_means[used]
-    return Sensitivity(
-        Y,
-        signs,
-        1.0 / norm,
-        tuple(kernels[k] for k in used),
-        ratio * weights[used],
-        means,
-        ratio * identity,
-        norm=1.0,
-    )
+@dataclass(frozen=True)
+class _State:
+    """The dictionary between two steps."""
+
+    kernels: tuple[Kernel, ...] = ()
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    moments: Moments | None = None
+    alignment: float = 0.0
+
+    def present(self) -> tuple[list[Kernel], Array]:
+        """Kernels of positive weight, and their weights summing to one; the first kernel if none."""
+        used = self.weights > 0.0
+        if not used.any():
+            return [self.kernels[0]], np.ones(1)
+        kernels = [kernel for kernel, kept in zip(self.kernels, used, strict=True) if kept]
+        return kernels, normalised(self.weights[used])
+
+    def sensitivity(self, Y: Array, identity: float) -> Sensitivity:
+        """P = (L_c - rho K_c) / |L_c| for K the weighted sum, with a part of the identity in it."""
+        norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
+        signs = np.ones(Y.shape[1])
+        weights, found = self.weights, self.moments
+        a, square = identity * float((Y * Y).sum()), identity**2 * (len(Y) - 1)
+        if found is not None:
+            a += float(weights @ found.a)
+            square += float(weights @ found.M @ weights + 2.0 * identity * weights @ found.traces)
+        if square == 0.0:
+            return Sensitivity(Y, signs, 1.0 / norm, norm=1.0)
+        ratio = -a / (square * norm)
+        used = np.flatnonzero(weights)
+        means = None if found is None or found.row_means is None else found.row_means[used]
+        return Sensitivity(
+            Y,
+            signs,
+            1.0 / norm,
+            tuple(self.kernels[k] for k in used),
+            ratio * weights[used],
+            means,
+            ratio * identity,
+            norm=1.0,
+        )
 
 
 def _best_candidate(
-    searches: Sequence[FamilySearch],
-    P: Sensitivity,
-    samples: Samples,
-    kernels: list[Kernel],
-    Y: Array,
-    known: Moments | None,
+    searches: Sequence[FamilySearch], samples: Samples, Y: Array, state: _State, identity: float
 ) -> tuple[Candidate, Moments]:
     """The best kernel of all families by <P, K> / |K_c|, and the moments with it."""
+    P = state.sensitivity(Y, identity)
     found = []
     for search in searches:
         candidate = search.best(P)
-        extended = moments(samples, [*kernels, candidate.kernel], Y, known, dense=True)
-        found.append((candidate, extended))
+        kernels = [*state.kernels, candidate.kernel]
+        found.append((candidate, moments(samples, kernels, Y, state.moments, dense=True)))
     return max(found, key=lambda pair: _per_norm(*pair))
 
 

@@ -90,8 +90,8 @@ def alignment(A: Array, B: Any) -> float:
     A : array-like of shape (n_samples, n_samples)
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
-        Another Gram matrix, labels or responses. Labels of several classes stand for +1 within a class
-        and -1 between classes.
+        Another Gram matrix, labels or responses. Labels of several classes stand for +1 within a
+        class and -1 between classes.
 
     Returns
     -------

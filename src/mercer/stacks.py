@@ -15,7 +15,7 @@ _SYMMETRY_TOLERANCE = 1e-8
 _PSD_TOLERANCE = 1e-8
 """Negative eigenvalues down to this part of the trace are rounding."""
 _PSD_ROWS = 256
-"""Definiteness is tested on all rows up to this many, and on this many evenly spaced ones beyond."""
+"""Definiteness is tested on all rows up to this many, evenly spaced ones beyond."""
 
 
 def as_stack(X: Any, n_fitted: int | None = None) -> Array:
@@ -23,7 +23,8 @@ def as_stack(X: Any, n_fitted: int | None = None) -> Array:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_fitted, n_kernels), or one matrix of shape (n_samples, n_fitted), or \
+    X : array-like of shape (n_samples, n_fitted, n_kernels), or one matrix of shape (n_samples,
+    n_fitted), or \
             a list of such matrices, or kernels-first (n_kernels, n_samples, n_fitted)
     n_fitted : int, default=None
         Number of samples fitted on; the stack's own number of samples where None.
@@ -62,14 +63,14 @@ def as_stack(X: Any, n_fitted: int | None = None) -> Array:
         if n_fitted is None and stack.shape[0] != stack.shape[1]:
             return stack
         raise ValueError(
-            f"A precomputed stack of shape {stack.shape} is ambiguous: it may have the kernels first or last. "
-            "Pass a list of matrices."
+            f"A precomputed stack of shape {stack.shape} is ambiguous: it may have the kernels "
+            "first or last. Pass a list of matrices."
         )
     if fits_first:
         return np.moveaxis(stack, 0, -1)
     raise ValueError(
-        f"Precomputed matrices must be square, or have one column a fitted sample; got a stack of shape {stack.shape}, "
-        "where (n_samples, n_samples, n_kernels) is expected."
+        "Precomputed matrices must be square, or have one column a fitted sample: "
+        f"got a stack of shape {stack.shape} where (n_samples, n_samples, n_kernels) is expected."
     )
 
 
@@ -87,8 +88,8 @@ def check_stack(stack: Array) -> None:
 
     Notes
     -----
-    One pass over the stack. Definiteness is tested by Cholesky factors of at most 256 rows: exact for up to
-    256 samples; beyond, a matrix with a large negative part is found, not every matrix.
+    One pass over the stack. Definiteness is tested by Cholesky factors of at most 256 rows: exact
+    for up to 256 samples; beyond, a matrix with a large negative part is found, not every matrix.
     """
     _check_symmetry(stack)
     n = stack.shape[0]

@@ -63,16 +63,17 @@ def as_target(y: Any, task: Task = "auto", n_samples: int | None = None) -> Targ
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels, or one or several responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        `"auto"` takes floating-point numbers that are not all whole, and several columns, as responses,
-        everything else as labels.
+        `"auto"` takes floating-point numbers that are not all whole, and several columns, as
+        responses, everything else as labels.
     n_samples : int, default=None
         Number of rows that `y` must have.
 
     Returns
     -------
     Target
-        Two classes: y in {-1, +1}. More classes: sqrt(2) times the one-hot labels, with -11' beside it, so that
-        L is +1 within a class and -1 between classes. Responses: divided by their standard deviation.
+        Two classes: y in {-1, +1}. More classes: sqrt(2) times the one-hot labels, with -11' beside
+        it, so that L is +1 within a class and -1 between classes. Responses: divided by their
+        standard deviation.
 
     Raises
     ------
@@ -81,7 +82,8 @@ def as_target(y: Any, task: Task = "auto", n_samples: int | None = None) -> Targ
 
     References
     ----------
-    Wang & Li (2018), eq. (6), whose signs are swapped; Cortes, Mohri, Rostamizadeh (2010), section 2.
+    Wang & Li (2018), eq. (6), whose signs are swapped; Cortes, Mohri, Rostamizadeh (2010), section
+    2.
     """
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f'task must be "auto", "classification" or "regression"; got {task!r}.')
@@ -124,7 +126,7 @@ def _responses(y: Any) -> Target:
     constant = scale <= 1e-14 * np.abs(responses).max(axis=0)
     if constant.any():
         raise ValueError(
-            f"y is constant{'' if responses.shape[1] == 1 else f' in column {np.flatnonzero(constant)[0]}'}: "
+            f"y is constant (response {np.flatnonzero(constant)[0]}): "
             "there is nothing to learn a kernel for."
         )
     return Target(responses / scale, np.ones(responses.shape[1]), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from mercer._typing import Array
 from mercer.gram.tiles import Tile
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.tiles import Columns, Samples, Tile, map_tiles
-from mercer.kernels.stationary import Radial
+from mercer.kernels.radial import Radial
 
 _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
@@ -32,7 +32,7 @@ class Mesh:
 
     @abstractmethod
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """Largest deviation of a kernel from its chords between nodes, over an interval of its parameter."""
+        """Largest deviation of a kernel from its chords, over an interval of its parameter."""
 
     @abstractmethod
     def locate(self, squared: Array) -> tuple[Array, Array]:
@@ -42,8 +42,9 @@ class Mesh:
 class LogarithmicMesh(Mesh):
     """Nodes in geometric progression of octaves, evenly spaced within each: 256 an octave.
 
-    The cell of a number is the head of its binary representation and the way through it the tail, so that no
-    logarithm is taken. Node zero is for distances below the first cell, which are taken as zero.
+    The cell of a number is the head of its binary representation and the way through it the tail,
+    so that no logarithm is taken. Node zero is for distances below the first cell, which are taken
+    as zero.
 
     Parameters
     ----------
@@ -52,8 +53,8 @@ class LogarithmicMesh(Mesh):
 
     Notes
     -----
-    A radial kernel g(u / s^2) between nodes u and (1 + h) u, h <= 1/256, deviates from its chord by at most
-    h^2 / 8 max_z z^2 |g''(z)|, for a Gaussian 1.1e-6, at every width.
+    A radial kernel g(u / s^2) between nodes u and (1 + h) u, h <= 1/256, deviates from its chord by
+    at most h^2 / 8 max_z z^2 |g''(z)|, for a Gaussian 1.1e-6, at every width.
     """
 
     def __init__(self, low: float, high: float) -> None:
@@ -93,8 +94,8 @@ class UniformMesh(Mesh):
     high : float
         Largest squared distance.
     frequency : float
-        Largest angular frequency: its phase advances by at most a hundredth from node to node, unless that
-        takes more than a million nodes.
+        Largest angular frequency: its phase advances by at most a hundredth from node to node,
+        unless that takes more than a million nodes.
 
     Attributes
     ----------
@@ -109,7 +110,7 @@ class UniformMesh(Mesh):
         self.nodes = (self.step * np.arange(cells + 1)) ** 2
 
     def chord_error(self, radial: Radial, log_bounds: Array) -> float:
-        """2 (s h)^2 / 8 at the largest frequency s, for nodes h apart; see :meth:`Mesh.chord_error`."""
+        """(s h)^2 / 4 for the largest frequency s, nodes h apart; see :meth:`Mesh.chord_error`."""
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
@@ -138,7 +139,8 @@ def spread(
     Returns
     -------
     ndarray of shape (n_weights, n_nodes)
-        Node weights v: sum_ij w_ij g(u_ij) = sum_k v_k g(node_k) up to the chord's error in each cell.
+        Node weights v: sum_ij w_ij g(u_ij) = sum_k v_k g(node_k) up to the chord's error in each
+        cell.
 
     Notes
     -----
@@ -174,7 +176,8 @@ def sum_results(results: object) -> Array:
 def squared_range(samples: Samples, columns: Columns) -> tuple[float, float]:
     """Smallest and largest squared distance between samples.
 
-    Those below 1e-18 times the largest are rounding and left out; one and one where all samples agree.
+    Those below 1e-18 times the largest are rounding and left out; one and one where all samples
+    agree.
     """
 
     def work(tile: Tile) -> tuple[float, float]:

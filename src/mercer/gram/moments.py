@@ -26,7 +26,8 @@ class Moments:
     traces : ndarray of shape (n_kernels,)
         Trace of each centred Gram matrix.
     row_means : ndarray of shape (n_kernels, n_samples), or None
-        Means of the rows of each kernel's tiles, which centre them; None where they came from factors.
+        Means of the rows of each kernel's tiles, which centre them; None where they came from
+        factors.
     target_norm, target_trace : float
         Frobenius norm and trace of L_c.
     n_samples : int
@@ -41,7 +42,7 @@ class Moments:
     n_samples: int
 
     def alignment(self, weights: Array) -> float:
-        """Centred alignment of a weighted sum of the kernels with the target; zero for no kernel."""
+        """Centred alignment of a weighted sum of the kernels with the target, zero for none."""
         square = float(weights @ self.M @ weights)
         if not (square > 0.0 and self.target_norm > 0.0):
             return 0.0
@@ -86,9 +87,9 @@ def moments(
 
     Notes
     -----
-    p kernels cost one pass over n^2 / 2 values each and O(p^2 n^2 / 2) multiplications, in matrix products;
-    memory is p tiles a thread. Inner products of features cost O(n r^2) for r columns in all, and
-    no n x n matrix.
+    p kernels cost one pass over n^2 / 2 values each and O(p^2 n^2 / 2) multiplications, in matrix
+    products; memory is p tiles a thread. Inner products of features cost O(n r^2) for r columns in
+    all, and no n x n matrix.
     """
     factored = None if dense or known is not None else _from_factors(samples, kernels, Y)
     if factored is not None:

@@ -112,8 +112,8 @@ def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Itera
 
     Notes
     -----
-    Each thread's linear algebra runs on one core. Only a few results wait to be consumed, and their order is
-    fixed, so sums over them repeat to the last bit.
+    Each thread's linear algebra runs on one core. Only a few results wait to be consumed, and their
+    order is fixed, so sums over them repeat to the last bit.
     """
     threads = n_threads() if len(plan) > 1 else 1
     if threads == 1:
@@ -143,8 +143,8 @@ class Samples:
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features), or a stack of Gram matrices of shape \
-            (n_samples, n_samples, n_kernels)
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     n_kernels : int, default=1
         Number of kernels usually asked for together.
 
@@ -154,12 +154,12 @@ class Samples:
 
     Notes
     -----
-    Squared distances are kept, once for each set of columns, where half a matrix of them fits in a half of
-    the working memory, and are recomputed otherwise.
+    Squared distances are kept, once for each set of columns, where half a matrix of them fits in a
+    half of the working memory, and are recomputed otherwise.
 
-    Every kernel's tiles stand for its Gram matrix up to terms that centring removes: radial kernels are
-    less their offset, linear ones are of centred features, others less one of their values. This is what
-    keeps the digits of nearly constant kernels.
+    Every kernel's tiles stand for its Gram matrix up to terms that centring removes: radial kernels
+    are less their offset, linear ones are of centred features, others less one of their values.
+    This is what keeps the digits of nearly constant kernels.
     """
 
     def __init__(self, X: Features, n_kernels: int = 1) -> None:

@@ -1,7 +1,8 @@
 """Kernel functions, differentiable in the logarithms of their parameters."""
 
 from mercer.kernels.base import Kernel
-from mercer.kernels.composition import OnColumns, Product, WeightedSum
+from mercer.kernels.columns import OnColumns
+from mercer.kernels.composition import Product, WeightedSum
 from mercer.kernels.dot_product import Linear, Polynomial
 from mercer.kernels.interop import (
     CallableKernel,

@@ -12,10 +12,10 @@ from sklearn.utils import check_array, gen_batches
 from mercer._typing import Array, Features
 
 if TYPE_CHECKING:
-    from mercer.kernels.stationary import Radial
+    from mercer.kernels.radial import Radial
 
 _BLOCK_ROWS = 256
-"""Rows of a contraction handled at once: its temporaries stay in cache and far below one Gram matrix."""
+"""Rows of a contraction handled at once, so that its temporaries stay in cache."""
 
 
 N_STARTS = 9
@@ -185,7 +185,7 @@ class Kernel(BaseEstimator):
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """The same kernel fitted to the columns of a table: names become positions, widths one per feature.
+        """The same kernel for the columns of a table: names become positions, `ard` widths many.
 
         Parameters
         ----------
@@ -199,6 +199,10 @@ class Kernel(BaseEstimator):
 
     def radial(self) -> Radial | None:
         """The function of a distance that this kernel is, where it is one."""
+        return None
+
+    def radial_columns(self) -> tuple[int, ...] | None:
+        """Columns that the distance of a radial kernel is measured on, None for all."""
         return None
 
     def linear_columns(self, n_features: int) -> Array | None:
@@ -249,7 +253,7 @@ class Kernel(BaseEstimator):
         return self._contract(X[rows], P, X[columns], start)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self._key()) == repr(other._key())  # type: ignore[attr-defined]
+        return type(self) is type(other) and repr(self._key()) == repr(other._key())
 
     def __hash__(self) -> int:
         return hash(repr(self._key()))

@@ -66,8 +66,8 @@ def distance_range(X: Features) -> tuple[float, float]:
 
     Notes
     -----
-    Of more than 500 samples, those are taken that divide the distances from the mean evenly, so that the
-    answer does not depend on the order of rows.
+    Of more than 500 samples, those are taken that divide the distances from the mean evenly, so
+    that the answer does not depend on the order of rows.
     """
     if X.shape[0] > _SAMPLE_ROWS:
         mean = np.asarray(X.mean(axis=0)).ravel()

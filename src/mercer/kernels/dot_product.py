@@ -39,7 +39,7 @@ class Linear(Kernel):
         """One kernel a feature where `per_feature` asks for it, else itself."""
         if not self.per_feature:
             return [self]
-        from mercer.kernels.composition import OnColumns
+        from mercer.kernels.columns import OnColumns
 
         return [OnColumns(Linear(), [z]) for z in range(np.shape(X)[1])]
 
@@ -64,8 +64,8 @@ class Polynomial(Kernel):
     gamma : float, default=1.0
         Scale of the inner product, in inverse squared units of the features.
     coef0 : float, default=1.0
-        Constant, not negative, without unit; not learned: with `degree`, a common factor of `gamma` and
-        `coef0` only rescales the kernel.
+        Constant, not negative, without unit; not learned: with `degree`, a common factor of `gamma`
+        and `coef0` only rescales the kernel.
     bounds : "data" or (float, float), default="data"
         Interval in which `gamma` is searched; `"data"` is a thousandth of to a thousand times the
         inverse of the mean squared norm of the samples.

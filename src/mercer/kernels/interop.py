@@ -37,7 +37,8 @@ def as_kernel(source: Any) -> Kernel:
     Parameters
     ----------
     source : Kernel, str, callable or sklearn.gaussian_process.kernels.Kernel
-        A callable is given two arrays of shapes (n_x, d) and (n_z, d) and returns their Gram matrix.
+        A callable is given two arrays of shapes (n_x, d) and (n_z, d) and returns their Gram
+        matrix.
 
     Raises
     ------
@@ -117,8 +118,8 @@ class SklearnKernel(Kernel):
 
     Notes
     -----
-    scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is asked for blocks of rows, so that
-    no more than a few thousand n_theta numbers are in memory at once.
+    scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is asked for blocks of
+    rows, so that no more than a few thousand n_theta numbers are in memory at once.
 
     Examples
     --------

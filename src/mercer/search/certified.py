@@ -1,4 +1,4 @@
-"""Global search over one width or frequency, on a mesh of distances, with a proven gap where asked for."""
+"""Global search over one width or frequency, on a mesh of distances, with a proven gap."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from scipy.signal import czt
 
 from mercer._typing import Array
 from mercer.gram.distances import UniformMesh
-from mercer.kernels.stationary import Radial
+from mercer.kernels.radial import Radial
 
 _WIDTHS = 200
 """Widths at which the objective is first evaluated."""
 _SAMPLES_PER_PERIOD = 16
-"""Samples of a band-limited objective per period of its fastest part: four times the Nyquist rate."""
+"""Samples per period of the fastest part of a band-limited objective."""
 _MOST_REFINED = 20
 _GAP_TOLERANCE = 1e-6
 """The certificate is tightened to this part of the objective, or until evaluations run out."""
@@ -66,8 +66,8 @@ def search_width(
 
     Notes
     -----
-    The objective is evaluated at 200 widths in geometric progression and refined around every local maximum.
-    Cost is independent of the number of samples.
+    The objective is evaluated at 200 widths in geometric progression and refined around every local
+    maximum. Cost is independent of the number of samples.
 
     References
     ----------
@@ -116,9 +116,10 @@ def search_frequency(
 
     Notes
     -----
-    In s the objective holds no faster part than cos(s D) for the largest distance D. It is sampled four times
-    faster than the Nyquist rate, by one chirp transform, and refined in every interval that can hold the maximum: with
-    |F''| <= B = 2 sum_k |w_k| D_k^2, F between samples h apart is below the larger of them plus B h^2 / 8.
+    In s the objective holds no faster part than cos(s D) for the largest distance D. It is sampled
+    four times faster than the Nyquist rate, by one chirp transform, and refined in every interval
+    that can hold the maximum: with |F''| <= B = 2 sum_k |w_k| D_k^2, F between samples h apart is
+    below the larger of them plus B h^2 / 8.
     """
     distances = np.sqrt(mesh.nodes)
     used = np.flatnonzero(weights)
@@ -167,7 +168,7 @@ def _local_maxima(values: Array) -> Array:
 def _refine(
     objective: Callable[[float], float], grid: Array, values: Array, peaks: Array
 ) -> tuple[float, float, int]:
-    """Best point of the objective around the peaks of its samples, its value, and evaluations used."""
+    """Best point around the peaks of the samples, its value, and evaluations used."""
     best = int(np.argmax(values))
     point, value, used = float(grid[best]), float(objective(grid[best])), 1
     for peak in peaks:
@@ -186,9 +187,10 @@ def _convex_bound(
 ) -> tuple[float, int]:
     """Upper bound of the objective over the whole interval, by branch and bound.
 
-    In gamma = 1 / s^2 a monotone radial kernel (a mixture of Gaussians) is convex and decreasing, so with the
-    weights split by sign the objective is f - h, both convex and decreasing. On an interval f lies
-    below its chord and h above its tangents; and f - h below f at its start less h at its end.
+    In gamma = 1 / s^2 a monotone radial kernel (a mixture of Gaussians) is convex and decreasing,
+    so with the weights split by sign the objective is f - h, both convex and decreasing. On an
+    interval f lies below its chord and h above its tangents; and f - h below f at its start less h
+    at its end.
     """
     positive, negative = np.maximum(weights, 0.0), np.maximum(-weights, 0.0)
     both = np.stack([positive, negative])
@@ -222,7 +224,7 @@ def _convex_bound(
 def _curvature_bound(
     objective: Callable[[float], float], grid: Array, values: Array, curvature: float, value: float
 ) -> tuple[float, int]:
-    """Upper bound of a function of bounded second derivative over the whole grid, by branch and bound."""
+    """Upper bound of a function of bounded second derivative over the whole grid."""
     known = dict(zip(grid.tolist(), values.tolist(), strict=True))
 
     def evaluate(points: Array) -> Array:

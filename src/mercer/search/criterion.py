@@ -69,8 +69,9 @@ def optimise_criterion(
 
     Notes
     -----
-    L-BFGS-B within the kernel's bounds, from the best of nine starts; a kernel with a width per feature
-    starts from the best single width. An evaluation is two passes over the Gram matrix's tiles, O(n^2 d).
+    L-BFGS-B within the kernel's bounds, from the best of nine starts; a kernel with a width per
+    feature starts from the best single width. An evaluation is two passes over the Gram matrix's
+    tiles, O(n^2 d).
 
     References
     ----------

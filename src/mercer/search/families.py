@@ -13,13 +13,12 @@ from mercer.gram.centering import centre_tiles
 from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, squared_range
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
 from mercer.kernels.base import Kernel
-from mercer.kernels.composition import radial_columns
-from mercer.kernels.stationary import Radial
+from mercer.kernels.radial import Radial
 from mercer.search.certified import search_frequency, search_width
 from mercer.search.gradient import maximise
 
 _STEP_TOLERANCE = 1e-2
-"""Relative change at which a search over several parameters stops: a greedy step need not be exact."""
+"""Relative change at which a search by gradients stops: a greedy step need not be exact."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class RadialSearch(FamilySearch):
         assert radial is not None
         self.radial: Radial = radial
         self.certificate = certificate
-        self.columns = radial_columns(family)
+        self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
         self._mesh: Mesh | None = None
         self._spread_factor: tuple[Array, Array] | None = None

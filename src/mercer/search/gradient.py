@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -54,7 +55,8 @@ def maximise(
     start : ndarray of shape (n_theta,)
     log_bounds : ndarray of shape (n_theta, 2)
     penalty : float, default=0.0
-        Strength of lambda sum_z (s_z - mean s)^2, taken off the objective, over the widths s in their own unit.
+        Strength of lambda sum_z (s_z - mean s)^2, taken off the objective, over the widths s in
+        their own unit.
     n_widths : int, default=0
         The first parameters are widths: as many as this.
     tol : float, default=1e-5
@@ -67,7 +69,8 @@ def maximise(
 
     Notes
     -----
-    The objective is divided by its size at the start, since SciPy's tolerance is absolute below one.
+    The objective is divided by its size at the start, since SciPy's tolerance is absolute below
+    one.
 
     References
     ----------
@@ -92,7 +95,7 @@ def maximise(
         value, gradient = penalised(theta)
         return -value / scale, -gradient / scale
 
-    found = minimize(
+    found: Any = minimize(  # type: ignore[call-overload]
         negative,
         start,
         jac=True,

@@ -46,8 +46,8 @@ def nonnegative_weights(moments: Moments) -> Array:
 
     Notes
     -----
-    M is scaled to a unit diagonal first, so that the scale of a kernel does not matter, and factored by its
-    eigenvectors, never inverted. O(p^3).
+    M is scaled to a unit diagonal first, so that the scale of a kernel does not matter, and
+    factored by its eigenvectors, never inverted. O(p^3).
 
     References
     ----------
@@ -59,7 +59,7 @@ def nonnegative_weights(moments: Moments) -> Array:
 
 
 def free_weights(moments: Moments) -> Array:
-    """Weights of either sign of the largest centred alignment, M^+ a, absolute values summing to one.
+    """Weights of either sign of the largest centred alignment, M^+ a, summing to one.
 
     Parameters
     ----------
@@ -88,9 +88,12 @@ def normalised(weights: Array) -> Array:
 
 
 def _factor(moments: Moments) -> tuple[Array, Array, Array]:
-    """Scale d, R and b such that v = d w and |R w - b|^2 = v'Mv - 2 v'a + const; kernels of no variance stay out."""
+    """Scale d, R and b with v = d w and |R w - b|^2 = v'Mv - 2 v'a + const.
+
+    Kernels of no variance stay out, with a scale of zero.
+    """
     size = np.sqrt(np.maximum(np.diag(moments.M), 0.0))
-    present = size > 1e-14 * size.max(initial=0.0)
+    present = size > 0.0
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=present)
     values, vectors = eigh(moments.M * np.outer(scale, scale))
     kept = values > _FLOOR * values[-1]

@@ -52,8 +52,8 @@ class KernelLearner(
         Raises
         ------
         ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is constant,
-            `y` does not fit the task, or a kernel returns NaN.
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, `y` does not fit the task, or a kernel returns NaN.
         """
         features, y = self._validated(X, y)
         target = as_target(y, self.task, features.shape[0])

@@ -1,0 +1,19 @@
+"""Learners: scikit-learn transformers that learn a kernel before any predictor."""
+
+from mercer.learners.base import KernelLearner
+from mercer.learners.continuous import ContinuousAlignment
+from mercer.learners.finite import (
+    AlignmentMaximization,
+    IndependentAlignment,
+    UniformCombination,
+)
+from mercer.learners.single import KernelOptimization
+
+__all__ = [
+    "AlignmentMaximization",
+    "ContinuousAlignment",
+    "IndependentAlignment",
+    "KernelLearner",
+    "KernelOptimization",
+    "UniformCombination",
+]

@@ -1,0 +1,162 @@
+"""The learner that adds kernels from continuous families."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer._typing import Features
+from mercer.callbacks import step_reporter
+from mercer.continuous import Growth, choose_penalty, learn_families
+from mercer.dictionary import CorrectiveStep, StagewiseStep, StepRule
+from mercer.gram.tiles import Samples
+from mercer.kernels import Gaussian, WeightedSum
+from mercer.learners.base import KernelLearner, base_kernels
+from mercer.targets import Target, Task
+
+
+class ContinuousAlignment(KernelLearner):
+    """A sum of kernels from continuously parametrised families, added one at a time ("CA").
+
+    Each step finds the kernel along which the centred alignment with the target grows fastest, over
+    all parameters of all families.
+
+    Parameters
+    ----------
+    family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
+        One family or several; `Gaussian()` where None. Families of one width are searched globally
+        (CA-1D), families of more parameters by gradients (CA-nD), `Gaussian(ard=True)` for instance
+        from the mean width that CA-1D finds.
+    step : {"corrective", "stagewise"}, default="corrective"
+        Whether all weights are solved for anew after each kernel, or only the new one's is chosen,
+        as published.
+    penalty : float or "auto", default=0.0
+        Strength lambda of lambda sum_z (s_z - mean s)^2 over the widths s_z of a kernel, in their
+        own unit; `"auto"` chooses it by alignment on held-out samples.
+    tol : float, default=1e-3
+        Growth of the alignment below which no more kernels are added.
+    max_kernels : int, default=50
+        Steps at most.
+    eta_max : float, default=1.0
+        Largest weight of a new kernel; stagewise only.
+    eps : float, default=1e-10
+        Part of the identity that stagewise steps start from.
+    certificate : bool, default=False
+        Whether each step proves how much better another width could have been (`history_[t].gap`);
+        for families of one width or frequency.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What `y` holds.
+    random_state : int, RandomState instance or None, default=None
+        Splits that choose the penalty.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel, callable on two tables.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels, positive and summing to one.
+    alignment_ : float
+        Centred alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        The steps taken.
+    n_iter_ : int
+        Number of steps taken.
+    penalty_ : float
+        The penalty used.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    Notes
+    -----
+    CA-1D costs O(n^2 d) for the distances and O(n^2) a step; CA-nD O(n^2 d) an evaluation of the
+    gradient. Memory is half a matrix of distances where it fits in half of scikit-learn's
+    `working_memory`, tiles otherwise.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
+
+    Examples
+    --------
+    >>> from mercer import ContinuousAlignment
+    >>> from mercer.datasets import make_sine
+    >>> from mercer.kernels import Dirichlet
+    >>> X, y = make_sine(500, random_state=0)
+    >>> learner = ContinuousAlignment(Dirichlet(bounds=(0.1, 20.0))).fit(X, y)
+    >>> sorted(round(float(k.frequency), 1) for k in learner.kernel_.kernels)[:1]
+    [1.4]
+    """
+
+    def __init__(
+        self,
+        family: Any = None,
+        *,
+        step: Literal["corrective", "stagewise"] = "corrective",
+        penalty: float | Literal["auto"] = 0.0,
+        tol: float = 1e-3,
+        max_kernels: int = 50,
+        eta_max: float = 1.0,
+        eps: float = 1e-10,
+        certificate: bool = False,
+        task: Task = "auto",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.family = family
+        self.step = step
+        self.penalty = penalty
+        self.tol = tol
+        self.max_kernels = max_kernels
+        self.eta_max = eta_max
+        self.eps = eps
+        self.certificate = certificate
+        self.task = task
+        self.random_state = random_state
+
+    def _learn(self, table: Features, samples: Samples, target: Target) -> None:
+        growth = Growth(self._rule(), self.tol, self.max_kernels, self.certificate)
+        sources = Gaussian() if self.family is None else self.family
+        families = base_kernels(sources, table, samples)
+        if isinstance(self.penalty, str):
+            if self.penalty != "auto":
+                raise ValueError(f'penalty must be a number or "auto"; got {self.penalty!r}.')
+            self.penalty_ = 0.0
+            if any(family.n_widths > 1 for family in families):
+                self.penalty_, _ = choose_penalty(
+                    families, samples, target, growth, self.random_state
+                )
+        else:
+            self.penalty_ = float(self.penalty)
+        found = learn_families(
+            families, samples, target, growth, penalty=self.penalty_, on_step=step_reporter(self)
+        )
+        if found.status == "limit":
+            warnings.warn(
+                f"The alignment still grew by more than tol={self.tol:g} after "
+                f"{found.n_iter} steps: raise max_kernels.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self.kernel_ = WeightedSum(found.kernels, found.weights)
+        self.weights_ = found.weights
+        self.alignment_ = found.alignment
+        self.history_ = found.history
+        self.n_iter_ = found.n_iter
+
+    def _rule(self) -> StepRule:
+        for name in ("tol", "eta_max", "eps", "penalty"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and not negative; got {value!r}.")
+        if self.max_kernels < 1:
+            raise ValueError(f"max_kernels must be at least 1; got {self.max_kernels!r}.")
+        if self.step == "corrective":
+            return CorrectiveStep()
+        if self.step == "stagewise":
+            return StagewiseStep(self.eta_max, self.eps)
+        raise ValueError(f'step must be "corrective" or "stagewise"; got {self.step!r}.')
