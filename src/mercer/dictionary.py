@@ -223,7 +223,7 @@ class _State:
         return kernels, normalised(self.weights[used])
 
     def sensitivity(self, Y: Array, identity: float) -> Sensitivity:
-        """P = (L_c - rho K_c) / |L_c| for K the weighted sum, with a part of the identity in it."""
+        """P = (L_c - rho K_c) / |L_c| for K the weighted sum and a part of the identity."""
         norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
         signs = np.ones(Y.shape[1])
         weights, found = self.weights, self.moments

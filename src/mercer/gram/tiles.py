@@ -147,6 +147,8 @@ class Samples:
         Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     n_kernels : int, default=1
         Number of kernels usually asked for together.
+    keep : bool, default=True
+        Whether distances may be kept, for more than one pass.
 
     Attributes
     ----------
@@ -162,12 +164,12 @@ class Samples:
     This is what keeps the digits of nearly constant kernels.
     """
 
-    def __init__(self, X: Features, n_kernels: int = 1) -> None:
+    def __init__(self, X: Features, n_kernels: int = 1, *, keep: bool = True) -> None:
         self.stacked = getattr(X, "ndim", 2) == 3
         self.X = X if self.stacked else X.astype(np.float64, copy=False)
         self.n_samples: int = X.shape[0]
         self.plan = tile_plan(self.n_samples, n_kernels)
-        self._keeps = 4.0 * self.n_samples**2 <= working_memory() / 2
+        self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
         self._distances: dict[Columns, _Distances] = {}
         self._centred: Features | None = None
 

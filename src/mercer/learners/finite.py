@@ -40,7 +40,7 @@ class _FiniteDictionary(KernelLearner):
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         kernels = base_kernels(self.kernels, table, samples)
         report = step_reporter(self, 1)
-        found = moments(Samples(samples.X, len(kernels)), kernels, target.centred)
+        found = moments(Samples(samples.X, len(kernels), keep=False), kernels, target.centred)
         self.weights_ = self._weigh(found)
         self.kernel_ = WeightedSum(kernels, self.weights_)
         self.alignment_ = found.alignment(self.weights_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from scipy.optimize import nnls
 
 from mercer._typing import Array
@@ -11,6 +11,11 @@ from mercer.gram.moments import Moments
 
 _FLOOR = 1e-12
 """Eigenvalues of M below this part of the largest are rounding: nested widths make M singular."""
+_MANY = 100
+"""From this many kernels on, the active-set method is slow."""
+_MOST_EXCHANGES = 100
+_PATIENCE = 3
+"""Exchanges that may leave as many weights wrong as before."""
 
 
 def independent_weights(moments: Moments) -> Array:
@@ -53,8 +58,11 @@ def nonnegative_weights(moments: Moments) -> Array:
     ----------
     Cortes, Mohri, Rostamizadeh (2010), proposition 3.
     """
-    scale, rows, image = _factor(moments)
-    solution, _ = nnls(rows, image, maxiter=30 * image.size + 30)
+    scale, M, a = _scaled(moments)
+    solution = _block_pivoting(M, a) if a.size > _MANY else None
+    if solution is None:
+        rows, image = _factor(M, a)
+        solution, _ = nnls(rows, image, maxiter=30 * a.size + 30)
     return normalised(solution * scale)
 
 
@@ -73,7 +81,8 @@ def free_weights(moments: Moments) -> Array:
     ----------
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
-    scale, rows, image = _factor(moments)
+    scale, M, a = _scaled(moments)
+    rows, image = _factor(M, a)
     square = np.einsum("ij,ij->i", rows, rows)
     solution = rows.T @ (image / square)
     return normalised(solution * scale)
@@ -87,19 +96,51 @@ def normalised(weights: Array) -> Array:
     return weights / total
 
 
-def _factor(moments: Moments) -> tuple[Array, Array, Array]:
-    """Scale d, R and b with v = d w and |R w - b|^2 = v'Mv - 2 v'a + const.
-
-    Kernels of no variance stay out, with a scale of zero.
-    """
+def _scaled(moments: Moments) -> tuple[Array, Array, Array]:
+    """Scale d, and M and a of the kernels times d: all of norm one, or zero where they vanish."""
     size = np.sqrt(np.maximum(np.diag(moments.M), 0.0))
-    present = size > 0.0
-    scale = np.divide(1.0, size, out=np.zeros_like(size), where=present)
-    values, vectors = eigh(moments.M * np.outer(scale, scale))
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
+    return scale, moments.M * np.outer(scale, scale), moments.a * scale
+
+
+def _factor(M: Array, a: Array) -> tuple[Array, Array]:
+    """R and b with |R w - b|^2 = w'Mw - 2 w'a + const."""
+    values, vectors = eigh(M)
     kept = values > _FLOOR * values[-1]
     roots = np.sqrt(values[kept])
-    return (
-        scale,
-        roots[:, None] * vectors[:, kept].T,
-        (vectors[:, kept].T @ (scale * moments.a)) / roots,
-    )
+    return roots[:, None] * vectors[:, kept].T, vectors[:, kept].T @ a / roots
+
+
+def _block_pivoting(M: Array, a: Array) -> Array | None:
+    """min w'Mw - 2 w'a over w >= 0 by exchanging whole blocks of variables; None if it does not settle.
+
+    References
+    ----------
+    Kim & Park (2011), Fast nonnegative matrix factorization, section 3.2.
+    """
+    solution, gradient = np.zeros(a.size), -a
+    free = np.zeros(a.size, dtype=bool)
+    fewest, patience = a.size + 1, _PATIENCE
+    tolerance = _FLOOR * float(np.abs(a).max())
+    for _ in range(_MOST_EXCHANGES):
+        wrong = np.where(free, solution < 0.0, gradient < -tolerance)
+        count = int(wrong.sum())
+        if count == 0:
+            return solution
+        if count < fewest:
+            fewest, patience = count, _PATIENCE
+        elif patience > 0:
+            patience -= 1
+        else:
+            return None
+        free ^= wrong
+        block = np.flatnonzero(free)
+        try:
+            factor = cho_factor(M[np.ix_(block, block)], check_finite=False)
+        except LinAlgError:
+            return None
+        solution[:] = 0.0
+        solution[block] = cho_solve(factor, a[block], check_finite=False)
+        gradient = M[:, block] @ solution[block] - a
+        gradient[block] = 0.0
+    return None
