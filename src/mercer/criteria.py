@@ -11,7 +11,8 @@ from mercer._typing import Array
 from mercer.gram.centering import centre_tiles, centred
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples, Tile, map_tiles
-from mercer.kernels.base import Kernel, inner
+from mercer.kernels.arithmetic import inner
+from mercer.kernels.base import Kernel
 from mercer.targets import Target
 
 

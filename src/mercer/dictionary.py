@@ -215,7 +215,7 @@ class _State:
     alignment: float = 0.0
 
     def present(self) -> tuple[list[Kernel], Array]:
-        """Kernels of positive weight, and their weights summing to one; the first kernel if none."""
+        """Kernels of positive weight and their weights, summing to one; the first if none."""
         used = self.weights > 0.0
         if not used.any():
             return [self.kernels[0]], np.ones(1)

@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from mercer._typing import Array
 from mercer.gram.centering import centred
-from mercer.kernels.base import inner
+from mercer.kernels.arithmetic import inner
 from mercer.targets import as_target
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.tiles import Columns, Samples, Tile, map_tiles
-from mercer.kernels.radial import Radial
+from mercer.kernels.base import DistanceFunction
 
 _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
@@ -31,7 +31,7 @@ class Mesh:
     nodes: Array
 
     @abstractmethod
-    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation of a kernel from its chords, over an interval of its parameter."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class LogarithmicMesh(Mesh):
             through[near] = 0.0
         return cells, through
 
-    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""
         left = np.geomspace(1e-9, 1e4, 8192)
         right = left * (1.0 + 2.0**-_CELL_BITS)
@@ -109,7 +109,7 @@ class UniformMesh(Mesh):
         self.step = length / cells
         self.nodes = (self.step * np.arange(cells + 1)) ** 2
 
-    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
+    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """(s h)^2 / 4 for the largest frequency s, nodes h apart; see :meth:`Mesh.chord_error`."""
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 

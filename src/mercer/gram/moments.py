@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -102,23 +103,8 @@ def moments(
         assert known.row_means is not None
         M[:first, :first], a[:first], traces[:first] = known.M, known.a, known.traces
         row_sums[:first] = known.row_means * n
-
-    def work(tile: Tile) -> tuple[Tile, Array, Array, Array, Array, Array]:
-        values = samples.blocks(kernels, tile)
-        new = values[first:]
-        flat, flat_new = values.reshape(p, -1), new.reshape(p - first, -1)
-        target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
-        diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(p - first)
-        return (
-            tile,
-            flat_new @ flat.T,
-            flat_new @ target,
-            diagonal,
-            new.sum(axis=2),
-            new.sum(axis=1),
-        )
-
     products = np.zeros((p - first, p))
+    work = partial(_on_tile, samples, kernels, Y, first)
     for tile, square, cross, diagonal, by_row, by_column in map_tiles(work, samples.plan):
         products += tile.count * square
         a[first:] += tile.count * cross
@@ -133,9 +119,24 @@ def moments(
     M[first:] = products
     M[:, first:] = products.T
     traces[first:] -= totals[first:] / n
-    return Moments(
-        a, M, traces, row_sums / n, float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum()), n
-    )
+    return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
+
+
+def _on_tile(
+    samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, tile: Tile
+) -> tuple[Tile, Array, Array, Array, Array, Array]:
+    """What a tile adds for the kernels from `first` on: products, cross, diagonal, row sums."""
+    values = samples.blocks(kernels, tile)
+    new = values[first:]
+    flat, flat_new = values.reshape(len(values), -1), new.reshape(len(new), -1)
+    target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+    diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(len(new))
+    return (tile, flat_new @ flat.T, flat_new @ target, diagonal, new.sum(axis=2), new.sum(axis=1))
+
+
+def _target_scale(Y: Array) -> tuple[float, float]:
+    """Frobenius norm and trace of the centred target kernel."""
+    return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
 def _check_finite(kernels: Sequence[Kernel], row_sums: Array) -> None:
@@ -175,4 +176,4 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     if total > len(kernels):
         square = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
     a = np.add.reduceat((cross**2).sum(axis=1), starts)
-    return Moments(a, square, traces, None, float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum()), n)
+    return Moments(a, square, traces, None, *_target_scale(Y), n)

@@ -17,7 +17,8 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import Kernel, products, rows_squared
+from mercer.kernels.arithmetic import products, rows_squared
+from mercer.kernels.base import Kernel
 from mercer.kernels.composition import radial_groups
 
 Result = TypeVar("Result")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
-
-if TYPE_CHECKING:
-    from mercer.kernels.radial import Radial
+from mercer.kernels.arithmetic import inner
 
 _BLOCK_ROWS = 256
 """Rows of a contraction handled at once, so that its temporaries stay in cache."""
@@ -20,6 +17,22 @@ _BLOCK_ROWS = 256
 
 N_STARTS = 9
 """Starting points of a search, from one end of the search interval to the other."""
+
+
+class DistanceFunction(Protocol):
+    """A kernel as a function of one distance, less its value at distance zero."""
+
+    band_limited: bool
+    """Whether it oscillates in the distance at one frequency, rather than decays."""
+
+    def from_squared(self, squared: Array) -> Array:
+        """Values at squared distances, which are left as they are."""
+
+    def at_theta(self, squared: Array, theta: float) -> Array:
+        """Values at squared distances for another width or frequency, given its logarithm."""
+
+    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
+        """Values for another width s, and derivatives in 1 / s^2, which are never positive."""
 
 
 class Kernel(BaseEstimator):
@@ -197,7 +210,7 @@ class Kernel(BaseEstimator):
         """The base kernels that this one stands for in a dictionary; itself, for most."""
         return [self]
 
-    def radial(self) -> Radial | None:
+    def radial(self) -> DistanceFunction | None:
         """The function of a distance that this kernel is, where it is one."""
         return None
 
@@ -290,60 +303,3 @@ class Kernel(BaseEstimator):
         if self.theta.size:
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
-
-
-def inner(A: Array, B: Array) -> float:
-    """Frobenius inner product of two dense matrices, without their elementwise product."""
-    return float(np.einsum("ij,ij->", A, B))
-
-
-def rows_squared(X: Features) -> Array:
-    """Squared Euclidean norm of each row, shape (n_samples,)."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    return np.einsum("ij,ij->i", X, X)
-
-
-def products(X: Features, Z: Features) -> Array:
-    """Dense inner products of the rows of `X` and `Z`, shape (n_samples_x, n_samples_z)."""
-    result = X @ Z.T
-    return result.toarray() if sp.issparse(result) else np.asarray(result)
-
-
-def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
-    """Squared Euclidean distances from inner products, never negative.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples_x, n_features)
-    Z : ndarray or sparse matrix of shape (n_samples_z, n_features), default=None
-        `X` again where None.
-    start : int, default=None
-        Position of the first row of `X` in `Z`, where `X` is a part of it: distances of a row to
-        itself are then exactly zero.
-
-    Returns
-    -------
-    ndarray of shape (n_samples_x, n_samples_z)
-
-    Notes
-    -----
-    Dense features are first moved to the mean of `Z`, which keeps the digits that a large common
-    offset would cost.
-    """
-    if Z is None:
-        Z, start = X, 0
-    if not sp.issparse(Z):
-        centre = Z.mean(axis=0)
-        same = X is Z
-        Z = Z - centre
-        X = Z if same else X - centre
-    squared = products(X, Z)
-    squared *= -2.0
-    squared += rows_squared(X)[:, None]
-    squared += rows_squared(Z)
-    np.maximum(squared, 0.0, out=squared)
-    if start is not None:
-        rows = np.arange(X.shape[0])
-        squared[rows, start + rows] = 0.0
-    return squared

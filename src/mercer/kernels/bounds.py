@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import rows_squared, squared_distances
+from mercer.kernels.arithmetic import rows_squared, squared_distances
 
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 

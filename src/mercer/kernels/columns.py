@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import Kernel
+from mercer.kernels.base import DistanceFunction, Kernel
 from mercer.kernels.composition import Composite
-from mercer.kernels.radial import Radial
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -86,7 +85,7 @@ class OnColumns(Composite):
         part = self.kernel.isotropic()
         return None if part is None else OnColumns(part, self.columns)
 
-    def radial(self) -> Radial | None:
+    def radial(self) -> DistanceFunction | None:
         """The part's function of a distance, where the columns are known by position."""
         return self.kernel.radial() if isinstance(self.columns, list) else None
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import Kernel, inner, products, squared_distances
+from mercer.kernels.arithmetic import inner, products, squared_distances
+from mercer.kernels.base import Kernel
 
 
 class Composite(Kernel):

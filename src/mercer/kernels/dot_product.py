@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import Kernel, inner, products, rows_squared
+from mercer.kernels.arithmetic import inner, products, rows_squared
+from mercer.kernels.base import Kernel
 from mercer.kernels.bounds import Bounds, log_interval
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import N_STARTS, Kernel, inner, squared_distances
+from mercer.kernels.arithmetic import inner, squared_distances
+from mercer.kernels.base import N_STARTS, Kernel
 from mercer.kernels.bounds import Bounds, distance_range, feature_spread, log_interval
 
 _WIDEST = 10.0

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from mercer._typing import Array, Features
-from mercer.kernels.base import inner
+from mercer.kernels.arithmetic import inner
 from mercer.kernels.bounds import Bounds, distance_range, log_interval
 from mercer.kernels.radial import Radial, Stationary
 

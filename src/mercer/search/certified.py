@@ -11,7 +11,7 @@ from scipy.signal import czt
 
 from mercer._typing import Array
 from mercer.gram.distances import UniformMesh
-from mercer.kernels.radial import Radial
+from mercer.kernels.base import DistanceFunction
 
 _WIDTHS = 200
 """Widths at which the objective is first evaluated."""
@@ -45,13 +45,18 @@ class Peak:
 
 
 def search_width(
-    kernel: Radial, nodes: Array, weights: Array, log_bounds: Array, *, certificate: bool = False
+    kernel: DistanceFunction,
+    nodes: Array,
+    weights: Array,
+    log_bounds: Array,
+    *,
+    certificate: bool = False,
 ) -> Peak:
     """Largest sum_k weights_k g(nodes_k / s^2) over the width s.
 
     Parameters
     ----------
-    kernel : Radial
+    kernel : DistanceFunction
         Gives g.
     nodes, weights : ndarray of shape (n_nodes,)
         Squared distances and what was spread onto them.
@@ -89,7 +94,7 @@ def search_width(
 
 
 def search_frequency(
-    kernel: Radial,
+    kernel: DistanceFunction,
     mesh: UniformMesh,
     weights: Array,
     log_bounds: Array,
@@ -100,7 +105,7 @@ def search_frequency(
 
     Parameters
     ----------
-    kernel : Radial
+    kernel : DistanceFunction
         With `band_limited`: 1 + 2 cos(s D).
     mesh : UniformMesh
         Nodes D_k evenly spaced in the distance.
@@ -183,7 +188,7 @@ def _refine(
 
 
 def _convex_bound(
-    kernel: Radial, nodes: Array, weights: Array, grid: Array, value: float
+    kernel: DistanceFunction, nodes: Array, weights: Array, grid: Array, value: float
 ) -> tuple[float, int]:
     """Upper bound of the objective over the whole interval, by branch and bound.
 

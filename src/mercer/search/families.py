@@ -12,8 +12,7 @@ from mercer.criteria import KeptSensitivity, Sensitivity, contract
 from mercer.gram.centering import centre_tiles
 from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, squared_range
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
-from mercer.kernels.base import Kernel
-from mercer.kernels.radial import Radial
+from mercer.kernels.base import DistanceFunction, Kernel
 from mercer.search.certified import search_frequency, search_width
 from mercer.search.gradient import maximise
 
@@ -87,7 +86,7 @@ class RadialSearch(FamilySearch):
     Parameters
     ----------
     family : Kernel
-        Radial, with one parameter.
+        DistanceFunction, with one parameter.
     samples : Samples
     certificate : bool, default=False
         Whether to prove how much better another width can be.
@@ -97,7 +96,7 @@ class RadialSearch(FamilySearch):
         super().__init__(family, samples)
         radial = family.radial()
         assert radial is not None
-        self.radial: Radial = radial
+        self.radial: DistanceFunction = radial
         self.certificate = certificate
         self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]

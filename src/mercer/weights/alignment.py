@@ -112,7 +112,7 @@ def _factor(M: Array, a: Array) -> tuple[Array, Array]:
 
 
 def _block_pivoting(M: Array, a: Array) -> Array | None:
-    """min w'Mw - 2 w'a over w >= 0 by exchanging whole blocks of variables; None if it does not settle.
+    """Minimise w'Mw - 2 w'a over w >= 0 by exchanging blocks; None if it does not settle.
 
     References
     ----------

@@ -1,0 +1,286 @@
+"""Speed and memory, as ratios within one run on two threads.
+
+    MERCER_DATA=/path/to/sets python benchmarks/speed.py [NAME ...] [--repeats R] [--json FILE]
+
+ca1d
+    CA-1D with fully corrective steps: `ContinuousAlignment().fit` on MNIST digits, odd against
+    even, raw pixels in float64, validation of the input included. The baseline is 20 Gaussian Gram
+    matrices in plain NumPy: squared distances once, by |x|^2 + |z|^2 - 2 x'z, then 20 times
+    `np.exp(-D / s**2)`, each matrix dropped before the next. A second ratio is against the same
+    with the distances computed anew for each width (20 times the time of computing them once).
+alignf
+    `AlignmentMaximization("precomputed").fit` on 20 Gaussian Gram matrices of 1500 samples, stacked
+    along the last axis. The baseline centres each matrix and sums products pair by pair.
+memory
+    Peak resident memory of a process that fits `AlignmentMaximization` from features: n = 8000,
+    20 widths.
+gradient
+    Centred alignment of an ellipsoidal Gaussian kernel and its gradient in 60 log-widths, n = 2000,
+    against the tensor of scikit-learn's `RBF(...)(X, eval_gradient=True)` contracted with the
+    sensitivity of the same criterion; and the peak of the memory allocated, in Gram matrices.
+two_stage
+    `TwoStageClassifier().fit` against `GridSearchCV(SVC())` over 19 widths and the same 11 values
+    of C, 5 folds, spambase, n = 1500, standardised; both with their default `n_jobs`.
+cand
+    `ContinuousAlignment(Gaussian(ard=True))` against `ContinuousAlignment()` on eight pairs of
+    letters, n = 300, d = 16; each repeat is one pass over all pairs.
+
+Of repeated timings, the minimum and the median are printed. Where both sides repeat they take turns
+and a ratio is of neighbours in time; the slow baselines of alignf, gradient and two_stage run once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import (
+    LETTER_PAIRS,
+    THREADS,
+    Array,
+    Labels,
+    Part,
+    alternate,
+    command_line,
+    seconds,
+    standardised_sample,
+    three_parts,
+    two_classes,
+)
+from scipy.optimize import nnls
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
+from mercer.criteria import CRITERIA, contract
+from mercer.datasets import make_relevance
+from mercer.gram.tiles import Samples
+from mercer.kernels import Gaussian
+from mercer.targets import as_target
+from mercer.two_stage.classifier import C_GRID
+
+
+@dataclass(frozen=True)
+class Record:
+    """The figures of one benchmark, and what they must reach."""
+
+    name: str
+    target: str
+    figures: dict[str, float]
+
+    def __str__(self) -> str:
+        figures = "; ".join(f"{label} {figure:.3g}" for label, figure in self.figures.items())
+        return f"{self.name}: {figures}  [{self.target}]"
+
+
+def spread(label: str, values: Array) -> dict[str, float]:
+    """Minimum and median of repeated figures."""
+    return {f"{label} min": float(values.min()), f"{label} median": float(np.median(values))}
+
+
+def odd_or_even(n_samples: int) -> Part:
+    """MNIST digits."""
+    X, y = two_classes("mnist20k", range(0, 10, 2), range(1, 10, 2))
+    return three_parts(X, y, (n_samples, 0, 0), seed=0).train
+
+
+def squared_distances(X: Array) -> Array:
+    """Squared distances, as one writes them in NumPy."""
+    squares = (X**2).sum(axis=1)
+    return np.maximum(squares[:, None] + squares - 2.0 * (X @ X.T), 0.0)
+
+
+def widths_around(D: Array, number: int) -> Array:
+    """Widths in geometric progression, from a fifth to five times the root of the median."""
+    return float(np.sqrt(np.median(D))) * np.geomspace(0.2, 5.0, number)
+
+
+def gaussians(D: Array, widths: Array) -> None:
+    """One Gaussian Gram matrix after the other."""
+    for s in widths:
+        np.exp(-D / s**2)
+
+
+def ca1d(repeats: int) -> Iterator[Record]:
+    """CA-1D against 20 Gram matrices."""
+    for n, target in ((2000, "at most 0.8, aim 0.5"), (5000, "at most 0.4, aim 0.2")):
+        X, y = odd_or_even(n)
+        D = squared_distances(X)
+        widths = widths_around(D, 20)
+        times = alternate(
+            {
+                "fit": lambda X=X, y=y: ContinuousAlignment().fit(X, y),
+                "distances": lambda X=X: squared_distances(X),
+                "exponentials": lambda D=D, widths=widths: gaussians(D, widths),
+            },
+            repeats,
+        )
+        baseline = times["distances"] + times["exponentials"]
+        anew = widths.size * times["distances"] + times["exponentials"]
+        figures = spread("ratio", times["fit"] / baseline)
+        figures |= spread("ratio with distances anew", times["fit"] / anew)
+        figures |= spread("fit s", times["fit"]) | spread("baseline s", baseline)
+        yield Record(f"ca1d n={n}", target, figures)
+
+
+def pairwise_alignf(stack: Array, y: Labels) -> Array:
+    """Non-negative weights of the largest alignment, by a loop over pairs of centred matrices."""
+    p = stack.shape[2]
+    H = [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in np.moveaxis(stack, 2, 0)]
+    M = np.array([[np.sum(H[k] * H[m]) for m in range(p)] for k in range(p)])
+    a = np.array([np.sum(K * np.outer(y, y)) for K in H])
+    values, vectors = np.linalg.eigh(M)
+    roots = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
+    v = nnls(roots[:, None] * vectors.T, vectors.T @ a / roots)[0]
+    return v / v.sum()
+
+
+def alignf(repeats: int) -> Iterator[Record]:
+    """The finite dictionary from a stack of Gram matrices."""
+    X, y = odd_or_even(1500)
+    D = squared_distances(X)
+    D = (D + D.T) / 2.0
+    stack = np.stack([np.exp(-D / s**2) for s in widths_around(D, 20)], axis=2)
+    learner = AlignmentMaximization("precomputed")
+    times = alternate({"fit": lambda: learner.fit(stack, y)}, repeats)["fit"]
+    baseline = seconds(lambda: pairwise_alignf(stack, y))
+    figures = spread("fit s", times) | spread("ratio", times / baseline) | {"baseline s": baseline}
+    yield Record("alignf n=1500 p=20", "at most 0.25 s, aim 0.12", figures)
+
+
+def peak_memory(n_samples: int) -> tuple[float, float]:
+    """Peak resident memory of this process in GB, before and after a fit of 20 widths."""
+    unit = 1.0 if sys.platform == "darwin" else 1024.0
+
+    def peak() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+    with threadpool_limits(THREADS):
+        X, y = make_relevance(n_samples, random_state=0)
+        before = peak()
+        AlignmentMaximization().fit(X, y)
+    return before, peak()
+
+
+def memory(repeats: int) -> Iterator[Record]:
+    """The finite dictionary from features, in a process of its own."""
+    # Linux hands a process's peak down to programs it starts, but not to the forks of a server.
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        before, after = pool.submit(peak_memory, 8000).result()
+    figures = {"peak GB": after, "before the fit GB": before}
+    yield Record("memory n=8000 p=20", "under 1.5 GB", figures)
+
+
+def own_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
+    """Centred alignment and its gradient in the log-widths."""
+    samples, kernel = Samples(X), Gaussian(widths, ard=True)
+    value, P = CRITERIA["cka"].evaluate(samples, kernel, as_target(y))
+    return value, contract(samples, kernel, P)[1]
+
+
+def tensor_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
+    """The same through scikit-learn's tensor of shape (n, n, d)."""
+    K, tensor = RBF(widths / np.sqrt(2.0))(X, eval_gradient=True)
+    target = as_target(y)
+    P = CRITERIA["cka"].sensitivity(K, target)
+    return CRITERIA["cka"].value(K, target), np.tensordot(P, tensor, axes=2)
+
+
+def gradient(repeats: int) -> Iterator[Record]:
+    """The ellipsoidal gradient against scikit-learn's tensor."""
+    n, d = 2000, 60
+    X, y = make_relevance(n, n_features=d, gamma=2.0, random_state=0)
+    widths = np.sqrt(d) * np.linspace(1.0, 3.0, d)
+    own = alternate({"own": lambda: own_gradient(X, y, widths)}, repeats)["own"]
+    found: list[Any] = []
+    baseline = seconds(lambda: found.append(tensor_gradient(X, y, widths)))
+    tracemalloc.start()
+    value, slope = own_gradient(X, y, widths)
+    peak = tracemalloc.get_traced_memory()[1] / (8.0 * n**2)
+    tracemalloc.stop()
+    error = max(abs(value - found[0][0]), float(np.abs(slope - found[0][1]).max()))
+    figures = spread("times faster", baseline / own) | spread("own s", own)
+    figures |= {"baseline s": baseline, "peak in Gram matrices": peak, "largest difference": error}
+    yield Record("gradient n=2000 d=60", "at least 100 times, under 2 Gram matrices", figures)
+
+
+def two_stage(repeats: int) -> Iterator[Record]:
+    """The two-stage classifier against a grid search."""
+    X_all, y_all = standardised_sample("spambase", 5000, seed=0)
+    X, y, X_test, y_test = X_all[:1500], y_all[:1500], X_all[1500:], y_all[1500:]
+    model = TwoStageClassifier()
+    times = alternate({"fit": lambda: model.fit(X, y)}, repeats)["fit"]
+    gammas = widths_around(squared_distances(X), 19) ** -2
+    search = GridSearchCV(SVC(), {"gamma": gammas, "C": C_GRID}, cv=5)
+    baseline = seconds(lambda: search.fit(X, y))
+    figures = spread("ratio", times / baseline) | spread("fit s", times) | {"baseline s": baseline}
+    figures["test error %"] = 100.0 * (1.0 - model.score(X_test, y_test))
+    figures["baseline's test error %"] = 100.0 * (1.0 - search.score(X_test, y_test))
+    yield Record("two_stage spambase n=1500", "at most 0.1, aim 0.05", figures)
+
+
+def cand(repeats: int) -> Iterator[Record]:
+    """CA-nD against CA-1D."""
+    parts = [
+        three_parts(*two_classes("letter", *pair), (300, 0, 0), seed=0).train
+        for pair in LETTER_PAIRS
+    ]
+
+    def fit_all(learner: ContinuousAlignment) -> None:
+        for X, y in parts:
+            learner.fit(X, y)
+
+    learners = {
+        "CA-nD": ContinuousAlignment(Gaussian(ard=True)),
+        "CA-1D": ContinuousAlignment(),
+    }
+    runs = {name: lambda learner=learner: fit_all(learner) for name, learner in learners.items()}
+    times = alternate(runs, repeats)
+    figures = spread("ratio", times["CA-nD"] / times["CA-1D"])
+    figures |= spread("CA-nD s", times["CA-nD"]) | spread("CA-1D s", times["CA-1D"])
+    yield Record("cand, eight pairs", "at most 5", figures)
+
+
+BENCHMARKS: dict[str, Callable[[int], Iterator[Record]]] = {
+    "ca1d": ca1d,
+    "alignf": alignf,
+    "memory": memory,
+    "gradient": gradient,
+    "two_stage": two_stage,
+    "cand": cand,
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this script."""
+    parser.add_argument("--repeats", type=int, default=5, help="timings of each fast side")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
+
+
+def main() -> None:
+    """Run the benchmarks asked for."""
+    names, options = command_line(__doc__, BENCHMARKS, add_options)
+    records = []
+    with threadpool_limits(THREADS):
+        for name in names:
+            for record in BENCHMARKS[name](options.repeats):
+                print(record, flush=True)
+                records.append(asdict(record))
+    if options.json:
+        options.json.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Inner products and squared distances of rows, dense or sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+
+
+def inner(A: Array, B: Array) -> float:
+    """Frobenius inner product of two dense matrices, without their elementwise product."""
+    return float(np.einsum("ij,ij->", A, B))
+
+
+def rows_squared(X: Features) -> Array:
+    """Squared Euclidean norm of each row, shape (n_samples,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def products(X: Features, Z: Features) -> Array:
+    """Dense inner products of the rows of `X` and `Z`, shape (n_samples_x, n_samples_z)."""
+    result = X @ Z.T
+    return result.toarray() if sp.issparse(result) else np.asarray(result)
+
+
+def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
+    """Squared Euclidean distances from inner products, never negative.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples_x, n_features)
+    Z : ndarray or sparse matrix of shape (n_samples_z, n_features), default=None
+        `X` again where None.
+    start : int, default=None
+        Position of the first row of `X` in `Z`, where `X` is a part of it: distances of a row to
+        itself are then exactly zero.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_x, n_samples_z)
+
+    Notes
+    -----
+    Dense features are first moved to the mean of `Z`, which keeps the digits that a large common
+    offset would cost.
+    """
+    if Z is None:
+        Z, start = X, 0
+    if not sp.issparse(Z):
+        centre = Z.mean(axis=0)
+        same = X is Z
+        Z = Z - centre
+        X = Z if same else X - centre
+    squared = products(X, Z)
+    squared *= -2.0
+    squared += rows_squared(X)[:, None]
+    squared += rows_squared(Z)
+    np.maximum(squared, 0.0, out=squared)
+    if start is not None:
+        rows = np.arange(X.shape[0])
+        squared[rows, start + rows] = 0.0
+    return squared
