@@ -5,7 +5,7 @@
 sine
     The problem of Afkanpour et al. (2013), section 3.1, Figure 2: 500 training, 500 validation and
     1000 test points; Dirichlet kernels of the true frequencies alone, in pairs and together, with
-    uniform weights; alignf over the frequencies 0, 1, ..., 9; CA-1D over frequencies up to 20.
+    uniform weights; alignf over the frequencies 1, 2, ..., 9; CA-1D over frequencies up to 20.
 relevance
     Their 50-dimensional problem, Figure 3: 50 training, 1000 validation and 2000 test points,
     features of unequal relevance. The penalty of CA-nD is none, the one of largest alignment on the
@@ -20,7 +20,8 @@ digits
 corrective
     Fully corrective against stagewise steps, CA-1D: alignment on the training data and number of
     kernels, on every classification set in the data folder, at most 500 random samples,
-    standardised.
+    standardised. "Reached" is the number of kernels with which fully corrective steps reach the
+    alignment that stagewise steps end with.
 
 C is the best of 10^-5, 10^-4.5, ..., 10^5 on the validation points. Errors are in %, alignments are
 centred, those beside errors on test points; a mean over repeats has its standard error beside it.
@@ -62,6 +63,9 @@ from mercer.kernels import Dirichlet, Gaussian
 Methods = Mapping[str, Callable[[Split], Any]]
 """From a method's name to its learner for a problem."""
 
+ROUNDING = 1e-12
+"""Alignments closer than this are equal."""
+
 RELEVANCE_NOTES = {
     0: ("6.5", "17.6", "6.6"),
     5: ("7.7", "9.7", "9.4"),
@@ -87,7 +91,7 @@ def sine(repeats: int) -> None:
         for size in (1, 2, 3)
         for chosen in combinations(SINE_FREQUENCIES, size)
     }
-    learners["alignf, 0 to 9"] = AlignmentMaximization([Dirichlet(float(s)) for s in range(10)])
+    learners["alignf, 1 to 9"] = AlignmentMaximization([Dirichlet(float(s)) for s in range(1, 10)])
     continuous = ContinuousAlignment(Dirichlet(bounds=(0.0, 20.0)))
     learners["CA-1D"] = continuous
     rows = []
@@ -126,7 +130,7 @@ def ellipsoid(penalty: float | str = 0.0) -> ContinuousAlignment:
 
 
 def ellipsoid_by_validation(split: Split) -> ContinuousAlignment:
-    """CA-nD with the penalty of largest alignment on validation points; of equal ones the largest."""
+    """CA-nD with the penalty of largest alignment on validation points; the largest such penalty."""
     scores = [
         held_out_alignment(ellipsoid(penalty).fit(*split.train), split.valid)
         for penalty in PENALTIES
@@ -219,19 +223,27 @@ def corrective(repeats: int) -> None:
             X, y = standardised_sample(name, 500, seed)
             full = ContinuousAlignment(task="classification").fit(X, y)
             stagewise = ContinuousAlignment(task="classification", step="stagewise").fit(X, y)
-            gain = full.alignment_ - stagewise.alignment_
-            sizes = full.weights_.size, stagewise.weights_.size
-            verdicts = [
-                *(["lower alignment"] if gain < 0.0 else []),
-                *(["more kernels"] if sizes[0] > sizes[1] else []),
-            ]
-            row = [f"{name}, sample {seed}", f"{full.alignment_:.4f}"]
-            row += [f"{stagewise.alignment_:.4f}", f"{gain:+.1e}", *map(str, sizes)]
-            rows.append([*row, ", ".join(verdicts) or "holds"])
-            broken += [f"{name} ({verdict})" for verdict in verdicts]
-    header = ["set", "corrective", "stagewise", "gain", "kernels", "kernels", "claim"]
-    print_table("corrective: alignment on the training data, and kernels kept", header, rows)
-    print(f"  does not hold: {', '.join(broken) or 'nowhere'}")
+            goal = stagewise.alignment_ - ROUNDING
+            reached = [step.n_kernels for step in full.history_ if step.alignment >= goal]
+            holds = bool(reached) and min(reached) <= stagewise.weights_.size
+            problem = f"{name}, sample {seed}"
+            if not holds:
+                broken.append(problem)
+            rows.append(
+                [
+                    problem,
+                    f"{stagewise.alignment_:.4f}",
+                    f"{stagewise.weights_.size}",
+                    f"{full.alignment_:.4f}",
+                    f"{full.weights_.size}",
+                    f"{full.alignment_ - stagewise.alignment_:+.1e}",
+                    f"{min(reached)}" if reached else "never",
+                    "yes" if holds else "NO",
+                ]
+            )
+    header = ["set", "stagewise", "kernels", "corrective", "kernels", "gain", "reached", "holds"]
+    print_table("corrective: alignment on the training data and kernels kept", header, rows)
+    print(f"  does not hold: {'; '.join(broken) or 'nowhere'} ({len(broken)} of {len(rows)})")
 
 
 CLAIMS: dict[str, Callable[[int], None]] = {

@@ -20,6 +20,8 @@ PENALTIES = 10.0 ** np.arange(-5, 15)
 """Strengths among which held-out alignment chooses (Afkanpour et al. 2013, appendix B.2)."""
 
 _HELD_OUT = 0.3
+_SPHERICAL = 1e-2
+"""Widths that differ by no more than this part are one."""
 _FEW_SAMPLES = 300
 """Below this many samples, three splits choose the penalty, else one."""
 
@@ -171,6 +173,16 @@ def choose_penalty(
         for position, penalty in enumerate(PENALTIES):
             found = learn_families(families, inside, part, growth, penalty=penalty, starts=starts)
             learned = WeightedSum(found.kernels, found.weights)
-            scores[position] += moments(outside, [learned], held_out.centred).alignments()[0]
+            score = moments(outside, [learned], held_out.centred).alignments()[0]
+            if all(_is_spherical(kernel) for kernel in found.kernels):
+                scores[position:] += score
+                break
+            scores[position] += score
     best = np.flatnonzero(scores >= scores.max() - 1e-12)[-1]
     return float(PENALTIES[best]), scores / splitter.get_n_splits()
+
+
+def _is_spherical(kernel: Kernel) -> bool:
+    """Whether all widths agree, so that a larger penalty changes nothing."""
+    widths = kernel.theta[: kernel.n_widths]
+    return widths.size == 0 or float(np.ptp(widths)) < _SPHERICAL

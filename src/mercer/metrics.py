@@ -10,10 +10,10 @@ from sklearn.utils import check_array
 from mercer._typing import Array
 from mercer.gram.centering import centred
 from mercer.kernels.arithmetic import inner
-from mercer.targets import as_target
+from mercer.targets import Task, as_target
 
 
-def hsic(A: Array, B: Any) -> float:
+def hsic(A: Array, B: Any, *, task: Task = "auto") -> float:
     """Hilbert-Schmidt independence criterion, <A_c, B_c> / (n - 1)^2.
 
     Parameters
@@ -22,6 +22,8 @@ def hsic(A: Array, B: Any) -> float:
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels or responses.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
 
     Returns
     -------
@@ -43,11 +45,11 @@ def hsic(A: Array, B: Any) -> float:
     >>> hsic(Linear()([[0.0], [0.0], [1.0], [1.0]]), [0, 0, 1, 1])
     0.444...
     """
-    A, B = _pair(A, B)
+    A, B = _pair(A, B, task)
     return inner(centred(A), B) / (len(A) - 1) ** 2
 
 
-def centered_alignment(A: Array, B: Any) -> float:
+def centered_alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
     """Centred kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
     Parameters
@@ -56,6 +58,8 @@ def centered_alignment(A: Array, B: Any) -> float:
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
         Another Gram matrix, labels or responses.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
 
     Returns
     -------
@@ -78,11 +82,11 @@ def centered_alignment(A: Array, B: Any) -> float:
     >>> round(centered_alignment(Linear()([[0.0], [0.0], [1.0], [1.0]]), [0, 0, 1, 1]), 12)
     1.0
     """
-    A, B = _pair(A, B)
+    A, B = _pair(A, B, task)
     return _cosine(centred(A), centred(B))
 
 
-def alignment(A: Array, B: Any) -> float:
+def alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
     """Kernel alignment without centring, <A, B> / (|A| |B|).
 
     Parameters
@@ -114,7 +118,7 @@ def alignment(A: Array, B: Any) -> float:
     >>> alignment(np.ones((4, 4)), [0, 0, 0, 1])
     0.25
     """
-    return _cosine(*_pair(A, B))
+    return _cosine(*_pair(A, B, task))
 
 
 def _cosine(A: Array, B: Array) -> float:
@@ -122,12 +126,12 @@ def _cosine(A: Array, B: Array) -> float:
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
-def _pair(A: Any, B: Any) -> tuple[Array, Array]:
+def _pair(A: Any, B: Any, task: Task) -> tuple[Array, Array]:
     A = _checked(A, "A")
     if np.ndim(B) == 2 and np.shape(B) == (len(np.asarray(B)), len(np.asarray(B))):
         B = _checked(B, "B")
     else:
-        target = as_target(B)
+        target = as_target(B, task)
         B = (target.factor * target.signs) @ target.factor.T
     if len(A) != len(B):
         raise ValueError(

@@ -124,9 +124,7 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
         gram = rbf_kernel(features, gamma=_grid_gamma(estimator.best_params_))
     else:
         gram = estimator.kernel_(features)
-    # A response of whole numbers would be taken for classes.
-    target = y if task == "classification" else np.outer(y - y.mean(), y - y.mean())
-    return float(centered_alignment(gram, target))
+    return centered_alignment(gram, y, task=task)
 
 
 def _n_folds(problem: Problem, rows: Rows) -> int:

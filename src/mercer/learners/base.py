@@ -89,6 +89,19 @@ class KernelLearner(
         )
         return self.kernel_(features, self.X_fit_)
 
+    def settled_params(self) -> dict[str, Any]:
+        """Parameters that the fit has chosen by itself, as values to set on a clone.
+
+        Whoever learns the kernel anew on parts of the same data, as nested cross-validation does,
+        need not choose them again.
+
+        Returns
+        -------
+        dict
+        """
+        check_is_fitted(self)
+        return {}
+
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         raise NotImplementedError
 

@@ -148,6 +148,10 @@ class ContinuousAlignment(KernelLearner):
         self.history_ = found.history
         self.n_iter_ = found.n_iter
 
+    def settled_params(self) -> dict[str, Any]:
+        """The penalty; see :meth:`KernelLearner.settled_params`."""
+        return {**super().settled_params(), "penalty": self.penalty_}
+
     def _rule(self) -> StepRule:
         for name in ("tol", "eta_max", "eps", "penalty"):
             value = getattr(self, name)

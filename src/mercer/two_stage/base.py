@@ -83,9 +83,11 @@ class TwoStage(BaseEstimator):
                 f"does; got {self.predictor!r}."
             )
 
-    def _learn(self, X: Features, y: NDArray[Any]) -> tuple[Any, Array, float]:
+    def _learn(
+        self, X: Features, y: NDArray[Any], settled: dict[str, Any]
+    ) -> tuple[Any, Array, float]:
         """A fitted learner, its Gram matrix divided by its scale, and the scale."""
-        learner = clone(self._learner())
+        learner = clone(self._learner()).set_params(**settled)
         if "task" in learner.get_params(deep=False):
             learner.set_params(task=self._task)
         if hasattr(learner, "set_output"):
@@ -107,7 +109,7 @@ class TwoStage(BaseEstimator):
 
     def _fit_learner(self, X: Features, y: NDArray[Any]) -> Array:
         """Fit the first stage; returns the training Gram matrix divided by its scale."""
-        self.learner_, gram, self.scale_ = self._learn(X, y)
+        self.learner_, gram, self.scale_ = self._learn(X, y, {})
         for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
             setattr(self, name, getattr(self.learner_, name))
         return gram
@@ -147,7 +149,9 @@ class TwoStage(BaseEstimator):
     def _nested_matrices(
         self, X: Features, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> tuple[Array, Array]:
-        learner, gram, scale = self._learn(*_safe_split(self, X, y, train))
+        settled: dict[str, Any] = getattr(self.learner_, "settled_params", dict)()
+        part, labels = _safe_split(self, X, y, train)
+        learner, gram, scale = self._learn(part, labels, settled)
         rows = learner.transform(_safe_split(self, X, None, test, train)[0]) / scale
         centerer = fit_centerer(gram)
         return centerer.transform(gram, copy=False), centerer.transform(rows, copy=False)

@@ -1,0 +1,303 @@
+"""Criteria: value and sensitivity against dense references and central differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from kernel_cases import NATIVE, WIDTHS
+from numpy.testing import assert_allclose
+from reference import (
+    alignment,
+    centered_alignment,
+    central_difference,
+    centre,
+    cka_sensitivity,
+    gaussian,
+    gaussian_ard_gradient,
+    hsic,
+    target_kernel,
+)
+
+from mercer.criteria import CRITERIA, Criterion, KeptSensitivity, Sensitivity, contract
+from mercer.gram.moments import moments
+from mercer.gram.tiles import Samples
+from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, Precomputed, WeightedSum
+from mercer.search.criterion import optimise_criterion
+from mercer.targets import Target, as_target
+
+REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
+every_criterion = pytest.mark.parametrize("name", CRITERIA)
+SEVERAL_TILES = 400
+
+
+def table(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 3))
+
+
+def labels(n: int, n_classes: int) -> np.ndarray:
+    """Unbalanced, so that centring matters."""
+    return np.random.default_rng(7).choice(n_classes, size=n, p=np.arange(1, n_classes + 1) / (
+        n_classes * (n_classes + 1) / 2))  # fmt: skip
+
+
+def target_of(kind: str, n: int) -> tuple[Target, np.ndarray]:
+    """A target, and its kernel from the definition."""
+    if kind in ("two classes", "four classes"):
+        y = labels(n, 2 if kind == "two classes" else 4)
+        return as_target(y), target_kernel(y)
+    outputs = 1 if kind == "regression" else 3
+    y = np.random.default_rng(3).normal(loc=2.0, size=(n, outputs)) * [1.0, 10.0, 0.1][:outputs]
+    return as_target(y), target_kernel(y, "regression")
+
+
+KINDS = ["two classes", "four classes", "regression", "several outputs"]
+every_target = pytest.mark.parametrize("kind", KINDS)
+
+
+def dense(P: Any, samples: Samples) -> np.ndarray:
+    """The whole matrix from its tiles."""
+    result = np.full((samples.n_samples, samples.n_samples), np.nan)
+    for tile in samples.plan:
+        block = P.block(samples, tile)
+        result[tile.rows, tile.columns] = block
+        result[tile.columns, tile.rows] = block.T
+    return result
+
+
+@every_criterion
+@every_target
+def test_value_of_a_gram_matrix(name: str, kind: str) -> None:
+    X = table(30)
+    target, L = target_of(kind, 30)
+    for K in (gaussian(X, 1.0), gaussian(X, 30.0), X @ X.T):
+        assert_allclose(CRITERIA[name].value(K, target), REFERENCES[name](K, L), rtol=1e-10)
+
+
+@every_criterion
+@every_target
+def test_sensitivity_agrees_with_central_differences(name: str, kind: str) -> None:
+    X = table(20)
+    target, L = target_of(kind, 20)
+    K = gaussian(X, 1.5) + 0.1 * X @ X.T
+    found = CRITERIA[name].sensitivity(K, target)
+    assert_allclose(found, found.T, atol=1e-15)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        direction = rng.normal(size=K.shape)
+        direction += direction.T
+
+        def along(t: np.ndarray, direction: np.ndarray = direction) -> float:
+            return REFERENCES[name](K + t[0] * direction, L)
+
+        slope = central_difference(along, np.zeros(1), 1e-6)[0]
+        assert_allclose(np.sum(found * direction), slope, rtol=1e-6)
+
+
+def test_sensitivity_of_the_centred_alignment() -> None:
+    X = table(20)
+    target, L = target_of("four classes", 20)
+    K = gaussian(X, 1.5)
+    found = CRITERIA["cka"].sensitivity(K, target)
+    assert_allclose(found, cka_sensitivity(K, L), atol=1e-15)
+    assert_allclose(np.sum(found * K), 0.0, atol=1e-14)
+
+
+@every_criterion
+@every_target
+@pytest.mark.parametrize("n", [2, 30, SEVERAL_TILES])
+def test_streamed_criterion_is_the_dense_one(name: str, kind: str, n: int) -> None:
+    if n == 2 and kind == "four classes":
+        pytest.skip("two samples have no four classes")
+    X = table(n)
+    target, L = target_of(kind, n) if n > 2 else (as_target([0, 1]), target_kernel(np.arange(2)))
+    samples = Samples(X)
+    for kernel in (Gaussian(WIDTHS, ard=True), NATIVE["weighted-sum"], Linear()):
+        value, P = CRITERIA[name].evaluate(samples, kernel, target)
+        K = kernel(X)
+        assert_allclose(value, REFERENCES[name](K, L), rtol=1e-10)
+        if name != "hsic" and isinstance(kernel, Linear):
+            continue  # Centred inner products are not streamed: there are no parameters.
+        expected = CRITERIA[name].sensitivity(K, target)
+        assert_allclose(dense(P, samples), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+        assert_allclose(dense(KeptSensitivity(P, samples), samples), dense(P, samples))
+
+
+@every_criterion
+@pytest.mark.parametrize("kernel", NATIVE.values(), ids=NATIVE)
+def test_contracted_gradient_agrees_with_central_differences(name: str, kernel: Kernel) -> None:
+    X = table(25)
+    target, L = target_of("four classes", 25)
+    samples = Samples(X)
+    _, P = CRITERIA[name].evaluate(samples, kernel, target)
+    if kernel.theta.size == 0:
+        return
+    _, gradient = contract(samples, kernel, P)
+
+    def value(theta: np.ndarray) -> float:
+        return REFERENCES[name](kernel.with_theta(theta)(X), L)
+
+    expected = central_difference(value, kernel.theta, 1e-5)
+    assert_allclose(gradient, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("memory", [1024, 0.5])
+def test_ellipsoidal_gradient_on_several_tiles(container: Any, memory: float) -> None:
+    X = table(SEVERAL_TILES)
+    X[:, 1:][X[:, 1:] < 0.3] = 0.0
+    target, L = target_of("two classes", SEVERAL_TILES)
+    kernel = Gaussian(WIDTHS, ard=True)
+    K = gaussian(X, WIDTHS)
+    with sklearn.config_context(working_memory=memory):
+        samples = Samples(container(X))
+        value, P = CRITERIA["cka"].evaluate(samples, kernel, target)
+        contracted, gradient = contract(samples, kernel, P)
+    assert_allclose(value, centered_alignment(K, L), rtol=1e-11)
+    expected = cka_sensitivity(K, L)
+    assert_allclose(contracted, np.sum(expected * K), atol=1e-13)
+    assert_allclose(gradient, gaussian_ard_gradient(X, WIDTHS, expected), rtol=1e-9)
+
+
+def test_uncentred_alignment_keeps_the_constant_of_several_classes() -> None:
+    """+1 within and -1 between classes is not the same as 1 and 0 where nothing is centred."""
+    X = table(40)
+    y = labels(40, 4)
+    target, K = as_target(y), gaussian(X, 1.0)
+    one_hot = (y[:, None] == y[None, :]).astype(float)
+    found, _ = CRITERIA["ka"].evaluate(Samples(X), Gaussian(1.0), target)
+    assert_allclose(found, alignment(K, 2.0 * one_hot - 1.0), rtol=1e-12)
+    assert abs(found - alignment(K, one_hot)) > 0.05
+    centred, _ = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1.0), target)
+    assert_allclose(centred, centered_alignment(K, one_hot), rtol=1e-11)
+
+
+def test_criteria_do_not_depend_on_the_scale_of_the_features() -> None:
+    X = table(30)
+    target, _ = target_of("two classes", 30)
+    for name, criterion in CRITERIA.items():
+        values = [
+            criterion.evaluate(Samples(X * c), Gaussian(1.5 * c), target)[0]
+            for c in (1e-8, 1.0, 1e8)
+        ]
+        assert_allclose(values, values[1], rtol=1e-10, err_msg=name)
+
+
+def test_alignment_of_a_wide_kernel_keeps_its_digits() -> None:
+    """A Gaussian far wider than the data is the linear kernel, up to a constant."""
+    X = table(30)
+    target, L = target_of("two classes", 30)
+    found, P = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1e6), target)
+    assert_allclose(found, centered_alignment(X @ X.T, L), rtol=1e-9)
+    expected = cka_sensitivity(2e-12 * X @ X.T, L)
+    assert_allclose(dense(P, Samples(X)), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+@every_criterion
+def test_constant_kernels_have_no_dependence(name: str) -> None:
+    """No division by a norm of zero."""
+    target, _ = target_of("two classes", 10)
+    samples = Samples(np.ones((10, 2)))
+    for kernel in (Gaussian(), Linear(), OnColumns(Gaussian(), [1])):
+        value, P = CRITERIA[name].evaluate(samples, kernel, target)
+        assert np.isfinite(dense(P, samples)).all()
+        if name != "ka":
+            assert value == 0.0
+    assert CRITERIA[name].value(np.zeros((10, 10)), target) == 0.0
+
+
+def test_parts_of_a_sensitivity() -> None:
+    """Factor, centred kernels and centred identity add up."""
+    X = table(SEVERAL_TILES)
+    rng = np.random.default_rng(0)
+    F, signs = rng.normal(size=(SEVERAL_TILES, 3)), np.array([1.0, -1.0, 1.0])
+    kernels = (Gaussian(1.0), OnColumns(Linear(), [0]))
+    samples = Samples(X)
+    means = moments(samples, kernels, F - F.mean(axis=0), dense=True).row_means
+    P = Sensitivity(F, signs, 0.7, kernels, np.array([2.0, -0.3]), means, identity=0.4)
+    n = SEVERAL_TILES
+    expected = 0.7 * (F * signs) @ F.T + 0.4 * (np.eye(n) - 1.0 / n)
+    expected += 2.0 * centre(gaussian(X, 1.0)) - 0.3 * centre(np.outer(X[:, 0], X[:, 0]))
+    assert_allclose(dense(P, samples), expected, atol=1e-12)
+
+
+def test_stacks_have_criteria() -> None:
+    X = table(SEVERAL_TILES)
+    target, L = target_of("four classes", SEVERAL_TILES)
+    grams = [gaussian(X, 1.0), 3.0 + X @ X.T]
+    kernel = WeightedSum([Precomputed(0), Precomputed(1)], [0.3, 0.7])
+    for name, criterion in CRITERIA.items():
+        value, _ = criterion.evaluate(Samples(np.stack(grams, axis=-1), 2), kernel, target)
+        assert_allclose(value, REFERENCES[name](0.3 * grams[0] + 0.7 * grams[1], L), rtol=1e-10)
+
+
+# --- the optimisation of a criterion ----------------------------------------------------------
+
+
+@every_criterion
+@pytest.mark.parametrize("kind", KINDS)
+def test_optimised_width_is_the_best_of_a_scan(name: str, kind: str) -> None:
+    X = table(40)
+    target, L = target_of(kind, 40)
+    L_signal = X[:, 0] + 0.3 * np.random.default_rng(0).normal(size=40)
+    if kind == "regression":
+        target, L = as_target(L_signal), target_kernel(L_signal, "regression")
+    found = optimise_criterion(CRITERIA[name], Gaussian(), Samples(X), target, tol=1e-9)
+    reached = REFERENCES[name](found.kernel(X), L)
+    assert_allclose(found.value, reached, rtol=1e-9)
+    low, high = Gaussian().log_bounds(X)[0]
+    assert low <= found.kernel.theta[0] <= high
+    scan = [REFERENCES[name](gaussian(X, s), L) for s in np.exp(np.linspace(low, high, 300))]
+    assert reached >= max(scan) - 1e-4 * abs(max(scan))
+
+
+@every_criterion
+def test_an_ellipsoid_is_no_worse_than_the_sphere_it_starts_from(name: str) -> None:
+    X = table(40)
+    target, L = target_of("two classes", 40)
+    sphere = optimise_criterion(CRITERIA[name], Gaussian(), Samples(X), target)
+    family = Gaussian(ard=True).bind(X)
+    found = optimise_criterion(CRITERIA[name], family, Samples(X), target)
+    assert found.value >= sphere.value
+    assert found.path[: len(sphere.path)] == sphere.path
+    rest = found.path[len(sphere.path) :]
+    assert np.all(np.diff(rest) >= -1e-12 * np.abs(rest[:-1]))
+    assert_allclose(found.value, REFERENCES[name](found.kernel(X), L), rtol=1e-9)
+    bounds = family.log_bounds(X)
+    assert (found.kernel.theta >= bounds[:, 0] - 1e-12).all()
+    assert (found.kernel.theta <= bounds[:, 1] + 1e-12).all()
+
+
+@every_criterion
+def test_the_optimum_is_stationary(name: str) -> None:
+    """Gradient zero, or pointing out of the bounds, by central differences of the reference."""
+    X = table(40)
+    target, L = target_of("four classes", 40)
+    family = Gaussian(ard=True).bind(X)
+    found = optimise_criterion(CRITERIA[name], family, Samples(X), target, tol=1e-12)
+
+    def value(theta: np.ndarray) -> float:
+        return REFERENCES[name](family.with_theta(theta)(X), L)
+
+    gradient = central_difference(value, found.kernel.theta, 1e-5)
+    low, high = family.log_bounds(X).T
+    gradient[(found.kernel.theta <= low + 1e-9) & (gradient < 0)] = 0.0
+    gradient[(found.kernel.theta >= high - 1e-9) & (gradient > 0)] = 0.0
+    assert np.abs(gradient).max() < 1e-3 * found.value
+
+
+def test_a_kernel_without_parameters_is_its_own_optimum() -> None:
+    X = table(20)
+    target, L = target_of("two classes", 20)
+    found = optimise_criterion(CRITERIA["cka"], Linear(), Samples(X), target)
+    assert found.kernel == Linear()
+    assert_allclose(found.value, centered_alignment(X @ X.T, L), rtol=1e-11)
+    assert (found.path, found.n_iter, found.converged) == ((found.value,), 0, True)
+
+
+def test_every_criterion_has_its_reference() -> None:
+    assert set(CRITERIA) == set(REFERENCES)
+    assert all(isinstance(criterion, Criterion) for criterion in CRITERIA.values())
