@@ -130,7 +130,7 @@ def ellipsoid(penalty: float | str = 0.0) -> ContinuousAlignment:
 
 
 def ellipsoid_by_validation(split: Split) -> ContinuousAlignment:
-    """CA-nD with the penalty of largest alignment on validation points; the largest such penalty."""
+    """CA-nD with the penalty of largest alignment on validation points; the largest of equals."""
     scores = [
         held_out_alignment(ellipsoid(penalty).fit(*split.train), split.valid)
         for penalty in PENALTIES

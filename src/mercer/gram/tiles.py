@@ -222,7 +222,8 @@ class Samples:
         here, there = self.X[tile.rows, tile.columns], self.X[corner]
         values = np.empty((len(kernels), *here.shape[:2]))
         for position, kernel in enumerate(kernels):
-            np.subtract(kernel.of_stack(here), kernel.of_stack(there).item(), out=values[position])
+            values[position] = kernel.of_stack(here)
+            values[position] -= kernel.of_stack(there).item()
         return values
 
     def _other_block(self, kernel: Kernel, tile: Tile) -> Array:

@@ -69,7 +69,9 @@ class Kernel(BaseEstimator):
             If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
         """
         if self.takes_stack:
-            return self.of_stack(np.asarray(X))
+            return np.array(self.of_stack(np.asarray(X)))
+        if hasattr(X, "columns"):
+            return self.bind(X)(np.asarray(X), None if Z is None else np.asarray(Z))
         X, dtype = self._checked(X)
         if Z is not None:
             Z, dtype_z = self._checked(Z)
@@ -94,6 +96,10 @@ class Kernel(BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
+        if hasattr(X, "columns"):
+            return self.bind(X).diag(np.asarray(X))
+        if self.takes_stack:
+            return np.array(np.einsum("ii->i", self.of_stack(np.asarray(X))))
         X, dtype = self._checked(X)
         return (self._shifted_diag(X) + self.offset).astype(dtype, copy=False)
 
@@ -126,6 +132,8 @@ class Kernel(BaseEstimator):
         >>> round(value, 3), gradient.round(3)
         (2.736, array([1.472]))
         """
+        if hasattr(X, "columns"):
+            return self.bind(X).vjp(np.asarray(X), P, None if Z is None else np.asarray(Z))
         X, _ = self._checked(X)
         others = X if Z is None else self._checked(Z)[0]
         P = np.asarray(P)
@@ -266,20 +274,10 @@ class Kernel(BaseEstimator):
         return self._contract(X[rows], P, X[columns], start)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self._key()) == repr(other._key())
+        return isinstance(other, Kernel) and _content(self) == _content(other)
 
     def __hash__(self) -> int:
-        return hash(repr(self._key()))
-
-    def _key(self) -> tuple[Any, ...]:
-        parameters = self.get_params(deep=False)
-        return (
-            type(self).__name__,
-            *(
-                np.asarray(value).tolist() if isinstance(value, np.ndarray) else value
-                for value in (parameters[name] for name in sorted(parameters))
-            ),
-        )
+        return hash(_content(self))
 
     def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
         X = check_array(
@@ -303,3 +301,17 @@ class Kernel(BaseEstimator):
         if self.theta.size:
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
+
+
+def _content(value: Any) -> Any:
+    """What two kernels, or parameters of them, are equal by: types and exact numbers."""
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False)
+        return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))
+    if isinstance(value, np.ndarray):
+        return _content(value.tolist())
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    if isinstance(value, list | tuple):
+        return tuple(_content(entry) for entry in value)
+    return value

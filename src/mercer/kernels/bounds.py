@@ -18,25 +18,27 @@ _SMALLEST_RATIO = 1e-6
 """An interval that includes zero starts this far below its upper end."""
 
 
-def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array:
-    """Natural logarithms of a given interval.
+def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
+    """Natural logarithms of a given interval; None where it is to be read off the data.
 
     Parameters
     ----------
-    bounds : (float, float)
+    bounds : "data" or (float, float)
         Lower and upper end, in the parameter's own unit.
     zero_allowed : bool, default=False
         Whether the lower end may be zero.
 
     Returns
     -------
-    ndarray of shape (2,)
+    ndarray of shape (2,), or None
 
     Raises
     ------
     ValueError
         If the ends are not two positive, finite, increasing numbers.
     """
+    if isinstance(bounds, str) and bounds == "data":
+        return None
     try:
         low, high = (float(end) for end in bounds)
     except (TypeError, ValueError):

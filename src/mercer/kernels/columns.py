@@ -87,7 +87,8 @@ class OnColumns(Composite):
 
     def radial(self) -> DistanceFunction | None:
         """The part's function of a distance, where the columns are known by position."""
-        return self.kernel.radial() if isinstance(self.columns, list) else None
+        nested = self.kernel.radial_columns() is not None
+        return self.kernel.radial() if isinstance(self.columns, list) and not nested else None
 
     def radial_columns(self) -> tuple[int, ...] | None:
         """The columns that distances are measured on."""
@@ -177,15 +178,15 @@ def column_positions(X: Features, columns: Any) -> list[int]:
     ValueError
         If a name or position is absent, the table has no names, or no column is chosen.
     """
+    if np.ndim(X) != 2 and not hasattr(X, "columns"):
+        raise ValueError(f"Expected 2D array, got {np.ndim(X)}D array instead.")
     if callable(columns):
         columns = columns(X)
     n_features = np.shape(X)[1]
     names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if isinstance(columns, slice):
-        columns = [
-            slice(_position(columns.start, names), _after(columns.stop, names), columns.step)
-        ]
-        positions = np.arange(n_features)[columns[0]].tolist()
+        ends = slice(_position(columns.start, names), _after(columns.stop, names), columns.step)
+        positions = np.arange(n_features)[ends].tolist()
     else:
         entries = [columns] if np.ndim(columns) == 0 else list(columns)
         if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
@@ -196,6 +197,8 @@ def column_positions(X: Features, columns: Any) -> list[int]:
             entries = np.flatnonzero(entries).tolist()
         positions = [_position(entry, names) for entry in entries]
     for position in positions:
+        if not isinstance(position, int | np.integer):
+            raise ValueError(f"Column {position!r} is neither a name nor a position.")
         if not -n_features <= position < n_features:
             raise ValueError(f"Column {position} is absent: X has {n_features} features.")
     if not positions:
@@ -204,7 +207,7 @@ def column_positions(X: Features, columns: Any) -> list[int]:
 
 
 def take_columns(X: Features, columns: Any) -> Features:
-    """The chosen columns of a table, as an array or sparse matrix.
+    """The chosen columns of a table, as a table of the same kind.
 
     Parameters
     ----------
@@ -213,8 +216,7 @@ def take_columns(X: Features, columns: Any) -> Features:
     """
     positions = column_positions(X, columns)
     if hasattr(X, "columns"):
-        taken = X.iloc[:, positions] if hasattr(X, "iloc") else X[:, positions]
-        return np.asarray(taken)
+        return X.iloc[:, positions] if hasattr(X, "iloc") else X[:, positions]
     return X.tocsr()[:, positions] if sp.issparse(X) else np.asarray(X)[:, positions]
 
 

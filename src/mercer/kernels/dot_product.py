@@ -105,8 +105,9 @@ class Polynomial(Kernel):
 
     def log_bounds(self, X: Features) -> Array:
         """Interval of log gamma, shape (1, 2)."""
-        if not isinstance(self.bounds, str):
-            return log_interval(self.bounds)[None, :]
+        given = log_interval(self.bounds)
+        if given is not None:
+            return given[None, :]
         mean_square = float(rows_squared(X).mean()) or 1.0
         return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
 

@@ -58,7 +58,7 @@ def as_kernel(source: Any) -> Kernel:
     if isinstance(source, str):
         if source not in NAMES:
             raise ValueError(f"Unknown kernel {source!r}; known names: {', '.join(sorted(NAMES))}.")
-        return NAMES[source]
+        return clone(NAMES[source])
     if hasattr(source, "clone_with_theta"):
         return SklearnKernel(source)
     if callable(source) and not isinstance(source, type):

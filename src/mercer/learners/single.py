@@ -71,7 +71,7 @@ class KernelOptimization(KernelLearner):
     >>> from mercer import KernelOptimization
     >>> X, y = load_iris(return_X_y=True)
     >>> KernelOptimization(criterion="cka").fit(X, y).kernel_.describe()
-    'Gaussian, width 2.62'
+    'Gaussian, width 1.8'
     """
 
     def __init__(
