@@ -13,7 +13,7 @@ from mercer.dictionary import Dictionary, Step, StepRule, grow_dictionary
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum
-from mercer.search.families import FamilySearch, family_search
+from mercer.search.families import family_searches
 from mercer.targets import Target
 
 PENALTIES = 10.0 ** np.arange(-5, 15)
@@ -74,10 +74,14 @@ def learn_families(
     """
     if starts is None:
         starts = isotropic_starts(families, samples, target, growth)
-    searches: list[FamilySearch] = [
-        family_search(family, samples, start=start, penalty=penalty, certificate=growth.certificate)
-        for family, start in zip(families, starts, strict=True)
-    ]
+    searches = family_searches(
+        families,
+        samples,
+        target.centred,
+        starts=starts,
+        penalty=penalty,
+        certificate=growth.certificate,
+    )
     return grow_dictionary(
         searches,
         samples,
@@ -116,14 +120,7 @@ def isotropic_starts(
         if spherical is None:
             starts.append(None)
             continue
-        found = grow_dictionary(
-            [family_search(spherical, samples)],
-            samples,
-            target.centred,
-            growth.rule,
-            tol=growth.tol,
-            max_kernels=growth.max_kernels,
-        )
+        found = learn_families([spherical], samples, target, growth, starts=[None])
         parameters = np.array([kernel.theta for kernel in found.kernels])
         width = float(found.weights @ np.exp(parameters[:, 0]))
         start = np.full(family.theta.size, np.log(width))

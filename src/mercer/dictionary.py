@@ -16,6 +16,8 @@ from mercer.kernels.base import Kernel
 from mercer.search.families import Candidate, FamilySearch
 from mercer.weights.alignment import nonnegative_weights, normalised
 
+_NEGLIGIBLE = 0.1
+
 
 @dataclass(frozen=True)
 class Step:
@@ -75,6 +77,9 @@ class StepRule(ABC):
     identity: float = 0.0
     """Part of the identity in the learned kernel before the first step."""
 
+    moves_kernels: bool = False
+    """Whether a step may also move the parameters of kernels found earlier."""
+
     @abstractmethod
     def update(self, weights: Array, moments: Moments) -> Array:
         """Weights of all kernels, given those of all but the last.
@@ -92,7 +97,9 @@ class StepRule(ABC):
 
 
 class CorrectiveStep(StepRule):
-    """Fully corrective: all weights are solved for anew, as in alignf."""
+    """Fully corrective: all weights are solved for anew, as in alignf, and widths may move."""
+
+    moves_kernels = True
 
     def update(self, weights: Array, moments: Moments) -> Array:
         """The non-negative weights of the largest alignment; see :meth:`StepRule.update`."""
@@ -160,7 +167,8 @@ def grow_dictionary(
         Centred target factor.
     rule : StepRule
     tol : float, default=1e-3
-        Growth of the alignment below which the loop stops.
+        Growth of the alignment below which the loop stops. The last step is taken, as published,
+        unless it is corrective and brings less than a tenth of this.
     max_kernels : int, default=50
         Steps at most.
     on_step : callable, default=None
@@ -184,15 +192,14 @@ def grow_dictionary(
     history: list[Step] = []
     status = "limit"
     for _ in range(max_kernels):
-        candidate, extended = _best_candidate(searches, samples, Y, state, rule.identity)
+        candidate, kernels, extended = _extended(searches, samples, Y, state, rule)
         weights = rule.update(state.weights, extended)
         growth = extended.alignment(weights) - state.alignment
-        if state.kernels and not (candidate.value > 0.0 and growth > 0.0):
+        least = _NEGLIGIBLE * tol if rule.moves_kernels else 0.0
+        if state.kernels and not (candidate.value > 0.0 and growth > least):
             status = "converged"
             break
-        state = _State(
-            (*state.kernels, candidate.kernel), weights, extended, extended.alignment(weights)
-        )
+        state = _State(tuple(kernels), weights, extended, extended.alignment(weights))
         used = int(np.count_nonzero(weights))
         step = Step(candidate.kernel, used, candidate.value, state.alignment, candidate.gap)
         history.append(step)
@@ -201,8 +208,8 @@ def grow_dictionary(
         if growth < tol:
             status = "converged"
             break
-    kernels, weights = state.present()
-    return Dictionary(kernels, weights, state.alignment, history, status)
+    present, weights = state.present()
+    return Dictionary(present, weights, state.alignment, history, status)
 
 
 @dataclass(frozen=True)
@@ -248,17 +255,26 @@ class _State:
         )
 
 
-def _best_candidate(
-    searches: Sequence[FamilySearch], samples: Samples, Y: Array, state: _State, identity: float
-) -> tuple[Candidate, Moments]:
-    """The best kernel of all families by <P, K> / |K_c|, and the moments with it."""
-    P = state.sensitivity(Y, identity)
+def _extended(
+    searches: Sequence[FamilySearch], samples: Samples, Y: Array, state: _State, rule: StepRule
+) -> tuple[Candidate, list[Kernel], Moments]:
+    """The best kernel of all families by <P, K> / |K_c|, the dictionary with it, its moments."""
+    P = state.sensitivity(Y, rule.identity)
+    if len(searches) == 1:
+        candidate = searches[0].best(P)
+        kernels = [*state.kernels, candidate.kernel]
+        if rule.moves_kernels:
+            polished = searches[0].polish(kernels)
+            if polished != kernels:
+                return candidate, polished, moments(samples, polished, Y, dense=True)
+        return candidate, kernels, moments(samples, kernels, Y, state.moments, dense=True)
     found = []
     for search in searches:
         candidate = search.best(P)
         kernels = [*state.kernels, candidate.kernel]
-        found.append((candidate, moments(samples, kernels, Y, state.moments, dense=True)))
-    return max(found, key=lambda pair: _per_norm(*pair))
+        extended = moments(samples, kernels, Y, state.moments, dense=True)
+        found.append((candidate, kernels, extended))
+    return max(found, key=lambda entry: _per_norm(entry[0], entry[2]))
 
 
 def _per_norm(candidate: Candidate, extended: Moments) -> float:

@@ -15,6 +15,8 @@ _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
 _CELL_BITS = 8
 """Cells of the logarithmic mesh per octave, as a power of two."""
+_JOINED_BITS = 3
+"""Cells of the coarse logarithmic mesh join eight, two to this power."""
 _UNIFORM_CELLS = (2**12, 2**20)
 """Fewest and most cells of the uniform mesh."""
 
@@ -60,9 +62,8 @@ class LogarithmicMesh(Mesh):
     def __init__(self, low: float, high: float) -> None:
         shift = _MANTISSA_BITS - _CELL_BITS
         self._first = int(np.float64(low).view(np.int64)) >> shift
-        last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
-        heads = np.arange(self._first, last + 1, dtype=np.int64) << shift
-        self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
+        self._last = int(np.float64(max(high, low)).view(np.int64)) >> shift
+        self.nodes = self._nodes_from(self._first, _CELL_BITS)
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
         """Cell and way through it; see :meth:`Mesh.locate`."""
@@ -77,6 +78,32 @@ class LogarithmicMesh(Mesh):
             cells[near] = 0
             through[near] = 0.0
         return cells, through
+
+    def coarse_nodes(self) -> Array:
+        """Nodes of the mesh with eight cells joined into one, shape (n_coarse,)."""
+        return self._nodes_from(self._first >> _JOINED_BITS, _CELL_BITS - _JOINED_BITS)
+
+    def coarsen(self, cells: Array, through: Array) -> tuple[Array, Array]:
+        """Coarse cell of each place in a cell, and how far through it the place lies.
+
+        Parameters
+        ----------
+        cells : ndarray of int
+        through : ndarray of float
+        """
+        heads = cells + (self._first - 1)
+        coarse = (heads >> _JOINED_BITS) - ((self._first >> _JOINED_BITS) - 1)
+        way = ((heads & ((1 << _JOINED_BITS) - 1)) + through) * 2.0**-_JOINED_BITS
+        at_zero = cells == 0
+        coarse[at_zero] = 0
+        way[at_zero] = 0.0
+        return coarse, way
+
+    def _nodes_from(self, first: int, cell_bits: int) -> Array:
+        shift = _MANTISSA_BITS - cell_bits
+        last = (self._last >> (_CELL_BITS - cell_bits)) + 1
+        heads = np.arange(first, last + 1, dtype=np.int64) << shift
+        return np.concatenate([[0.0], heads.view(np.float64)])
 
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""

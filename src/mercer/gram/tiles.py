@@ -82,7 +82,8 @@ def n_threads() -> int:
     reserved = _reserved.get()
     if reserved is not None:
         return reserved
-    return max((pool["num_threads"] for pool in _controller().info()), default=1)
+    pools = _controller().info()
+    return max((p["num_threads"] for p in pools if p["user_api"] == "blas"), default=1)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -21,6 +22,12 @@ _MOST_REFINED = 20
 _GAP_TOLERANCE = 1e-6
 """The certificate is tightened to this part of the objective, or until evaluations run out."""
 _MOST_EVALUATIONS = 20_000
+
+
+class Nodes(Protocol):
+    """Whatever has nodes along the squared distance."""
+
+    nodes: Array
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Peak:
 
 def search_width(
     kernel: DistanceFunction,
-    nodes: Array,
+    mesh: Nodes,
     weights: Array,
     log_bounds: Array,
     *,
@@ -58,8 +65,10 @@ def search_width(
     ----------
     kernel : DistanceFunction
         Gives g.
-    nodes, weights : ndarray of shape (n_nodes,)
-        Squared distances and what was spread onto them.
+    mesh : Mesh or DistanceHistogram
+        Its nodes are squared distances.
+    weights : ndarray of shape (n_nodes,)
+        What was spread onto the nodes.
     log_bounds : ndarray of shape (2,)
         Interval of log s.
     certificate : bool, default=False
@@ -78,7 +87,7 @@ def search_width(
     ----------
     Argyriou, Hauser, Micchelli, Pontil (2006), A DC-programming algorithm for kernel selection.
     """
-    nodes, weights = _occupied(nodes, weights)
+    nodes, weights = _occupied(mesh.nodes, weights)
 
     def objective(theta: float) -> float:
         return float(weights @ kernel.at_theta(nodes, theta))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +12,15 @@ from mercer._typing import Array
 from mercer.criteria import KeptSensitivity, Sensitivity, contract
 from mercer.gram.centering import centre_tiles
 from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, squared_range
+from mercer.gram.histogram import DistanceHistogram
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
-from mercer.kernels.base import DistanceFunction, Kernel
+from mercer.kernels.base import Kernel
 from mercer.search.certified import search_frequency, search_width
 from mercer.search.gradient import maximise
+from mercer.weights.alignment import best_nonnegative
 
+_POLISHED = 1e-7
+"""Relative change at which the widths of a dictionary are settled."""
 _STEP_TOLERANCE = 1e-2
 """Relative change at which a search by gradients stops: a greedy step need not be exact."""
 
@@ -59,8 +64,22 @@ class FamilySearch(ABC):
         Parameters
         ----------
         P : Sensitivity
-            Of all columns centred.
+            Centred.
         """
+
+    def polish(self, kernels: Sequence[Kernel]) -> list[Kernel]:
+        """The kernels of a dictionary with better parameters, where the search knows how.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            All found by this search.
+
+        Returns
+        -------
+        list of Kernel
+        """
+        return list(kernels)
 
 
 class FixedSearch(FamilySearch):
@@ -78,7 +97,7 @@ class FixedSearch(FamilySearch):
 
 
 class RadialSearch(FamilySearch):
-    """One width or frequency: global search on a mesh of distances.
+    """One width or frequency: global search on a mesh of distances, for any sensitivity.
 
     The parts of the sensitivity are spread onto the mesh once each and kept, so that a step spreads
     only the newest kernel.
@@ -86,7 +105,7 @@ class RadialSearch(FamilySearch):
     Parameters
     ----------
     family : Kernel
-        DistanceFunction, with one parameter.
+        Radial, with one parameter.
     samples : Samples
     certificate : bool, default=False
         Whether to prove how much better another width can be.
@@ -96,14 +115,13 @@ class RadialSearch(FamilySearch):
         super().__init__(family, samples)
         radial = family.radial()
         assert radial is not None
-        self.radial: DistanceFunction = radial
+        self.radial = radial
         self.certificate = certificate
         self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
         self._mesh: Mesh | None = None
         self._spread_factor: tuple[Array, Array] | None = None
         self._spread_kernels: dict[Kernel, Array] = {}
-        self._spread_identity: Array | None = None
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best width; see :meth:`FamilySearch.best`.
@@ -112,7 +130,7 @@ class RadialSearch(FamilySearch):
         -----
         O(n^2) additions for a new part of the sensitivity; the search itself does not depend on n.
         """
-        mesh = self._get_mesh()
+        mesh = self.mesh()
         weights = P.scale * self._factor_weights(P)
         for coefficient, kernel, means in P.terms():
             if kernel not in self._spread_kernels:
@@ -120,21 +138,19 @@ class RadialSearch(FamilySearch):
             weights = weights + coefficient * self._spread_kernels[kernel]
         if P.identity:
             weights = weights + P.identity * self._identity_weights()
+        radial, proven = self.radial, self.certificate
         if isinstance(mesh, UniformMesh):
-            peak = search_frequency(
-                self.radial, mesh, weights, self.log_bounds, certificate=self.certificate
-            )
+            peak = search_frequency(radial, mesh, weights, self.log_bounds, certificate=proven)
         else:
-            peak = search_width(
-                self.radial, mesh.nodes, weights, self.log_bounds, certificate=self.certificate
-            )
+            peak = search_width(radial, mesh, weights, self.log_bounds, certificate=proven)
         gap = None
         if self.certificate:
             absolute = self.samples.n_samples * P.norm
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
-    def _get_mesh(self) -> Mesh:
+    def mesh(self) -> Mesh:
+        """The mesh, made when it is first needed."""
         if self._mesh is None:
             low, high = squared_range(self.samples, self.columns)
             highest = float(np.exp(self.log_bounds[1]))
@@ -151,7 +167,7 @@ class RadialSearch(FamilySearch):
             def weights(tile: Tile) -> Array:
                 return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
 
-            found = spread(self.samples, self.columns, self._get_mesh(), weights)[0]
+            found = spread(self.samples, self.columns, self.mesh(), weights)[0]
             self._spread_factor = (P.factor, found)
         return self._spread_factor[1]
 
@@ -161,23 +177,85 @@ class RadialSearch(FamilySearch):
             centre_tiles(blocks, means[None], tile)
             return blocks
 
-        return spread(self.samples, self.columns, self._get_mesh(), weights)[0]
+        return spread(self.samples, self.columns, self.mesh(), weights)[0]
 
     def _identity_weights(self) -> Array:
         """The centred identity is -1/n off the diagonal; on it, shifted kernels vanish."""
-        if self._spread_identity is None:
-            n = self.samples.n_samples
+        n = self.samples.n_samples
 
-            def weights(tile: Tile) -> Array:
-                shape = (
-                    1,
-                    tile.rows.stop - tile.rows.start,
-                    tile.columns.stop - tile.columns.start,
-                )
-                return np.full(shape, -1.0 / n)
+        def weights(tile: Tile) -> Array:
+            shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+            return np.full(shape, -1.0 / n)
 
-            self._spread_identity = spread(self.samples, self.columns, self._get_mesh(), weights)[0]
-        return self._spread_identity
+        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+
+
+class HistogramSearch(FamilySearch):
+    """One width, for a dictionary of this family alone: global search, and all widths polished.
+
+    Everything is done on one histogram of distances, whatever the number of steps.
+
+    Parameters
+    ----------
+    family : Kernel
+        Radial and not band-limited, with one parameter.
+    samples : Samples
+    Y : ndarray of shape (n_samples, n_targets)
+        Centred target factor.
+    """
+
+    def __init__(self, family: Kernel, samples: Samples, Y: Array) -> None:
+        super().__init__(family, samples)
+        radial = family.radial()
+        assert radial is not None
+        self.radial = radial
+        columns = family.radial_columns()
+        self.log_bounds = family.log_bounds(samples.X)[0]
+        mesh = LogarithmicMesh(*squared_range(samples, columns))
+        self._histogram = DistanceHistogram(samples, columns, mesh, Y)
+
+    def best(self, P: Sensitivity) -> Candidate:
+        """The best width; see :meth:`FamilySearch.best`.
+
+        Parameters
+        ----------
+        P : Sensitivity
+            Of the target that the search was made for, and kernels of its family.
+        """
+        histogram = self._histogram
+        weights = P.scale * histogram.target_weights()
+        if P.kernels:
+            thetas = np.concatenate([kernel.theta for kernel in P.kernels])
+            combined = P.coefficients @ histogram.at(self.radial, thetas)[0]
+            weights += histogram.centred_weights(combined)
+        if P.identity:
+            weights += P.identity * histogram.identity_weights()
+        peak = search_width(self.radial, histogram, weights, self.log_bounds)
+        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
+
+    def polish(self, kernels: Sequence[Kernel]) -> list[Kernel]:
+        """Move the widths of all kernels together to where their best combination aligns most.
+
+        Weights are solved for at every widths tried ("variable projection"); their dependence on
+        the widths drops out of the gradient. Kernels left without weight are dropped.
+        """
+        histogram, radial = self._histogram, self.radial
+
+        def objective(thetas: Array) -> tuple[float, Array]:
+            values, slopes = histogram.at(radial, thetas)
+            weighted = histogram.centred_weights(values)
+            a, M = histogram.target_products(values), weighted @ values.T
+            w = best_nonnegative(a, M)
+            slope = histogram.target_products(slopes) - slopes @ (w @ weighted)
+            return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
+
+        start = np.concatenate([kernel.theta for kernel in kernels])
+        bounds = np.tile(self.log_bounds, (start.size, 1))
+        thetas = np.sort(maximise(objective, start, bounds, tol=_POLISHED).theta)
+        values = histogram.at(radial, thetas)[0]
+        M = histogram.centred_weights(values) @ values.T
+        used = best_nonnegative(histogram.target_products(values), M) > 0.0
+        return [self.family.with_theta(theta[None]) for theta in thetas[used]] or list(kernels)
 
 
 class GradientSearch(FamilySearch):
@@ -236,22 +314,26 @@ class GradientSearch(FamilySearch):
         return Candidate(kernel, objective(found.theta)[0], None)
 
 
-def family_search(
-    family: Kernel,
+def family_searches(
+    families: Sequence[Kernel],
     samples: Samples,
+    Y: Array,
     *,
-    start: Array | None = None,
+    starts: Sequence[Array | None],
     penalty: float = 0.0,
     certificate: bool = False,
-) -> FamilySearch:
-    """The search that suits a family.
+) -> list[FamilySearch]:
+    """The searches that suit the families of one dictionary.
 
     Parameters
     ----------
-    family : Kernel
+    families : sequence of Kernel
         Bound to the samples.
     samples : Samples
-    start : ndarray of shape (n_theta,), default=None
+    Y : ndarray of shape (n_samples, n_targets)
+        Centred target factor.
+    starts : sequence of (ndarray or None)
+        Where searches by gradients start.
     penalty : float, default=0.0
     certificate : bool, default=False
 
@@ -260,6 +342,26 @@ def family_search(
     ValueError
         If a certificate is asked for where none is known: more than one parameter, or not radial.
     """
+    first = families[0]
+    radial = first.radial()
+    alone = len(families) == 1 and first.theta.size == 1 and not certificate
+    if alone and radial is not None and not radial.band_limited:
+        return [HistogramSearch(first, samples, Y)]
+    return [
+        family_search(family, samples, start=start, penalty=penalty, certificate=certificate)
+        for family, start in zip(families, starts, strict=True)
+    ]
+
+
+def family_search(
+    family: Kernel,
+    samples: Samples,
+    *,
+    start: Array | None = None,
+    penalty: float = 0.0,
+    certificate: bool = False,
+) -> FamilySearch:
+    """The search that suits one family among others; see :func:`family_searches`."""
     n_theta = family.theta.size
     if n_theta == 0:
         return FixedSearch(family, samples)

@@ -58,12 +58,27 @@ def nonnegative_weights(moments: Moments) -> Array:
     ----------
     Cortes, Mohri, Rostamizadeh (2010), proposition 3.
     """
-    scale, M, a = _scaled(moments)
+    return normalised(best_nonnegative(moments.a, moments.M))
+
+
+def best_nonnegative(a: Array, M: Array) -> Array:
+    """The solution of min v'Mv - 2 v'a over v >= 0 as it is, not normalised.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n_kernels,)
+    M : ndarray of shape (n_kernels, n_kernels)
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+    """
+    scale, M, a = _scaled(a, M)
     solution = _block_pivoting(M, a) if a.size > _MANY else None
     if solution is None:
         rows, image = _factor(M, a)
         solution, _ = nnls(rows, image, maxiter=30 * a.size + 30)
-    return normalised(solution * scale)
+    return solution * scale
 
 
 def free_weights(moments: Moments) -> Array:
@@ -81,7 +96,7 @@ def free_weights(moments: Moments) -> Array:
     ----------
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
-    scale, M, a = _scaled(moments)
+    scale, M, a = _scaled(moments.a, moments.M)
     rows, image = _factor(M, a)
     square = np.einsum("ij,ij->i", rows, rows)
     solution = rows.T @ (image / square)
@@ -96,11 +111,11 @@ def normalised(weights: Array) -> Array:
     return weights / total
 
 
-def _scaled(moments: Moments) -> tuple[Array, Array, Array]:
+def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
     """Scale d, and M and a of the kernels times d: all of norm one, or zero where they vanish."""
-    size = np.sqrt(np.maximum(np.diag(moments.M), 0.0))
+    size = np.sqrt(np.maximum(np.diag(M), 0.0))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
-    return scale, moments.M * np.outer(scale, scale), moments.a * scale
+    return scale, M * np.outer(scale, scale), a * scale
 
 
 def _factor(M: Array, a: Array) -> tuple[Array, Array]:

@@ -1,0 +1,65 @@
+"""Every learner, and a problem of each kind, for the tests that hold for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from reference import target_kernel
+from sklearn.base import BaseEstimator
+
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    IndependentAlignment,
+    KernelOptimization,
+    UniformCombination,
+)
+from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
+
+KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
+
+FINITE: dict[str, BaseEstimator] = {
+    "uniform": UniformCombination(KERNELS),
+    "uniform-trace": UniformCombination(KERNELS, normalize="trace"),
+    "align": IndependentAlignment(KERNELS),
+    "align-trace": IndependentAlignment(KERNELS, normalize="trace"),
+    "alignf": AlignmentMaximization(KERNELS),
+    "alignf-default": AlignmentMaximization(),
+    "alignf-free": AlignmentMaximization(KERNELS, signs="free", clip_spectrum=True),
+}
+SEARCHING: dict[str, BaseEstimator] = {
+    "ca": ContinuousAlignment(),
+    "ca-stagewise": ContinuousAlignment(step="stagewise"),
+    "ca-nd": ContinuousAlignment(Gaussian(ard=True), penalty=0.01),
+    "ca-mixed": ContinuousAlignment([Gaussian(), "linear", Polynomial(2)]),
+    "hsic": KernelOptimization(),
+    "cka": KernelOptimization(criterion="cka"),
+    "ka": KernelOptimization(criterion="ka"),
+    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", max_iter=20),
+}
+LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
+
+
+def problem(kind: str, n: int = 60) -> tuple[np.ndarray, Any]:
+    """Four features, of which the last says nothing, and a target of one kind."""
+    X = np.random.default_rng(0).normal(size=(n, 4))
+    score = X[:, 0] + 0.5 * X[:, 1] ** 2
+    if kind == "binary":
+        return X, (score > 0.5).astype(int)
+    if kind == "strings":
+        return X, np.array(["no", "yes"])[(score > 0.5).astype(int)]
+    if kind == "three classes":
+        return X, np.digitize(score, [-0.2, 0.9])
+    if kind == "regression":
+        return X, score
+    return X, np.column_stack([score, 100.0 * np.sin(X[:, 2])])
+
+
+KINDS = ["binary", "strings", "three classes", "regression", "two outputs"]
+
+
+def target_gram(kind: str, y: Any) -> np.ndarray:
+    """The target kernel by its definition."""
+    task = "classification" if kind in KINDS[:3] else "regression"
+    return target_kernel(np.asarray(y), task)

@@ -1,0 +1,51 @@
+"""scikit-learn's own checks of every estimator, in its defaults and in other settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from learner_cases import LEARNERS
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    IndependentAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.kernels import Gaussian, Linear
+
+DEFAULTS = [
+    getattr(mercer, name)()
+    for name in mercer.__all__
+    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), BaseEstimator)
+]
+SETTINGS = [
+    UniformCombination([Gaussian(), Linear(per_feature=True)], normalize="trace"),
+    IndependentAlignment([Linear(per_feature=True)]),
+    AlignmentMaximization(signs="free", clip_spectrum=True),
+    ContinuousAlignment(step="stagewise"),
+    ContinuousAlignment([Gaussian(ard=True), "linear"], max_kernels=3, tol=0.1),
+    KernelOptimization(Gaussian(ard=True), "cka", max_iter=10),
+    TwoStageClassifier(AlignmentMaximization()),
+    TwoStageRegressor(KernelOptimization(), alpha=1.0),
+]
+
+
+def test_every_estimator_is_checked() -> None:
+    checked = {type(estimator) for estimator in DEFAULTS}
+    assert {type(learner) for learner in LEARNERS.values()} <= checked
+    assert len(checked) == 7
+
+
+@pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
+@pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
+@parametrize_with_checks([*DEFAULTS, *SETTINGS])
+def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
+    check(estimator)
