@@ -35,7 +35,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from common import (
@@ -124,7 +124,7 @@ def outcome_cells(outcomes: list[Outcome]) -> list[str]:
     ]
 
 
-def ellipsoid(penalty: float | str = 0.0) -> ContinuousAlignment:
+def ellipsoid(penalty: float | Literal["auto"] = 0.0) -> ContinuousAlignment:
     """CA-nD."""
     return ContinuousAlignment(Gaussian(ard=True), penalty=penalty, random_state=0)
 
@@ -159,7 +159,7 @@ def relevance(repeats: int) -> None:
     print_table("relevance: 50 features, 50 training points (best possible: 4.0 %)", header, rows)
 
 
-def methods_for_pixels(low: float, high: float) -> Methods:
+def methods_with_widths(low: float, high: float) -> Methods:
     """The methods compared on real data; the paper's dictionary goes from `low` to `high`."""
     paper = [Gaussian(float(s)) for s in np.linspace(low, high, 20)]
     return {
@@ -174,23 +174,39 @@ def methods_for_pixels(low: float, high: float) -> Methods:
 
 
 def compare(title: str, problems: Mapping[str, list[Split]], methods: Methods) -> None:
-    """Print errors and alignments of methods (rows) on problems (columns), and their means."""
-    errors, alignments = [], []
-    for name, learner in methods.items():
-        outcomes = {
-            problem: [try_kernel(learner(split), split) for split in splits]
-            for problem, splits in problems.items()
-        }
-        for table, scale, digits, field in (
-            (errors, 100.0, 1, "error"),
-            (alignments, 1.0, 2, "alignment"),
-        ):
-            means = [scale * np.mean([getattr(o, field) for o in outcomes[p]]) for p in problems]
-            cells = [f"{mean:.{digits}f}" for mean in means]
-            table.append([name, *cells, f"{np.mean(means):.{digits + 1}f}"])
-    header = ["method", *problems, "mean"]
-    print_table(f"{title}: test error, %", header, errors)
-    print_table(f"{title}: alignment on test points", header, alignments)
+    """Print errors and alignments of methods (rows) on problems (columns), and their means.
+
+    The last column is the mean difference in error from the first method over all splits.
+    """
+    outcomes = {
+        name: [
+            [try_kernel(learner(split), split) for split in splits] for splits in problems.values()
+        ]
+        for name, learner in methods.items()
+    }
+    errors = {
+        name: 100.0 * np.array([[outcome.error for outcome in row] for row in rows])
+        for name, rows in outcomes.items()
+    }
+    alignments = {
+        name: np.array([[outcome.alignment for outcome in row] for row in rows])
+        for name, rows in outcomes.items()
+    }
+    first = next(iter(methods))
+    rows = [
+        [
+            *(name, *(f"{mean:.1f}" for mean in values.mean(axis=1)), f"{values.mean():.2f}"),
+            "" if name == first else mean_and_error((values - errors[first]).ravel(), digits=2),
+        ]
+        for name, values in errors.items()
+    ]
+    header = ["method", *problems, "mean", f"less {first}"]
+    print_table(f"{title}: test error, %", header, rows)
+    rows = [
+        [name, *(f"{mean:.2f}" for mean in values.mean(axis=1)), f"{values.mean():.3f}"]
+        for name, values in alignments.items()
+    ]
+    print_table(f"{title}: alignment on test points", ["method", *problems, "mean"], rows)
 
 
 def letters(repeats: int) -> None:
@@ -199,14 +215,14 @@ def letters(repeats: int) -> None:
     for pair in LETTER_PAIRS:
         X, y = two_classes("letter", *pair)
         problems[pair] = [three_parts(X, y, (300, 200, 1000), seed) for seed in range(repeats)]
-    compare("letters", problems, methods_for_pixels(1.0, 200.0))
+    compare("letters", problems, methods_with_widths(1.0, 200.0))
 
 
 def digits(repeats: int) -> None:
     """3 against 8."""
     X, y = two_classes("mnist20k", [3], [8])
     splits = [three_parts(X, y, (500, 1000, 2000), seed) for seed in range(repeats)]
-    compare("digits", {"3 against 8": splits}, methods_for_pixels(500.0, 50_000.0))
+    compare("digits", {"3 against 8": splits}, methods_with_widths(500.0, 50_000.0))
 
 
 def classification_sets() -> list[str]:

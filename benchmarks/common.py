@@ -144,7 +144,7 @@ def alternate(functions: Mapping[str, Callable[[], object]], repeats: int) -> di
     return dict(zip(functions, np.array(rounds).T, strict=True))
 
 
-def mean_and_error(values: Sequence[float], scale: float = 1.0, digits: int = 1) -> str:
+def mean_and_error(values: Sequence[float] | Array, scale: float = 1.0, digits: int = 1) -> str:
     """Mean and, for several values, its standard error."""
     numbers = scale * np.asarray(values, dtype=float)
     if numbers.size == 1:

@@ -40,6 +40,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def odd_or_even(n_samples: int) -> Part:
 def squared_distances(X: Array) -> Array:
     """Squared distances, as one writes them in NumPy."""
     squares = (X**2).sum(axis=1)
-    return np.maximum(squares[:, None] + squares - 2.0 * (X @ X.T), 0.0)
+    squared: Array = squares[:, None] + squares - 2.0 * (X @ X.T)
+    return np.maximum(squared, 0.0, out=squared)
 
 
 def widths_around(D: Array, number: int) -> Array:
@@ -119,14 +121,12 @@ def ca1d(repeats: int) -> Iterator[Record]:
         X, y = odd_or_even(n)
         D = squared_distances(X)
         widths = widths_around(D, 20)
-        times = alternate(
-            {
-                "fit": lambda X=X, y=y: ContinuousAlignment().fit(X, y),
-                "distances": lambda X=X: squared_distances(X),
-                "exponentials": lambda D=D, widths=widths: gaussians(D, widths),
-            },
-            repeats,
-        )
+        parts = {
+            "fit": partial(ContinuousAlignment().fit, X, y),
+            "distances": partial(squared_distances, X),
+            "exponentials": partial(gaussians, D, widths),
+        }
+        times = alternate(parts, repeats)
         baseline = times["distances"] + times["exponentials"]
         anew = widths.size * times["distances"] + times["exponentials"]
         figures = spread("ratio", times["fit"] / baseline)
@@ -144,7 +144,8 @@ def pairwise_alignf(stack: Array, y: Labels) -> Array:
     values, vectors = np.linalg.eigh(M)
     roots = np.sqrt(np.maximum(values, 1e-12 * values[-1]))
     v = nnls(roots[:, None] * vectors.T, vectors.T @ a / roots)[0]
-    return v / v.sum()
+    weights: Array = v / v.sum()
+    return weights
 
 
 def alignf(repeats: int) -> Iterator[Record]:
@@ -246,7 +247,7 @@ def cand(repeats: int) -> Iterator[Record]:
         "CA-nD": ContinuousAlignment(Gaussian(ard=True)),
         "CA-1D": ContinuousAlignment(),
     }
-    runs = {name: lambda learner=learner: fit_all(learner) for name, learner in learners.items()}
+    runs = {name: partial(fit_all, learner) for name, learner in learners.items()}
     times = alternate(runs, repeats)
     figures = spread("ratio", times["CA-nD"] / times["CA-1D"])
     figures |= spread("CA-nD s", times["CA-nD"]) | spread("CA-1D s", times["CA-1D"])

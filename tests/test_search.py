@@ -158,8 +158,14 @@ def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
             assert found.gap <= 1e-3 * size
 
 
-@pytest.mark.parametrize("certificate", [False, True])
-@pytest.mark.parametrize("family", [Gaussian(bounds=(2.0, 2.0)), Dirichlet(bounds=(2.0, 2.0))])
+@pytest.mark.parametrize(
+    ("family", "certificate"),
+    [
+        (Gaussian(bounds=(2.0, 2.0)), False),
+        (Dirichlet(bounds=(2.0, 2.0)), False),
+        (Dirichlet(bounds=(2.0, 2.0)), True),
+    ],
+)
 def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
     X, (P, whole) = table(20, 0, d=1), sensitivity(20, 0)
     found = RadialSearch(family, Samples(X), certificate=certificate).best(P)
@@ -324,7 +330,8 @@ def test_penalised_maximum_agrees_with_a_search_without_gradients(penalty: float
     bounds = np.tile([-10.0, 10.0], (4, 1))
     found = maximise(objective, np.zeros(4), bounds, penalty=penalty, n_widths=3, tol=1e-14)
     assert_allclose(found.theta, expected.x, atol=1e-4)
-    assert_allclose(found.value, -expected.fun, rtol=1e-9)
+    assert_allclose(found.value, objective(expected.x)[0], rtol=1e-4)
+    assert_allclose(found.value, objective(found.theta)[0], rtol=1e-12)
 
 
 def relevance_problem(d: int) -> tuple[np.ndarray, Sensitivity]:

@@ -16,8 +16,8 @@ from mercer.kernels import Kernel, WeightedSum
 from mercer.search.families import family_searches
 from mercer.targets import Target
 
-PENALTIES = 10.0 ** np.arange(-5, 15)
-"""Strengths among which held-out alignment chooses (Afkanpour et al. 2013, appendix B.2)."""
+PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
+"""Strengths to choose from: none, and those of Afkanpour et al. (2013, appendix B.2)."""
 
 _HELD_OUT = 0.3
 _SPHERICAL = 1e-2

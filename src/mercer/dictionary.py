@@ -208,8 +208,8 @@ def grow_dictionary(
         if growth < tol:
             status = "converged"
             break
-    present, weights = state.present()
-    return Dictionary(present, weights, state.alignment, history, status)
+    present, weights, alignment = state.present()
+    return Dictionary(present, weights, alignment, history, status)
 
 
 @dataclass(frozen=True)
@@ -221,13 +221,13 @@ class _State:
     moments: Moments | None = None
     alignment: float = 0.0
 
-    def present(self) -> tuple[list[Kernel], Array]:
-        """Kernels of positive weight and their weights, summing to one; the first if none."""
-        used = self.weights > 0.0
-        if not used.any():
-            return [self.kernels[0]], np.ones(1)
+    def present(self) -> tuple[list[Kernel], Array, float]:
+        """Kernels of positive weight (the first if none), weights of sum one, their alignment."""
+        assert self.moments is not None
+        weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
+        used = weights > 0.0
         kernels = [kernel for kernel, kept in zip(self.kernels, used, strict=True) if kept]
-        return kernels, normalised(self.weights[used])
+        return kernels, normalised(weights[used]), self.moments.alignment(weights)
 
     def sensitivity(self, Y: Array, identity: float) -> Sensitivity:
         """P = (L_c - rho K_c) / |L_c| for K the weighted sum and a part of the identity."""

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cholesky
 from sklearn.utils import assert_all_finite
 
 from mercer._typing import Array
-from mercer.gram.tiles import Tile, map_tiles, tile_plan
+from mercer.gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 
 _SYMMETRY_TOLERANCE = 1e-8
 _PSD_TOLERANCE = 1e-8
@@ -18,7 +18,7 @@ _PSD_ROWS = 256
 """Definiteness is tested on all rows up to this many, evenly spaced ones beyond."""
 
 
-def as_stack(X: Any, n_fitted: int | None = None) -> Array:
+def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
     """A stack of Gram matrices with the kernels last, from one of the usual layouts.
 
     Parameters
@@ -26,8 +26,8 @@ def as_stack(X: Any, n_fitted: int | None = None) -> Array:
     X : array-like of shape (n_samples, n_fitted, n_kernels), or one matrix of shape (n_samples,
     n_fitted), or \
             a list of such matrices, or kernels-first (n_kernels, n_samples, n_fitted)
-    n_fitted : int, default=None
-        Number of samples fitted on; the stack's own number of samples where None.
+    fitted : (int, int), default=None
+        Number of samples fitted on and number of kernels, after a fit.
 
     Returns
     -------
@@ -55,13 +55,13 @@ def as_stack(X: Any, n_fitted: int | None = None) -> Array:
             "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last; "
             f"got {stack.ndim} dimension{'s' if stack.ndim != 1 else ''}."
         )
-    fits_last = stack.shape[1] == (stack.shape[0] if n_fitted is None else n_fitted)
-    fits_first = stack.shape[2] == (stack.shape[1] if n_fitted is None else n_fitted)
+    if fitted is None:
+        fits_last, fits_first = stack.shape[0] == stack.shape[1], stack.shape[1] == stack.shape[2]
+    else:
+        fits_last, fits_first = stack.shape[1:] == fitted, stack.shape[::2] == fitted[::-1]
     if listed or (fits_last and not fits_first):
         return stack
     if fits_last and fits_first:
-        if n_fitted is None and stack.shape[0] != stack.shape[1]:
-            return stack
         raise ValueError(
             f"A precomputed stack of shape {stack.shape} is ambiguous: it may have the kernels "
             "first or last. Pass a list of matrices."
@@ -74,6 +74,7 @@ def as_stack(X: Any, n_fitted: int | None = None) -> Array:
     )
 
 
+@serial_algebra()
 def check_stack(stack: Array) -> None:
     """Refuse matrices that are not kernels.
 

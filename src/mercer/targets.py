@@ -87,13 +87,13 @@ def as_target(y: Any, task: Task = "auto", n_samples: int | None = None) -> Targ
     """
     if task not in ("auto", "classification", "regression"):
         raise ValueError(f'task must be "auto", "classification" or "regression"; got {task!r}.')
+    if y is None:
+        raise ValueError("A target is needed, but y is None.")
+    y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
     if task == "auto":
         kind = type_of_target(y, input_name="y")
-        task = (
-            "regression"
-            if kind.startswith("continuous") or kind == "multiclass-multioutput"
-            else "classification"
-        )
+        labels = kind in ("binary", "multiclass") and y.size == len(y)
+        task = "classification" if labels else "regression"
     target = _labels(y) if task == "classification" else _responses(y)
     if n_samples is not None and target.factor.shape[0] != n_samples:
         raise ValueError(

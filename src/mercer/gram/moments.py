@@ -13,6 +13,9 @@ from mercer._typing import Array
 from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 
+_CONSTANT = 1e-13
+"""A feature whose variance is below this part of its squared mean is constant up to rounding."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -166,7 +169,10 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     mean = np.asarray(V.mean(axis=0)).ravel()
     if sp.issparse(V):
         square = np.asarray((V.T @ V).todense()) - n * np.outer(mean, mean)
+        constant = np.diag(square) <= _CONSTANT * n * mean**2
+        square[constant] = square[:, constant] = 0.0
         cross = np.asarray(V.T @ Y)
+        cross[constant] = 0.0
     else:
         V = centred_columns(V)
         square, cross = V.T @ V, V.T @ Y

@@ -17,7 +17,7 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
-from mercer.kernels.arithmetic import products, rows_squared
+from mercer.kernels.arithmetic import centred_distances, products
 from mercer.kernels.base import Kernel
 from mercer.kernels.composition import radial_groups
 
@@ -233,7 +233,10 @@ class Samples:
             features = self._centred_features()[:, columns]
             return products(features[tile.rows], features[tile.columns])
         block = kernel.tile(self.X, tile.rows, tile.columns)
-        block -= kernel.tile(self.X, slice(0, 1), slice(self.n_samples - 1, self.n_samples)).item()
+        with np.errstate(invalid="ignore"):
+            block -= kernel.tile(
+                self.X, slice(0, 1), slice(self.n_samples - 1, self.n_samples)
+            ).item()
         return block
 
     def _centred_features(self) -> Features:
@@ -261,7 +264,6 @@ class _Distances:
 
     def __init__(self, X: Features, keep: bool) -> None:
         self._X = X if sp.issparse(X) else X - X.mean(axis=0)
-        self._squares = rows_squared(self._X)
         self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
 
     def tile(self, tile: Tile) -> Array:
@@ -272,11 +274,7 @@ class _Distances:
         return self._kept[tile.start]
 
     def _compute(self, tile: Tile) -> Array:
-        squared = products(self._X[tile.rows], self._X[tile.columns])
-        squared *= -2.0
-        squared += self._squares[tile.rows, None]
-        squared += self._squares[tile.columns]
-        np.maximum(squared, 0.0, out=squared)
-        if tile.rows == tile.columns:
-            np.fill_diagonal(squared, 0.0)
-        return squared
+        part = self._X[tile.rows]
+        if tile.count == 1.0:
+            return centred_distances(part, part, 0)
+        return centred_distances(part, self._X[tile.columns], None)

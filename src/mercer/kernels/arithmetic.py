@@ -49,15 +49,37 @@ def squared_distances(X: Features, Z: Features | None = None, start: int | None 
     """
     if Z is None:
         Z, start = X, 0
-    if not sp.issparse(Z):
-        centre = Z.mean(axis=0)
-        same = X is Z
-        Z = Z - centre
-        X = Z if same else X - centre
+    return centred_distances(*to_common_centre(X, Z), start)
+
+
+def to_common_centre(X: Features, Z: Features) -> tuple[Features, Features]:
+    """Both tables less the mean of the second, where they are dense.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    """
+    if sp.issparse(Z):
+        return X, Z
+    centre = Z.mean(axis=0)
+    moved = Z - centre
+    return (moved if X is Z else X - centre), moved
+
+
+def centred_distances(X: Features, Z: Features, start: int | None) -> Array:
+    """Squared distances of rows near the origin; see :func:`squared_distances`.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    start : int or None
+        Position of the first row of `X` in `Z`, where `X` is a part of it.
+    """
     squared = products(X, Z)
     squared *= -2.0
-    squared += rows_squared(X)[:, None]
-    squared += rows_squared(Z)
+    squares = rows_squared(Z)
+    squared += (squares if X is Z else rows_squared(X))[:, None]
+    squared += squares
     np.maximum(squared, 0.0, out=squared)
     if start is not None:
         rows = np.arange(X.shape[0])

@@ -270,8 +270,10 @@ class Kernel(BaseEstimator):
 
     def tile_vjp(self, X: Features, P: Array, rows: slice, columns: slice) -> tuple[float, Array]:
         """<P, K> and its gradient over one tile of the Gram matrix, unchecked."""
-        start = 0 if rows == columns else None
-        return self._contract(X[rows], P, X[columns], start)
+        part = X[rows]
+        if rows == columns:
+            return self._contract(part, P, part, 0)
+        return self._contract(part, P, X[columns], None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and _content(self) == _content(other)

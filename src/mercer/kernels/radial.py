@@ -9,7 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
-from mercer.kernels.arithmetic import inner, squared_distances
+from mercer.kernels.arithmetic import (
+    centred_distances,
+    inner,
+    squared_distances,
+    to_common_centre,
+)
 from mercer.kernels.base import N_STARTS, Kernel
 from mercer.kernels.bounds import Bounds, distance_range, feature_spread, log_interval
 
@@ -92,20 +97,25 @@ class Radial(Kernel):
     def _shifted_diag(self, X: Features) -> Array:
         return np.zeros(X.shape[0])
 
+    def _check_width(self, n_features: int) -> None:
+        n_widths = np.size(self._scale())
+        if np.ndim(self._scale()) and n_widths != n_features:
+            raise ValueError(
+                f"{type(self).__name__} has {n_widths} widths, but X has {n_features} features."
+            )
+
     def _scaled(self, X: Features) -> Features:
         scale = self._scale()
-        if np.ndim(scale) and np.size(scale) != X.shape[1]:
-            raise ValueError(
-                f"{type(self).__name__} has {np.size(scale)} widths, "
-                f"but X has {X.shape[1]} features."
-            )
+        self._check_width(X.shape[1])
         return X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
-        X, Z = self._scaled(X), self._scaled(Z)
-        u = squared_distances(X, Z, start)
+        same = X is Z
+        Z = self._scaled(Z)
+        X, Z = to_common_centre(Z if same else self._scaled(X), Z)
+        u = centred_distances(X, Z, start)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())
         weighted = self._slope(u, shifted)
@@ -120,12 +130,10 @@ class Radial(Kernel):
 
 
 def _moved(X: Features, W: Array, Z: Features) -> Array:
-    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z: one product of W with a table, no tensor."""
+    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z, of centred rows: no tensor."""
     if sp.issparse(X):
         cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
         return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
-    centre = Z.mean(axis=0)
-    X, Z = X - centre, Z - centre
     cross = np.einsum("iz,iz->z", X, W @ Z)
     return (X * X).T @ W.sum(axis=1) + (Z * Z).T @ W.sum(axis=0) - 2.0 * cross
 
@@ -201,6 +209,7 @@ class Stationary(Radial):
 
     def bind(self, X: Features) -> Self:
         """The same kernel with one width per feature where `ard` asks for it."""
+        self._check_width(X.shape[1])
         if self.ard and np.ndim(self.bandwidth) == 0:
             return self._replaced(bandwidth=np.full(X.shape[1], self._scale()))
         return self

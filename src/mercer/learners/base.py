@@ -31,6 +31,7 @@ class KernelLearner(
 
     task: Task
     kernel_: Kernel
+    weights_: Array
     X_fit_: Any
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -75,10 +76,13 @@ class KernelLearner(
         ndarray of shape (n_samples, n_fitted)
         """
         check_is_fitted(self)
+        return self._gram(X)
+
+    def _gram(self, X: Features) -> Array:
         if self._takes_stack():
             stack = validate_data(
                 self,
-                as_stack(X, self.n_features_in_),
+                as_stack(X, (self.n_features_in_, self.weights_.size)),
                 allow_nd=True,
                 reset=False,
                 dtype=[np.float64, np.float32],

@@ -13,8 +13,8 @@ from mercer.callbacks import step_reporter
 from mercer.continuous import Growth, choose_penalty, learn_families
 from mercer.dictionary import CorrectiveStep, StagewiseStep, StepRule
 from mercer.gram.tiles import Samples
-from mercer.kernels import Gaussian, WeightedSum
-from mercer.learners.base import KernelLearner, base_kernels
+from mercer.kernels import Gaussian, WeightedSum, as_dictionary
+from mercer.learners.base import KernelLearner, check_takes
 from mercer.targets import Target, Task
 
 
@@ -121,7 +121,8 @@ class ContinuousAlignment(KernelLearner):
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         growth = Growth(self._rule(), self.tol, self.max_kernels, self.certificate)
         sources = Gaussian() if self.family is None else self.family
-        families = base_kernels(sources, table, samples)
+        families = as_dictionary(sources, table)
+        check_takes(families, samples.X)
         if isinstance(self.penalty, str):
             if self.penalty != "auto":
                 raise ValueError(f'penalty must be a number or "auto"; got {self.penalty!r}.')

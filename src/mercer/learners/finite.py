@@ -260,12 +260,12 @@ class AlignmentMaximization(_FiniteDictionary):
         self.signs = signs
         self.clip_spectrum = clip_spectrum
 
-    def transform(self, X: Features) -> Array:
-        """The learned kernel to the training set; see :meth:`KernelLearner.transform`."""
-        gram = super().transform(X)
+    def _gram(self, X: Features) -> Array:
+        gram = super()._gram(X)
         if self.projection_ is None:
             return gram
-        return (gram @ self.projection_) @ self.projection_.T
+        projection = self.projection_.astype(gram.dtype, copy=False)
+        return (gram @ projection) @ projection.T
 
     def _weigh(self, found: Moments) -> Array:
         if self.signs == "nonnegative":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -22,12 +21,6 @@ _MOST_REFINED = 20
 _GAP_TOLERANCE = 1e-6
 """The certificate is tightened to this part of the objective, or until evaluations run out."""
 _MOST_EVALUATIONS = 20_000
-
-
-class Nodes(Protocol):
-    """Whatever has nodes along the squared distance."""
-
-    nodes: Array
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class Peak:
 
 def search_width(
     kernel: DistanceFunction,
-    mesh: Nodes,
+    nodes: Array,
     weights: Array,
     log_bounds: Array,
     *,
@@ -65,10 +58,8 @@ def search_width(
     ----------
     kernel : DistanceFunction
         Gives g.
-    mesh : Mesh or DistanceHistogram
-        Its nodes are squared distances.
-    weights : ndarray of shape (n_nodes,)
-        What was spread onto the nodes.
+    nodes, weights : ndarray of shape (n_nodes,)
+        Squared distances and what was spread onto them.
     log_bounds : ndarray of shape (2,)
         Interval of log s.
     certificate : bool, default=False
@@ -87,11 +78,13 @@ def search_width(
     ----------
     Argyriou, Hauser, Micchelli, Pontil (2006), A DC-programming algorithm for kernel selection.
     """
-    nodes, weights = _occupied(mesh.nodes, weights)
+    nodes, weights = _occupied(nodes, weights)
 
     def objective(theta: float) -> float:
         return float(weights @ kernel.at_theta(nodes, theta))
 
+    if log_bounds[0] == log_bounds[1]:
+        return Peak(float(log_bounds[0]), objective(log_bounds[0]), 0.0, 1)
     grid = np.linspace(log_bounds[0], log_bounds[1], _WIDTHS)
     values = np.array([objective(theta) for theta in grid])
     peaks = _local_maxima(values)

@@ -142,7 +142,7 @@ class RadialSearch(FamilySearch):
         if isinstance(mesh, UniformMesh):
             peak = search_frequency(radial, mesh, weights, self.log_bounds, certificate=proven)
         else:
-            peak = search_width(radial, mesh, weights, self.log_bounds, certificate=proven)
+            peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
         gap = None
         if self.certificate:
             absolute = self.samples.n_samples * P.norm
@@ -230,7 +230,7 @@ class HistogramSearch(FamilySearch):
             weights += histogram.centred_weights(combined)
         if P.identity:
             weights += P.identity * histogram.identity_weights()
-        peak = search_width(self.radial, histogram, weights, self.log_bounds)
+        peak = search_width(self.radial, histogram.nodes, weights, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
 
     def polish(self, kernels: Sequence[Kernel]) -> list[Kernel]:
@@ -311,7 +311,7 @@ class GradientSearch(FamilySearch):
             n_widths=family.n_widths,
         )
         kernel = family.with_theta(found.theta)
-        return Candidate(kernel, objective(found.theta)[0], None)
+        return Candidate(kernel, found.value + found.penalty, None)
 
 
 def family_searches(

@@ -23,6 +23,8 @@ class Maximum:
     theta : ndarray of shape (n_theta,)
     value : float
         The objective there, the penalty taken off.
+    penalty : float
+        The penalty there.
     n_iter : int
     converged : bool
     path : tuple of float
@@ -31,6 +33,7 @@ class Maximum:
 
     theta: Array
     value: float
+    penalty: float
     n_iter: int
     converged: bool
     path: tuple[float, ...]
@@ -79,15 +82,20 @@ def maximise(
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
     path: list[float] = []
 
+    def fine(theta: Array) -> tuple[float, Array]:
+        """The penalty and its gradient."""
+        gradient = np.zeros(theta.size)
+        widths = np.exp(theta[:n_widths])
+        deviation = widths - widths.mean() if n_widths else widths
+        gradient[:n_widths] = 2.0 * penalty * deviation * widths
+        return penalty * float(deviation @ deviation), gradient
+
     def penalised(theta: Array) -> tuple[float, Array]:
         value, gradient = objective(theta)
-        if penalty > 0.0 and n_widths > 1:
-            widths = np.exp(theta[:n_widths])
-            deviation = widths - widths.mean()
-            value -= penalty * float(deviation @ deviation)
-            gradient = gradient.copy()
-            gradient[:n_widths] -= 2.0 * penalty * deviation * widths
-        return value, gradient
+        if penalty == 0.0:
+            return value, gradient
+        cost, slope = fine(theta)
+        return value - cost, gradient - slope
 
     scale = abs(penalised(start)[0]) or 1.0
 
@@ -105,5 +113,10 @@ def maximise(
         callback=lambda intermediate_result: path.append(-scale * float(intermediate_result.fun)),
     )
     return Maximum(
-        found.x, -scale * float(found.fun), int(found.nit), bool(found.success), tuple(path)
+        found.x,
+        -scale * float(found.fun),
+        fine(found.x)[0],
+        int(found.nit),
+        bool(found.success),
+        tuple(path),
     )

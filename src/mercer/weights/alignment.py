@@ -9,8 +9,8 @@ from scipy.optimize import nnls
 from mercer._typing import Array
 from mercer.gram.moments import Moments
 
-_FLOOR = 1e-12
-"""Eigenvalues of M below this part of the largest are rounding: nested widths make M singular."""
+_FLOOR = float(np.finfo(np.float64).eps)
+"""Eigenvalues of M below p times this part of the largest are rounding: nested widths have some."""
 _MANY = 100
 """From this many kernels on, the active-set method is slow."""
 _MOST_EXCHANGES = 100
@@ -121,7 +121,7 @@ def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
 def _factor(M: Array, a: Array) -> tuple[Array, Array]:
     """R and b with |R w - b|^2 = w'Mw - 2 w'a + const."""
     values, vectors = eigh(M)
-    kept = values > _FLOOR * values[-1]
+    kept = values > a.size * _FLOOR * values[-1]
     roots = np.sqrt(values[kept])
     return roots[:, None] * vectors[:, kept].T, vectors[:, kept].T @ a / roots
 
@@ -136,7 +136,7 @@ def _block_pivoting(M: Array, a: Array) -> Array | None:
     solution, gradient = np.zeros(a.size), -a
     free = np.zeros(a.size, dtype=bool)
     fewest, patience = a.size + 1, _PATIENCE
-    tolerance = _FLOOR * float(np.abs(a).max())
+    tolerance = a.size * _FLOOR * float(np.abs(a).max())
     for _ in range(_MOST_EXCHANGES):
         wrong = np.where(free, solution < 0.0, gradient < -tolerance)
         count = int(wrong.sum())
