@@ -15,7 +15,7 @@ from mercer import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
+from mercer.kernels import Gaussian, Laplacian, Polynomial
 
 KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
 

@@ -34,7 +34,9 @@ from mercer.kernels import (
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 
 
-def refused(estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError) -> None:
+def refused(
+    estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError
+) -> None:
     with pytest.raises(kind, match=message):
         clone(estimator).fit(X, y)
 
@@ -44,7 +46,8 @@ def refused(estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type =
 
 @every_learner
 @pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")]
+    ("value", "message"),
+    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")],
 )
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_features_that_are_not_finite(
@@ -119,7 +122,7 @@ def test_shapes(learner: BaseEstimator) -> None:
     refused(learner, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
     refused(learner, X, None, "requires y to be passed")
     fitted = clone(learner).fit(X, y)
-    with pytest.raises(ValueError, match="X has 3 features, but .* is expecting 4 features"):
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
         fitted.transform(X[:, :3])
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
         fitted.transform(X[0])
@@ -278,12 +281,15 @@ def test_kernels_that_do_not_take_sparse_tables() -> None:
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (AlignmentMaximization(signs="both"), 'signs must be "nonnegative" or "free"; got \'both\''),
-        (UniformCombination(normalize="norm"), 'normalize must be None or "trace"; got \'norm\''),
+        (
+            AlignmentMaximization(signs="both"),
+            'signs must be "nonnegative" or "free"; got \'both\'',
+        ),
+        (UniformCombination(normalize="norm"), "normalize must be None or \"trace\"; got 'norm'"),
         (IndependentAlignment(normalize=True), 'normalize must be None or "trace"; got True'),
         (KernelOptimization(criterion="hisc"), "criterion must be one of hsic, cka, ka"),
         (ContinuousAlignment(step="greedy"), 'step must be "corrective" or "stagewise"'),
-        (ContinuousAlignment(penalty="best"), 'penalty must be a number or "auto"; got \'best\''),
+        (ContinuousAlignment(penalty="best"), "penalty must be a number or \"auto\"; got 'best'"),
         (ContinuousAlignment(penalty=-1.0), "penalty must be .*not negative; got -1.0"),
         (ContinuousAlignment(tol=np.nan), "tol must be finite and not negative; got nan"),
         (ContinuousAlignment(eps=-1e-3), "eps must be finite and not negative"),

@@ -103,7 +103,7 @@ def test_values_that_are_not_finite(value: float, place: tuple[int, int, int]) -
     matrices[place[1], place[2], place[0]] = value
     refused(matrices, "Input X contains (NaN|infinity)")
     learner = AlignmentMaximization("precomputed").fit(stack(), Y)
-    with pytest.raises(ValueError, match="contains (NaN|infinity)"):
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         learner.transform(matrices)
 
 
@@ -120,7 +120,7 @@ def test_several_tiles_are_tested_for_symmetry() -> None:
     large = np.stack([np.eye(500), np.ones((500, 500))], axis=-1)
     check_stack(large)
     large[2, 498, 1] = 0.9
-    with pytest.raises(ValueError, match="kernel 1 is not symmetric: entries differ by up to 0.1"):
+    with pytest.raises(ValueError, match=r"kernel 1 is not symmetric: entries differ by .* 0\.1"):
         check_stack(large)
 
 

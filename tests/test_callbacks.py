@@ -46,7 +46,9 @@ def test_each_step_is_reported() -> None:
         def teardown(self, *args: Any, **kwargs: Any) -> None:
             pass
 
-        def on_fit_task_begin(self, estimator: Any, context: Any, *args: Any, **kwargs: Any) -> None:
+        def on_fit_task_begin(
+            self, estimator: Any, context: Any, *args: Any, **kwargs: Any
+        ) -> None:
             self.begun.append(context.task_name)
 
         def on_fit_task_end(self, estimator: Any, context: Any, *args: Any, **kwargs: Any) -> None:

@@ -3,63 +3,33 @@
 from __future__ import annotations
 
 import tracemalloc
-from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from gram_cases import SEVERAL_TILES, assert_moments, table, targets
 from hypothesis import given
 from hypothesis import strategies as st
 from kernel_cases import KERNELS, N_FEATURES, NATIVE
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centre, gaussian
-from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
 from mercer.gram.centering import centre_tiles, centred
-from mercer.gram.moments import Moments, moments
+from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples, centred_columns, map_tiles, tile_plan
 from mercer.kernels import (
     Gaussian,
     Kernel,
     Laplacian,
     Linear,
-    Matern,
     OnColumns,
     Polynomial,
     Precomputed,
-    Product,
-    RationalQuadratic,
     WeightedSum,
 )
-
-SEVERAL_TILES = 400
-"""From 384 samples on, a Gram matrix is more than one tile."""
-
-
-def table(n: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(n, N_FEATURES))
-
-
-def targets(n: int, n_targets: int = 2, seed: int = 1) -> np.ndarray:
-    Y = np.random.default_rng(seed).normal(size=(n, n_targets))
-    return Y - Y.mean(axis=0)
-
-
-def assert_moments(found: Moments, grams: list[np.ndarray], Y: np.ndarray, rtol: float) -> None:
-    """The moments are those of dense matrices, each to within `rtol` of its largest possible size."""
-    a, M = dense_moments(grams, Y @ Y.T)
-    norms = np.sqrt(np.diag(M))
-    target_norm = np.linalg.norm(Y @ Y.T)
-    assert_allclose(found.M / np.outer(norms, norms), M / np.outer(norms, norms), rtol=0.0, atol=rtol)
-    assert_allclose(found.a / norms / target_norm, a / norms / target_norm, rtol=0.0, atol=rtol)
-    assert_allclose(found.traces, [np.trace(centre(K)) for K in grams], rtol=rtol)
-    assert_allclose(found.target_norm, target_norm, rtol=1e-12)
-    assert_allclose(found.target_trace, np.trace(Y @ Y.T), rtol=1e-12)
-    assert found.n_samples == len(Y)
-
 
 # --- tiles ------------------------------------------------------------------------------------
 
@@ -258,7 +228,9 @@ def test_kernels_that_return_nan_are_named(n: int) -> None:
 
     from mercer.kernels import CallableKernel
 
-    with pytest.raises(ValueError, match="returned NaN or infinity on the training samples: broken"):
+    with pytest.raises(
+        ValueError, match="returned NaN or infinity on the training samples: broken"
+    ):
         moments(Samples(table(n)), [Gaussian(), CallableKernel(broken)], targets(n))
 
 
@@ -306,101 +278,3 @@ def test_little_working_memory_gives_the_same_numbers(container: Any) -> None:
         again = moments(Samples(container(X)), kernels, Y)
     assert_allclose(again.M, found.M, rtol=1e-12)
     assert_allclose(again.a, found.a, rtol=1e-12)
-
-
-# --- nearly constant kernels ------------------------------------------------------------------
-
-WIDE = 1e6
-
-
-def decimal_shifted(kernel: Kernel, squared: Decimal) -> Decimal:
-    """A stationary kernel less its value at zero, in sixty digits, from its published formula."""
-    s = Decimal(float(np.max(kernel.bandwidth)))  # type: ignore[attr-defined]
-    u = squared / (s * s)
-    one = Decimal(1)
-    if isinstance(kernel, Gaussian):
-        return (-u).exp() - one
-    if isinstance(kernel, Laplacian):
-        return (-u.sqrt()).exp() - one
-    if isinstance(kernel, RationalQuadratic):
-        alpha = Decimal(kernel.alpha)
-        return (-alpha * (one + u / alpha).ln()).exp() - one
-    assert isinstance(kernel, Matern)
-    a = (Decimal(2 * kernel.nu) * u).sqrt()
-    polynomial = {0.5: one, 1.5: one + a, 2.5: one + a + a * a / 3}[kernel.nu]
-    return polynomial * (-a).exp() - one
-
-
-def decimal_moments(
-    kernels: list[Kernel], X: np.ndarray, Y: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """a and M in sixty digits, rounded at the end."""
-    n = len(X)
-    exact = [[Decimal(float(x)) for x in row] for row in X]
-    outer = [[sum(Decimal(float(p)) * Decimal(float(q)) for p, q in zip(u, v, strict=True))
-              for v in Y] for u in Y]  # fmt: skip
-    squared = [[sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) for v in exact] for u in exact]
-    matrices = [outer]
-    for kernel in kernels:
-        matrices.append([[decimal_shifted(kernel, d) for d in row] for row in squared])
-    flat = []
-    for K in matrices:
-        means = [sum(row) / n for row in K]
-        mean = sum(means) / n
-        flat.append([K[i][j] - means[i] - means[j] + mean for i in range(n) for j in range(n)])
-    products = [[sum(p * q for p, q in zip(A, B, strict=True)) for B in flat] for A in flat]
-    result = np.array(products, dtype=float)
-    return result[0, 1:], result[1:, 1:]
-
-
-WIDE_KERNELS: list[Kernel] = [
-    Gaussian(WIDE),
-    Laplacian(WIDE),
-    Matern(WIDE, nu=0.5),
-    Matern(WIDE, nu=1.5),
-    Matern(WIDE, nu=2.5),
-    RationalQuadratic(WIDE, alpha=0.4),
-    Gaussian(np.full(N_FEATURES, WIDE), ard=True),
-]
-
-
-def test_nearly_constant_kernels_keep_their_digits() -> None:
-    X, Y = table(12), targets(12)
-    with localcontext(prec=60):
-        a, M = decimal_moments(WIDE_KERNELS, X, Y)
-    found = moments(Samples(X), WIDE_KERNELS, Y)
-    assert_allclose(found.a, a, rtol=1e-9)
-    assert_allclose(found.M, M, rtol=1e-9)
-
-
-def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> None:
-    """To first order in 1 / s^2 they are Gaussians of other widths."""
-    X, Y = table(30), targets(30)
-    kernels: list[Kernel] = [
-        WeightedSum([Gaussian(WIDE), Gaussian(2 * WIDE)], [0.5, 2.0]),
-        Product([Gaussian(WIDE), Gaussian(2 * WIDE)]),
-        Product([WeightedSum([Gaussian(WIDE)], [3.0]), Gaussian(2 * WIDE)]),
-    ]
-    D = ((X[:, None] - X[None]) ** 2).sum(axis=2) / WIDE**2
-    grams = [(0.5 + 2.0 / 4.0) * -D, -(1.0 + 1.0 / 4.0) * D, -3.0 * (1.0 + 1.0 / 4.0) * D]
-    a, M = dense_moments(grams, Y @ Y.T)
-    found = moments(Samples(X), kernels, Y)
-    assert_allclose(found.a, a, rtol=1e-9)
-    assert_allclose(found.M, M, rtol=1e-9)
-
-
-def test_nearly_constant_kernels_on_several_tiles() -> None:
-    """The Gaussian's limit is the linear kernel times 2 / s^2."""
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    found = moments(Samples(X, 2), [Gaussian(WIDE), Gaussian(3 * WIDE)], Y)
-    a, M = dense_moments([2 * X @ X.T / WIDE**2, 2 * X @ X.T / (3 * WIDE) ** 2], Y @ Y.T)
-    assert_allclose(found.a, a, rtol=1e-9)
-    assert_allclose(found.M, M, rtol=1e-9)
-
-
-@pytest.mark.parametrize("offset", [1e6, -3e9])
-def test_constants_in_a_precomputed_kernel_cost_few_digits(offset: float) -> None:
-    X, Y = table(40), targets(40)
-    grams = [np.round(gaussian(X, 1.0) * 2**20) / 2**20, np.round(X @ X.T * 2**20) / 2**20]
-    stack = np.stack([K + offset for K in grams], axis=-1)
-    assert_moments(moments(Samples(stack, 2), [Precomputed(0), Precomputed(1)], Y), grams, Y, 1e-9)

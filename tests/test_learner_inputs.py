@@ -1,4 +1,4 @@
-"""Learners on data frames, sparse tables, single precision and stacks; in pipelines and searches."""
+"""Learners on data frames, sparse tables, single precision, stacks; in pipelines, searches."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda kernels: AlignmentMaximization(kernels),
+        AlignmentMaximization,
         lambda kernels: UniformCombination(kernels, normalize="trace"),
-        lambda kernels: ContinuousAlignment(kernels),
+        ContinuousAlignment,
         lambda kernels: KernelOptimization(kernels[0]),
     ],
 )
@@ -148,7 +148,9 @@ def test_thousands_of_rank_one_kernels(container: Any) -> None:
     expected = np.divide(a, traces**2, out=np.zeros(p), where=traces > 1e-12)
     assert_allclose(learner.weights_, expected / expected.sum(), rtol=1e-7, atol=1e-15)
     assert learner.weights_.shape == (p,)
-    assert_allclose(learner.transform(table[:3]), (dense[:3] * learner.weights_) @ dense.T, atol=1e-9)
+    assert_allclose(
+        learner.transform(table[:3]), (dense[:3] * learner.weights_) @ dense.T, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])

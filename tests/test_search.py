@@ -1,4 +1,4 @@
-"""Searches: proven gaps against scans of the exact objective, gradients within bounds, penalties."""
+"""Searches: proven gaps against scans of the exact objective, bounds, penalties."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from kernel_cases import WIDTHS
 from numpy.testing import assert_allclose
 from reference import centre, gaussian
 from scipy.optimize import minimize
-from scipy.spatial.distance import cdist
 
 from mercer.criteria import Sensitivity
 from mercer.gram.distances import UniformMesh
@@ -317,7 +316,7 @@ def test_maximise_says_where_it_stopped_early() -> None:
 
 @pytest.mark.parametrize("penalty", [0.0, 1e-3, 0.1, 10.0])
 def test_penalised_maximum_agrees_with_a_search_without_gradients(penalty: float) -> None:
-    """lambda sum_z (s_z - mean s)^2 over the first three of four parameters, from its definition."""
+    """lambda sum_z (s_z - mean s)^2 over the first three of four parameters."""
     objective = quadratic(np.log([0.5, 1.0, 4.0, 2.0]), np.array([1.0, 0.5, 2.0, 1.0]))
 
     def penalised(theta: np.ndarray) -> float:
@@ -330,8 +329,8 @@ def test_penalised_maximum_agrees_with_a_search_without_gradients(penalty: float
     bounds = np.tile([-10.0, 10.0], (4, 1))
     found = maximise(objective, np.zeros(4), bounds, penalty=penalty, n_widths=3, tol=1e-14)
     assert_allclose(found.theta, expected.x, atol=1e-4)
-    assert_allclose(found.value, objective(expected.x)[0], rtol=1e-4)
-    assert_allclose(found.value, objective(found.theta)[0], rtol=1e-12)
+    assert_allclose(found.value, -expected.fun, rtol=1e-9)
+    assert_allclose(found.value + found.penalty, objective(found.theta)[0], rtol=1e-12)
 
 
 def relevance_problem(d: int) -> tuple[np.ndarray, Sensitivity]:
@@ -353,7 +352,8 @@ def test_a_penalty_pulls_widths_together() -> None:
         values.append(found.value)
     assert spreads == sorted(spreads, reverse=True)
     assert values == sorted(values, reverse=True)
-    assert spreads[-1] < 1e-2 < 0.5 < spreads[0]
+    assert spreads[-1] < 1e-2
+    assert spreads[0] > 0.5
 
 
 def test_a_penalty_leaves_other_parameters_alone() -> None:

@@ -81,6 +81,7 @@ def learn_families(
         starts=starts,
         penalty=penalty,
         certificate=growth.certificate,
+        movable=growth.rule.moves_kernels,
     )
     return grow_dictionary(
         searches,

@@ -264,7 +264,7 @@ def _extended(
         candidate = searches[0].best(P)
         kernels = [*state.kernels, candidate.kernel]
         if rule.moves_kernels:
-            polished = searches[0].polish(kernels)
+            polished = searches[0].polish(kernels, P)
             if polished != kernels:
                 return candidate, polished, moments(samples, polished, Y, dense=True)
         return candidate, kernels, moments(samples, kernels, Y, state.moments, dense=True)

@@ -15,8 +15,8 @@ _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
 _CELL_BITS = 8
 """Cells of the logarithmic mesh per octave, as a power of two."""
-_JOINED_BITS = 3
-"""Cells of the coarse logarithmic mesh join eight, two to this power."""
+_JOINED_BITS = 2
+"""Cells of the coarse logarithmic mesh join four, two to this power."""
 _UNIFORM_CELLS = (2**12, 2**20)
 """Fewest and most cells of the uniform mesh."""
 
@@ -80,7 +80,7 @@ class LogarithmicMesh(Mesh):
         return cells, through
 
     def coarse_nodes(self) -> Array:
-        """Nodes of the mesh with eight cells joined into one, shape (n_coarse,)."""
+        """Nodes of the mesh with four cells joined into one, shape (n_coarse,)."""
         return self._nodes_from(self._first >> _JOINED_BITS, _CELL_BITS - _JOINED_BITS)
 
     def coarsen(self, cells: Array, through: Array) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ class DistanceHistogram:
     -----
     <K_c, M_c> = <K, M> - (2/n) (K1)'(M1) + (1'K1)(1'M1) / n^2. Over all pairs, values at the mesh's
     nodes times their counts give the first part; row sums are products of a matrix of each row's
-    counts, on a mesh eight times coarser, of which only its Gram matrix is needed. One pass over
+    counts, on a mesh four times coarser, of which only its Gram matrix is needed. One pass over
     the distances, six additions a pair, and O(n m^2) for m some hundred coarse nodes; nothing after
     that depends on n.
     """
@@ -39,8 +39,6 @@ class DistanceHistogram:
     def __init__(self, samples: Samples, columns: Columns, mesh: LogarithmicMesh, Y: Array) -> None:
         coarse = mesh.coarse_nodes()
         self.n_samples = samples.n_samples
-        self._fine = mesh.nodes.size
-        self.nodes = np.concatenate([mesh.nodes, coarse])
         self._counts, self._target = np.zeros((2, mesh.nodes.size))
         rows = np.zeros((samples.n_samples, coarse.size))
 
@@ -63,8 +61,17 @@ class DistanceHistogram:
             rows[tile.rows] += by_row
             if tile.count == 2.0:
                 rows[tile.columns] += by_column
-        self._row_gram = rows.T @ rows
-        self._totals = rows.sum(axis=0)
+        self._keep_occupied(mesh.nodes, coarse, rows)
+
+    def _keep_occupied(self, fine: Array, coarse: Array, rows: Array) -> None:
+        """Leave out nodes that no pair lies beside."""
+        totals = rows.sum(axis=0)
+        used, used_coarse = self._counts > 0.0, totals > 0.0
+        self.nodes = np.concatenate([fine[used], coarse[used_coarse]])
+        self._fine = int(used.sum())
+        self._counts, self._target = self._counts[used], self._target[used]
+        rows = rows[:, used_coarse]
+        self._row_gram, self._totals = rows.T @ rows, totals[used_coarse]
 
     def target_products(self, values: Array) -> Array:
         """<K, L_c> of kernels given at the nodes.
@@ -83,11 +90,6 @@ class DistanceHistogram:
     def target_weights(self) -> Array:
         """Weights v with <K, L_c> = v'k for every kernel k given at the nodes, shape (n_nodes,)."""
         return np.concatenate([self._target, np.zeros(self.nodes.size - self._fine)])
-
-    def identity_weights(self) -> Array:
-        """Weights v with <K, H> = v'k for every kernel k given at the nodes, shape (n_nodes,)."""
-        fine = -self._counts / self.n_samples
-        return np.concatenate([fine, np.zeros(self.nodes.size - self._fine)])
 
     def centred_weights(self, values: Array) -> Array:
         """Weights v with <K, M_c> = v'k for every kernel k, given the kernel M at the nodes.

@@ -13,7 +13,7 @@ from mercer._typing import Array
 from mercer.gram.distances import UniformMesh
 from mercer.kernels.base import DistanceFunction
 
-_WIDTHS = 200
+N_WIDTHS = 200
 """Widths at which the objective is first evaluated."""
 _SAMPLES_PER_PERIOD = 16
 """Samples per period of the fastest part of a band-limited objective."""
@@ -85,7 +85,7 @@ def search_width(
 
     if log_bounds[0] == log_bounds[1]:
         return Peak(float(log_bounds[0]), objective(log_bounds[0]), 0.0, 1)
-    grid = np.linspace(log_bounds[0], log_bounds[1], _WIDTHS)
+    grid = np.linspace(log_bounds[0], log_bounds[1], N_WIDTHS)
     values = np.array([objective(theta) for theta in grid])
     peaks = _local_maxima(values)
     theta, value, used = _refine(objective, grid, values, peaks)

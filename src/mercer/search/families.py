@@ -15,12 +15,16 @@ from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, sq
 from mercer.gram.histogram import DistanceHistogram
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
 from mercer.kernels.base import Kernel
-from mercer.search.certified import search_frequency, search_width
+from mercer.search.certified import N_WIDTHS, search_frequency, search_width
 from mercer.search.gradient import maximise
 from mercer.weights.alignment import best_nonnegative
 
 _POLISHED = 1e-7
 """Relative change at which the widths of a dictionary are settled."""
+_TRIED = 4
+"""Iterations from each start, before the best is followed to its end."""
+_APART = 0.3
+"""A width may start as two, in logarithms this much below and above."""
 _STEP_TOLERANCE = 1e-2
 """Relative change at which a search by gradients stops: a greedy step need not be exact."""
 
@@ -67,13 +71,15 @@ class FamilySearch(ABC):
             Centred.
         """
 
-    def polish(self, kernels: Sequence[Kernel]) -> list[Kernel]:
+    def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
         """The kernels of a dictionary with better parameters, where the search knows how.
 
         Parameters
         ----------
         kernels : sequence of Kernel
             All found by this search.
+        P : Sensitivity
+            For which the last of them is the best.
 
         Returns
         -------
@@ -202,9 +208,13 @@ class HistogramSearch(FamilySearch):
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centred target factor.
+    certificate : bool, default=False
+        Whether each step maximises <P, K> itself, with a proven gap, before widths are polished.
     """
 
-    def __init__(self, family: Kernel, samples: Samples, Y: Array) -> None:
+    def __init__(
+        self, family: Kernel, samples: Samples, Y: Array, *, certificate: bool = False
+    ) -> None:
         super().__init__(family, samples)
         radial = family.radial()
         assert radial is not None
@@ -213,49 +223,80 @@ class HistogramSearch(FamilySearch):
         self.log_bounds = family.log_bounds(samples.X)[0]
         mesh = LogarithmicMesh(*squared_range(samples, columns))
         self._histogram = DistanceHistogram(samples, columns, mesh, Y)
+        self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
+        self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)
+        self._values = np.stack([radial.at_theta(self._histogram.nodes, t) for t in self._thetas])
+        self._norms = self._norm(self._values)
 
     def best(self, P: Sensitivity) -> Candidate:
-        """The best width; see :meth:`FamilySearch.best`.
+        """The width of the largest <P, K>; see :meth:`FamilySearch.best`.
 
         Parameters
         ----------
         P : Sensitivity
             Of the target that the search was made for, and kernels of its family.
         """
+        weights = self._weights(P)
+        if self._certified is not None:
+            return self._certified.best(P)
+        peak = search_width(self.radial, self._histogram.nodes, weights, self.log_bounds)
+        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
+
+    def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
+        """Move the widths of all kernels together to where their best combination aligns most.
+
+        Weights are solved for at every widths tried ("variable projection"); their dependence on
+        the widths drops out of the gradient. The last kernel also starts where <P, K> / |K_c| is
+        largest, which would align most with the others as they are, and beside the kernel before,
+        in its place. Kernels left without weight are dropped.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+        P : Sensitivity
+            For which the last of them is the best.
+        """
+        thetas = np.concatenate([kernel.theta for kernel in kernels])
+        gains = self._values @ self._weights(P) / self._norms
+        starts = [thetas, np.append(thetas[:-1], self._thetas[np.argmax(gains)])]
+        if thetas.size > 1:
+            apart = thetas[-2] + np.array([-_APART, _APART])
+            starts.append(np.append(thetas[:-2], apart))
+        bounds = np.tile(self.log_bounds, (thetas.size, 1))
+        tried = [maximise(self._aligned, t, bounds, tol=_POLISHED, max_iter=_TRIED) for t in starts]
+        best = max(tried, key=lambda found: found.value).theta
+        best = np.sort(maximise(self._aligned, best, bounds, tol=_POLISHED).theta)
+        used = best_nonnegative(*self._moments(self._histogram.at(self.radial, best)[0])) > 0.0
+        return [self.family.with_theta(theta[None]) for theta in best[used]] or list(kernels)
+
+    def _weights(self, P: Sensitivity) -> Array:
+        """Weights v with <P, K> = v'k for every kernel k given at the histogram's nodes."""
         histogram = self._histogram
         weights = P.scale * histogram.target_weights()
         if P.kernels:
             thetas = np.concatenate([kernel.theta for kernel in P.kernels])
             combined = P.coefficients @ histogram.at(self.radial, thetas)[0]
             weights += histogram.centred_weights(combined)
-        if P.identity:
-            weights += P.identity * histogram.identity_weights()
-        peak = search_width(self.radial, histogram.nodes, weights, self.log_bounds)
-        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
+        return weights
 
-    def polish(self, kernels: Sequence[Kernel]) -> list[Kernel]:
-        """Move the widths of all kernels together to where their best combination aligns most.
+    def _aligned(self, thetas: Array) -> tuple[float, Array]:
+        """2 w'a - w'Mw for the best weights w, |L_c|^2 times the squared alignment; its gradient."""
+        values, slopes = self._histogram.at(self.radial, thetas)
+        a, M = self._moments(values)
+        w = best_nonnegative(a, M)
+        slope = self._histogram.target_products(slopes)
+        slope -= slopes @ self._histogram.centred_weights(w @ values)
+        return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
 
-        Weights are solved for at every widths tried ("variable projection"); their dependence on
-        the widths drops out of the gradient. Kernels left without weight are dropped.
-        """
-        histogram, radial = self._histogram, self.radial
+    def _moments(self, values: Array) -> tuple[Array, Array]:
+        weighted = self._histogram.centred_weights(values)
+        return self._histogram.target_products(values), weighted @ values.T
 
-        def objective(thetas: Array) -> tuple[float, Array]:
-            values, slopes = histogram.at(radial, thetas)
-            weighted = histogram.centred_weights(values)
-            a, M = histogram.target_products(values), weighted @ values.T
-            w = best_nonnegative(a, M)
-            slope = histogram.target_products(slopes) - slopes @ (w @ weighted)
-            return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
-
-        start = np.concatenate([kernel.theta for kernel in kernels])
-        bounds = np.tile(self.log_bounds, (start.size, 1))
-        thetas = np.sort(maximise(objective, start, bounds, tol=_POLISHED).theta)
-        values = histogram.at(radial, thetas)[0]
-        M = histogram.centred_weights(values) @ values.T
-        used = best_nonnegative(histogram.target_products(values), M) > 0.0
-        return [self.family.with_theta(theta[None]) for theta in thetas[used]] or list(kernels)
+    def _norm(self, values: Array) -> Array:
+        """Centred Frobenius norm of each kernel given at the nodes; infinite where it vanishes."""
+        weighted = self._histogram.centred_weights(values)
+        squares = np.einsum("kj,kj->k", weighted, values)
+        return np.sqrt(np.where(squares > 0.0, squares, np.inf))
 
 
 class GradientSearch(FamilySearch):
@@ -322,6 +363,7 @@ def family_searches(
     starts: Sequence[Array | None],
     penalty: float = 0.0,
     certificate: bool = False,
+    movable: bool = True,
 ) -> list[FamilySearch]:
     """The searches that suit the families of one dictionary.
 
@@ -336,6 +378,8 @@ def family_searches(
         Where searches by gradients start.
     penalty : float, default=0.0
     certificate : bool, default=False
+    movable : bool, default=True
+        Whether kernels found earlier may move.
 
     Raises
     ------
@@ -344,9 +388,9 @@ def family_searches(
     """
     first = families[0]
     radial = first.radial()
-    alone = len(families) == 1 and first.theta.size == 1 and not certificate
+    alone = len(families) == 1 and first.theta.size == 1 and movable
     if alone and radial is not None and not radial.band_limited:
-        return [HistogramSearch(first, samples, Y)]
+        return [HistogramSearch(first, samples, Y, certificate=certificate)]
     return [
         family_search(family, samples, start=start, penalty=penalty, certificate=certificate)
         for family, start in zip(families, starts, strict=True)
