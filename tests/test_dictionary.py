@@ -181,6 +181,13 @@ def test_gaps_bound_every_kernel_of_the_family(name: str, family: Kernel) -> Non
         P = (Lc - np.sum(Kc * Lc) / np.sum(Kc * Kc) * Kc) / np.linalg.norm(Lc)
 
 
+@every_set
+def test_a_certificate_changes_little_of_what_is_learned(name: str) -> None:
+    X, y, task = SETS[name]()
+    plain, proven = (ContinuousAlignment(certificate=c, task=task).fit(X, y) for c in (False, True))
+    assert_allclose(proven.alignment_, plain.alignment_, atol=1e-4)
+
+
 # --- the stagewise step -----------------------------------------------------------------------
 
 

@@ -60,7 +60,7 @@ def more_kernels_than_entries() -> Problem:
 def hundreds_of_features() -> Problem:
     """More kernels than the active-set method is quick for, few of them of use."""
     rng = np.random.default_rng(3)
-    X = rng.normal(size=(40, 150))
+    X = rng.normal(size=(24, 150))
     y = np.sign(X[:, :5].sum(axis=1))
     return [np.outer(X[:, z], X[:, z]) for z in range(150)], np.outer(y, y)
 

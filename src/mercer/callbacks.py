@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["CallbackSupportMixin", "step_reporter", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -21,8 +22,9 @@ except ImportError:
         return method
 
 
-def step_reporter(estimator: Any, n_steps: int | None = None) -> Callable[..., None]:
-    """A function that tells an estimator's callbacks of one more step each time it is called.
+@contextmanager
+def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Callable[..., None]]:
+    """Tell an estimator's callbacks of its fit and of each step of it.
 
     Parameters
     ----------
@@ -30,9 +32,15 @@ def step_reporter(estimator: Any, n_steps: int | None = None) -> Callable[..., N
         Within a `fit` decorated by `with_callbacks`.
     n_steps : int, default=None
         Number of steps, None where it is not known in advance.
+
+    Yields
+    ------
+    callable
+        To be called after each step, with any arguments.
     """
     if not hasattr(estimator, "_init_callback_context"):
-        return lambda *_: None
+        yield lambda *_: None
+        return
     context = estimator._init_callback_context(max_subtasks=n_steps)
     context.call_on_fit_task_begin(estimator=estimator)
 
@@ -41,4 +49,5 @@ def step_reporter(estimator: Any, n_steps: int | None = None) -> Callable[..., N
         step.call_on_fit_task_begin(estimator=estimator)
         step.call_on_fit_task_end(estimator=estimator)
 
-    return report
+    yield report
+    context.call_on_fit_task_end(estimator=estimator)

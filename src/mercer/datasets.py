@@ -17,6 +17,7 @@ import os
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import numpy as np
 from numpy.random import RandomState
@@ -241,7 +242,13 @@ def _fetch(name: str) -> Bunch:
             f"no data set {name!r} on OpenML; there are: {_listing(_OPENML_IDS)}. "
             "Set MERCER_DATA to a folder of npz files to load others"
         )
-    return fetch_openml(data_id=_OPENML_IDS[name], as_frame=False, parser="liac-arff")
+    try:
+        return fetch_openml(data_id=_OPENML_IDS[name], as_frame=False, parser="liac-arff")
+    except URLError as error:
+        raise OSError(
+            f"data set {name!r} could not be fetched from OpenML ({error.reason}); "
+            "set MERCER_DATA to a folder of npz files to do without"
+        ) from error
 
 
 def _listing(names: dict[str, Any]) -> str:

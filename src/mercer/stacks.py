@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from sklearn.utils import assert_all_finite
 
@@ -38,35 +39,39 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
     ValueError
         If the rank is wrong, the matrices differ in shape, or the layout is ambiguous.
     """
-    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) == 2:
+    if sp.issparse(X):
+        raise TypeError("Sparse data was passed for a stack of Gram matrices: pass a dense one.")
+    listed = isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "shape")
+    if listed:
         shapes = {np.shape(matrix) for matrix in X}
-        if len(shapes) > 1:
-            raise ValueError(f"The Gram matrices differ in shape: {sorted(shapes)}.")
+        if len(shapes) > 1 or len(next(iter(shapes))) != 2:
+            raise ValueError(f"A list must hold matrices of one shape; got {sorted(shapes)}.")
         stack = np.stack([np.asarray(matrix) for matrix in X], axis=-1)
-        listed = True
     else:
-        stack, listed = np.asarray(X), False
+        stack = np.asarray(X)
+    if np.iscomplexobj(stack):
+        raise ValueError("Complex data not supported")
     if stack.dtype not in (np.float32, np.float64):
         stack = stack.astype(np.float64)
     if stack.ndim == 2:
         stack = stack[:, :, None]
-    if stack.ndim != 3:
+    if stack.ndim != 3 or 0 in stack.shape:
         raise ValueError(
-            "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last; "
-            f"got {stack.ndim} dimension{'s' if stack.ndim != 1 else ''}."
+            "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last, "
+            f"and hold at least one; got shape {np.shape(X)}."
         )
     if fitted is None:
         fits_last, fits_first = stack.shape[0] == stack.shape[1], stack.shape[1] == stack.shape[2]
     else:
         fits_last, fits_first = stack.shape[1:] == fitted, stack.shape[::2] == fitted[::-1]
-    if listed or (fits_last and not fits_first):
+    if fits_last and (listed or not fits_first or stack.shape[0] == 1):
         return stack
-    if fits_last and fits_first:
+    if fits_last and fits_first and not listed:
         raise ValueError(
             f"A precomputed stack of shape {stack.shape} is ambiguous: it may have the kernels "
             "first or last. Pass a list of matrices."
         )
-    if fits_first:
+    if fits_first and not listed:
         return np.moveaxis(stack, 0, -1)
     raise ValueError(
         "Precomputed matrices must be square, or have one column a fitted sample: "

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._typing import Array, Features
 from mercer.callbacks import CallbackSupportMixin, with_callbacks
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary
+from mercer.kernels.arithmetic import rows_squared
 from mercer.kernels.bounds import distance_range
 from mercer.stacks import as_stack, check_stack
 from mercer.targets import Target, Task, as_target
 
 _DEFAULT_WIDTHS = 20
+_LARGEST_SQUARE = 1e120
+"""Squared norms of samples above this overflow in products of Gram matrices."""
 
 
 class KernelLearner(
@@ -59,7 +63,7 @@ class KernelLearner(
         features, y = self._validated(X, y)
         target = as_target(y, self.task, features.shape[0])
         table = X if hasattr(X, "columns") else features
-        self.X_fit_ = None if self._takes_stack() else features
+        self.X_fit_ = None if self._takes_stack() else _own(features, X)
         self._learn(table, Samples(features, self._n_kernels(features)), target)
         return self
 
@@ -132,7 +136,12 @@ class KernelLearner(
             )
             check_stack(X)
             return X, y
-        return tuple(validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options))
+        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
+        with np.errstate(over="ignore"):
+            largest = rows_squared(X.astype(np.float64, copy=False)).max()
+        if not largest < _LARGEST_SQUARE:
+            raise ValueError("Input X contains values too large for products of their squares.")
+        return X, y
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -183,3 +192,25 @@ def check_takes(kernels: Sequence[Kernel], X: Features) -> None:
                     "Sparse data was passed for X, but dense data is required by the kernel "
                     f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
                 )
+
+
+def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0) -> None:
+    """Refuse a setting that is no finite number, no whole one where that is asked for, or too low.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        What the setting is called.
+    whole : bool, default=False
+    low : float, default=0.0
+    """
+    check_scalar(value, name, Integral if whole else Real, min_val=low)
+    if not np.isfinite(value):
+        raise ValueError(f"{name} must be finite; got {value!r}.")
+
+
+def _own(features: Features, given: Features) -> Features:
+    """The features, copied where they are the caller's own array."""
+    shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
+    return features.copy() if shared or features is given else features

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._typing import Features
-from mercer.callbacks import step_reporter
+from mercer.callbacks import reported_steps
 from mercer.continuous import Growth, choose_penalty, learn_families
 from mercer.dictionary import CorrectiveStep, StagewiseStep, StepRule
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, WeightedSum, as_dictionary
-from mercer.learners.base import KernelLearner, check_takes
+from mercer.learners.base import KernelLearner, check_number, check_takes
 from mercer.targets import Target, Task
 
 
@@ -31,8 +31,9 @@ class ContinuousAlignment(KernelLearner):
         (CA-1D), families of more parameters by gradients (CA-nD), `Gaussian(ard=True)` for instance
         from the mean width that CA-1D finds.
     step : {"corrective", "stagewise"}, default="corrective"
-        Whether all weights are solved for anew after each kernel, or only the new one's is chosen,
-        as published.
+        Whether all weights are solved for anew after each kernel, and the widths of a single radial
+        family moved together to their best, or only the new kernel's weight is chosen, as
+        published.
     penalty : float or "auto", default=0.0
         Strength lambda of lambda sum_z (s_z - mean s)^2 over the widths s_z of a kernel, in their
         own unit; `"auto"` chooses it by alignment on held-out samples.
@@ -74,9 +75,11 @@ class ContinuousAlignment(KernelLearner):
 
     Notes
     -----
-    CA-1D costs O(n^2 d) for the distances and O(n^2) a step; CA-nD O(n^2 d) an evaluation of the
-    gradient. Memory is half a matrix of distances where it fits in half of scikit-learn's
-    `working_memory`, tiles otherwise.
+    CA-1D costs O(n^2 d) for the distances and O(n^2) a step: the search and the polishing of
+    widths use a histogram of distances, accurate to some 1e-6; alignments and weights are then
+    computed from the exact Gram matrices. CA-nD costs O(n^2 d) an evaluation of the gradient.
+    Memory is half a matrix of distances where it fits in half of scikit-learn's `working_memory`,
+    tiles otherwise.
 
     References
     ----------
@@ -133,9 +136,10 @@ class ContinuousAlignment(KernelLearner):
                 )
         else:
             self.penalty_ = float(self.penalty)
-        found = learn_families(
-            families, samples, target, growth, penalty=self.penalty_, on_step=step_reporter(self)
-        )
+        with reported_steps(self) as report:
+            found = learn_families(
+                families, samples, target, growth, penalty=self.penalty_, on_step=report
+            )
         if found.status == "limit":
             warnings.warn(
                 f"The alignment still grew by more than tol={self.tol:g} after "
@@ -156,10 +160,9 @@ class ContinuousAlignment(KernelLearner):
     def _rule(self) -> StepRule:
         for name in ("tol", "eta_max", "eps", "penalty"):
             value = getattr(self, name)
-            if not isinstance(value, str) and not (np.isfinite(value) and value >= 0):
-                raise ValueError(f"{name} must be finite and not negative; got {value!r}.")
-        if self.max_kernels < 1:
-            raise ValueError(f"max_kernels must be at least 1; got {self.max_kernels!r}.")
+            if not (name == "penalty" and isinstance(value, str)):
+                check_number(value, name)
+        check_number(self.max_kernels, "max_kernels", whole=True, low=1)
         if self.step == "corrective":
             return CorrectiveStep()
         if self.step == "stagewise":

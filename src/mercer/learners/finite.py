@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mercer._typing import Array, Features
-from mercer.callbacks import step_reporter
+from mercer.callbacks import reported_steps
 from mercer.dictionary import Step
 from mercer.gram.moments import Moments, moments
 from mercer.gram.tiles import Samples
@@ -39,15 +39,16 @@ class _FiniteDictionary(KernelLearner):
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         kernels = base_kernels(self.kernels, table, samples)
-        report = step_reporter(self, 1)
-        found = moments(Samples(samples.X, len(kernels), keep=False), kernels, target.centred)
+        with reported_steps(self, 1) as report:
+            streamed = Samples(samples.X, len(kernels), keep=False)
+            found = moments(streamed, kernels, target.centred)
+            report()
         self.weights_ = self._weigh(found)
         self.kernel_ = WeightedSum(kernels, self.weights_)
         self.alignment_ = found.alignment(self.weights_)
         used = int(np.count_nonzero(self.weights_))
         self.history_ = [Step(self.kernel_, used, self.alignment_, self.alignment_, None)]
         self.n_iter_ = 1
-        report()
 
 
 class _ScaledDictionary(_FiniteDictionary):

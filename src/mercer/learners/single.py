@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mercer._typing import Features
-from mercer.callbacks import step_reporter
+from mercer.callbacks import reported_steps
 from mercer.criteria import CRITERIA
 from mercer.dictionary import Step
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, as_kernel
-from mercer.learners.base import KernelLearner, check_takes
+from mercer.learners.base import KernelLearner, check_number, check_takes
 from mercer.search.criterion import optimise_criterion
 from mercer.targets import Target, Task
 
@@ -97,15 +99,25 @@ class KernelOptimization(KernelLearner):
         source = Gaussian() if self.kernel is None else self.kernel
         kernel = as_kernel(source).bind(table)
         check_takes([kernel], samples.X)
-        found = optimise_criterion(
-            CRITERIA[self.criterion],
-            kernel,
-            samples,
-            target,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            on_step=step_reporter(self),
-        )
+        check_number(self.tol, "tol")
+        check_number(self.max_iter, "max_iter", whole=True, low=1)
+        with reported_steps(self) as report:
+            found = optimise_criterion(
+                CRITERIA[self.criterion],
+                kernel,
+                samples,
+                target,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                on_step=report,
+            )
+        if not found.converged:
+            warnings.warn(
+                f"The criterion still changed by more than tol={self.tol:g}, relatively, after "
+                f"max_iter={self.max_iter} iterations: raise max_iter, or keep it as early stopping.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         self.kernel_ = found.kernel
         self.weights_ = np.ones(1)
         self.objective_ = found.value

@@ -111,5 +111,5 @@ def optimise_criterion(
         found.value,
         (*path, *found.path) or (found.value,),
         n_iter + found.n_iter,
-        found.converged,
+        found.converged and (spherical is None or sphere.converged),
     )

@@ -280,7 +280,7 @@ class HistogramSearch(FamilySearch):
         return weights
 
     def _aligned(self, thetas: Array) -> tuple[float, Array]:
-        """2 w'a - w'Mw for the best weights w, |L_c|^2 times the squared alignment; its gradient."""
+        """|L_c|^2 times the squared alignment of the best weights, and its gradient."""
         values, slopes = self._histogram.at(self.radial, thetas)
         a, M = self._moments(values)
         w = best_nonnegative(a, M)

@@ -11,6 +11,9 @@ from scipy.optimize import minimize
 
 from mercer._typing import Array
 
+_OUT_OF_ITERATIONS = 1
+"""SciPy's status of a search that met its limit."""
+
 Objective = Callable[[Array], tuple[float, Array]]
 
 
@@ -117,6 +120,6 @@ def maximise(
         -scale * float(found.fun),
         fine(found.x)[0],
         int(found.nit),
-        bool(found.success),
+        int(found.status) != _OUT_OF_ITERATIONS,
         tuple(path),
     )
