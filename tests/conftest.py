@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from sklearn.datasets import make_blobs, make_classification, make_friedman1
 from sklearn.utils import Bunch
 
 from mercer.datasets import load
@@ -28,3 +30,19 @@ def data() -> Callable[[str], Bunch]:
     if not os.environ.get("MERCER_DATA"):
         pytest.skip("real data: MERCER_DATA is not set")
     return load
+
+
+@pytest.fixture
+def binary():
+    X, y = make_classification(120, 6, n_informative=4, flip_y=0.1, class_sep=1.0, random_state=0)
+    return X, np.array(["no", "yes"])[y]
+
+
+@pytest.fixture
+def three_classes():
+    return make_blobs(90, centers=3, cluster_std=2.0, random_state=1)
+
+
+@pytest.fixture
+def regression():
+    return make_friedman1(80, n_features=6, noise=0.5, random_state=0)

@@ -60,3 +60,31 @@ def test_each_step_is_reported() -> None:
         assert counter.begun.count("step") == counter.ended.count("step") >= 1, name
         if name.startswith("ca"):
             assert counter.ended.count("step") == fitted.n_iter_
+
+
+@every_learner
+def test_begun_tasks_are_ended(learner: BaseEstimator) -> None:
+    """The fit's own too."""
+
+    class Ledger:
+        """The callback protocol, counting what begins and ends."""
+
+        def __init__(self) -> None:
+            self.open: list[str] = []
+
+        def setup(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def teardown(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:
+            self.open.append(context.task_name)
+
+        def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> None:
+            self.open.remove(context.task_name)
+
+    X, y = problem("binary")
+    ledger = Ledger()
+    clone(learner).set_callbacks(ledger).fit(X, y)
+    assert ledger.open == []

@@ -46,6 +46,7 @@ def test_every_estimator_is_checked() -> None:
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
+@pytest.mark.filterwarnings("ignore:The criterion still changed")
 @parametrize_with_checks([*DEFAULTS, *SETTINGS])
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)

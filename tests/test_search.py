@@ -364,3 +364,13 @@ def test_a_penalty_leaves_other_parameters_alone() -> None:
     found = GradientSearch(family, Samples(X), start=start, penalty=10.0).best(P)
     assert np.exp(found.kernel.theta[2]) > 1.0
     assert np.ptp(np.exp(found.kernel.theta[:2])) < 0.4
+
+
+@pytest.mark.parametrize("start", [0.5, 8.0])
+@pytest.mark.parametrize("penalty", [100.0, 1e6, 1e14])
+def test_under_a_large_penalty_the_common_width_is_found(start: float, penalty: float) -> None:
+    X, P = relevance_problem(4)
+    sphere = RadialSearch(Gaussian(), Samples(X)).best(P)
+    family = Gaussian(ard=True).bind(X)
+    search = GradientSearch(family, Samples(X), start=np.full(4, np.log(start)), penalty=penalty)
+    assert search.best(P).value >= 0.95 * sphere.value

@@ -1,4 +1,4 @@
-"""The second stages: choice of C and alpha, folds, scale, and the two estimators."""
+"""The two-stage classifier, and what passes through the learner."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator, clone
-from sklearn.datasets import make_blobs, make_classification, make_friedman1
-from sklearn.kernel_ridge import KernelRidge
+from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     LeaveOneOut,
-    ShuffleSplit,
     StratifiedKFold,
     cross_val_score,
 )
-from sklearn.preprocessing import KernelCenterer, MinMaxScaler
 from sklearn.svm import SVC, SVR, NuSVC
+from two_stage_cases import centred, gaussian_stack
 
 from mercer.kernels import Gaussian, OnColumns
 from mercer.learners import (
@@ -27,172 +25,12 @@ from mercer.learners import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer.selection import as_grid, first_best, svm_path, warn_at_edge
 from mercer.two_stage import (
-    ALPHA_GRID,
     C_GRID,
     NESTED_ABOVE,
     TwoStageClassifier,
     TwoStageRegressor,
 )
-from mercer.weights.ridge import leave_one_out_residuals, ridge_predictions
-
-
-@pytest.fixture
-def binary():
-    X, y = make_classification(120, 6, n_informative=4, flip_y=0.1, class_sep=1.0, random_state=0)
-    return X, np.array(["no", "yes"])[y]
-
-
-@pytest.fixture
-def three_classes():
-    return make_blobs(90, centers=3, cluster_std=2.0, random_state=1)
-
-
-@pytest.fixture
-def regression():
-    return make_friedman1(80, n_features=6, noise=0.5, random_state=0)
-
-
-def gaussian_stack(X, Z, widths=(1.0, 2.0, 4.0)):
-    """Kernels last, as cross_val_score wants them."""
-    return np.stack([Gaussian(bandwidth=w)(X, Z) for w in widths], axis=-1)
-
-
-def centred(gram):
-    return KernelCenterer().fit_transform(gram)
-
-
-# --- ridge ------------------------------------------------------------------------------------
-
-
-def brute_force_leave_one_out(gram, targets, alpha):
-    """Solve for coefficients and intercept, without centring anything, n times."""
-    n = len(gram)
-    residuals = np.empty_like(targets)
-    for i in range(n):
-        rest = np.arange(n) != i
-        m = n - 1
-        system = np.block(
-            [[gram[np.ix_(rest, rest)] + alpha * np.eye(m), np.ones((m, 1))],
-             [np.ones((1, m)), np.zeros((1, 1))]]
-        )  # fmt: skip
-        solution = np.linalg.solve(system, np.vstack([targets[rest], np.zeros_like(targets[:1])]))
-        residuals[i] = targets[i] - gram[i, rest] @ solution[:-1] - solution[-1]
-    return residuals
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_leave_one_out_is_exact(n_outputs):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(25, 3))
-    gram = Gaussian(bandwidth=2.0)(X)
-    targets = rng.normal(size=(25, n_outputs)) + 5.0
-    alphas = np.array([1e-4, 1e-2, 1.0, 100.0])
-    fast = leave_one_out_residuals(centred(gram), targets, alphas)
-    for alpha, residuals in zip(alphas, fast, strict=True):
-        np.testing.assert_allclose(
-            residuals, brute_force_leave_one_out(gram, targets, alpha), rtol=1e-7, atol=1e-9
-        )
-
-
-def test_leave_one_out_is_exact_for_a_rank_one_kernel():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(12, 1))
-    gram, targets = x @ x.T, 2.0 * x + rng.normal(size=(12, 1))
-    fast = leave_one_out_residuals(centred(gram), targets, np.array([0.1]))[0]
-    np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, targets, 0.1), rtol=1e-9)
-
-
-def test_ridge_predictions_are_those_of_kernel_ridge():
-    rng = np.random.default_rng(2)
-    X, Z, y = rng.normal(size=(20, 2)), rng.normal(size=(7, 2)), rng.normal(size=(20, 1))
-    centerer = KernelCenterer().fit(Gaussian()(X))
-    gram, rows = centerer.transform(Gaussian()(X)), centerer.transform(Gaussian()(Z, X))
-    fast = ridge_predictions(gram, y, rows, np.array([0.1, 10.0]))
-    for alpha, prediction in zip([0.1, 10.0], fast, strict=True):
-        ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(gram, y - y.mean())
-        np.testing.assert_allclose(prediction, ridge.predict(rows) + y.mean(), rtol=1e-9)
-
-
-@pytest.mark.parametrize("solve", [
-    leave_one_out_residuals,
-    lambda gram, y, alphas: ridge_predictions(gram, y, gram, alphas),
-])  # fmt: skip
-def test_ridge_refuses_an_indefinite_kernel(solve):
-    with pytest.raises(ValueError, match="not positive semi-definite: the smallest eigenvalue"):
-        solve(np.diag([1.0, 1.0, -1.0]), np.zeros((3, 1)), np.array([1.0]))
-
-
-# --- choice along a grid ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("centers", [2, 3])
-@pytest.mark.parametrize("spread", [0.5, 2.0, 6.0])
-def test_svm_path_is_that_of_separate_fits(centers, spread):
-    X, y = make_blobs(100, centers=centers, cluster_std=spread, random_state=3)
-    gram = centred(Gaussian(bandwidth=3.0)(X))
-    train, test = np.arange(70), np.arange(70, 100)
-    matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    path = svm_path(matrices[0], y[train], matrices[1], y[test], C_GRID, keep_decisions=True)
-    for i, bound in enumerate(C_GRID):
-        machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
-        assert path.scores[i] == machine.score(matrices[1], y[test])
-        np.testing.assert_allclose(
-            path.decisions[i], machine.decision_function(matrices[1]), atol=1e-2
-        )
-    assert path.settled == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
-
-
-def test_a_machine_within_its_bounds_serves_every_larger_c():
-    X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
-    gram = centred(Gaussian(bandwidth=3.0)(X))
-    path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), keep_decisions=True)
-    assert path.settled
-    assert path.decisions[0] is path.decisions[1] is path.decisions[2]
-
-
-def test_grids():
-    np.testing.assert_array_equal(as_grid("C", "auto", C_GRID), C_GRID)
-    np.testing.assert_array_equal(as_grid("C", 3, C_GRID), [3.0])
-    np.testing.assert_array_equal(as_grid("C", (4.0, 1.0, 4.0), C_GRID), [1.0, 4.0])
-    np.testing.assert_array_equal(as_grid("C", np.array([2.0]), C_GRID), [2.0])
-    assert C_GRID[0] == 2.0**-5
-    assert C_GRID[-1] == 2.0**15
-    assert len(C_GRID) == 11
-    assert ALPHA_GRID[0] == pytest.approx(1e-6)
-
-
-@pytest.mark.parametrize(
-    "value", ["best", None, 0.0, -1.0, np.inf, np.nan, [], [1.0, 0.0], [1.0, np.nan], {1.0}]
-)
-def test_grids_are_positive_numbers(value):
-    with pytest.raises(ValueError, match="C must be 'auto', a positive number or a sequence"):
-        as_grid("C", value, C_GRID)
-
-
-def test_the_first_of_equal_scores_is_best():
-    assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
-
-
-@pytest.mark.parametrize(("scores", "settled", "warns"), [
-    ([0.9, 0.8, 0.7], False, True),
-    ([0.7, 0.8, 0.9], False, True),
-    ([0.7, 0.8, 0.9], True, False),    # a larger C gives the same machine
-    ([0.7, 0.9, 0.8], False, False),
-    ([0.9, 0.9, 0.9], False, False),   # plateau: the smallest is taken for the tie alone
-    ([0.9, 0.9, 0.8], False, False),
-    ([0.7, 0.8, 0.8 + 1e-5], False, False),
-    ([0.9], False, False),
-])  # fmt: skip
-def test_warning_at_the_edge(recwarn, scores, settled, warns):
-    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), settled=settled)
-    messages = [str(warning.message) for warning in recwarn]
-    assert len(messages) == warns
-    assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)
-
-
-# --- classifier -------------------------------------------------------------------------------
 
 
 def test_classifier_attributes_and_labels(binary):
@@ -416,9 +254,6 @@ def test_constant_features_give_constant_predictions():
     np.testing.assert_array_equal(model.predict(X), 0)
 
 
-# --- bad input of both ------------------------------------------------------------------------
-
-
 class Untouchable(BaseEstimator):
     """A learner that must not be reached."""
 
@@ -464,9 +299,6 @@ def test_features_that_are_not_finite_are_refused(binary, estimator, value):
     model = clone(estimator).fit(binary[0], y)
     with pytest.raises(ValueError, match="Input X contains"):
         model.predict(X)
-
-
-# --- what passes through the learner ----------------------------------------------------------
 
 
 def test_stacks_pass_through_cross_validation(binary):
@@ -526,94 +358,3 @@ def test_output_configuration_does_not_matter(binary, estimator):
     with sklearn.config_context(transform_output="pandas"):
         framed = clone(estimator).fit(X, y).predict(X)
     np.testing.assert_array_equal(framed, clone(estimator).fit(X, y).predict(X))
-
-
-# --- regressor --------------------------------------------------------------------------------
-
-
-def test_regressor_attributes(regression):
-    X, y = regression
-    model = TwoStageRegressor().fit(X, y)
-    assert model.learner_.task == "regression"
-    assert model.alpha_ in ALPHA_GRID
-    assert model.kernel_ is model.learner_.kernel_
-    assert model.score(X, y) > 0.9
-    assert model.predict(X).shape == y.shape
-
-
-@pytest.mark.filterwarnings("ignore:The best")
-def test_alpha_is_chosen_by_leave_one_out(regression):
-    X, y = regression
-    grid = [1e-3, 1e-2, 0.1, 1.0]
-    learner = UniformCombination([Gaussian(1.0), Gaussian(3.0)])
-    model = TwoStageRegressor(learner, alpha=grid, nested=False).fit(X, y)
-    gram = model.kernel_(X) / model.scale_
-    errors = [np.mean(brute_force_leave_one_out(gram, y[:, None], a) ** 2) for a in grid]
-    order = np.searchsorted(grid, model.cv_results_["param_alpha"])
-    np.testing.assert_allclose(
-        model.cv_results_["mean_test_score"], 1.0 - np.array(errors)[order] / y.var(), rtol=1e-7
-    )
-    assert model.alpha_ == grid[int(np.argmin(errors))]
-
-
-def test_ridge_has_an_intercept(regression):
-    X, y = regression
-    plain = TwoStageRegressor(alpha=0.1).fit(X, y)
-    shifted = TwoStageRegressor(alpha=0.1).fit(X, y + 1e4)
-    np.testing.assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-9)
-
-
-def test_regressor_of_several_outputs(regression):
-    X, y = regression
-    Y = np.column_stack([y, 1e3 * y, X[:, 0]])
-    model = TwoStageRegressor().fit(X, Y)
-    assert model.predict(X).shape == Y.shape
-    assert model.score(X, Y) > 0.8
-
-
-def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
-    X, y = regression
-    Y = np.column_stack([y, X[:, 0]])
-    learner = UniformCombination([Gaussian(3.0)])
-    plain = TwoStageRegressor(learner).fit(X, Y)
-    other = TwoStageRegressor(learner).fit(X, Y * [1.0, 1e4])
-    assert plain.alpha_ == other.alpha_
-
-
-@pytest.mark.filterwarnings("ignore:The best")
-def test_nested_regression_scores(regression):
-    X, y = regression
-    cv = ShuffleSplit(3, random_state=0)
-    model = TwoStageRegressor(nested=True, cv=cv, alpha=[0.01, 0.1]).fit(X, y)
-    for i, alpha in enumerate(model.cv_results_["param_alpha"]):
-        for fold, (train, test) in enumerate(cv.split(X)):
-            outer = TwoStageRegressor(alpha=alpha).fit(X[train], y[train])
-            error = np.mean((outer.predict(X[test]) - y[test]) ** 2) / y.var()
-            assert model.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(
-                1.0 - error, abs=1e-3
-            )
-
-
-def test_edge_of_the_alphas_is_reported(regression):
-    X, y = regression
-    with pytest.warns(UserWarning, match="The best alpha, .*lies on the edge of the values tried"):
-        TwoStageRegressor(alpha=[10.0, 100.0]).fit(X, y)
-
-
-def test_other_regressors(regression):
-    X, y = regression
-    model = TwoStageRegressor(predictor=SVR(kernel="precomputed", C=10.0)).fit(X, y)
-    assert model.score(X, y) > 0.8
-    assert not hasattr(model, "alpha_")
-
-
-# --- real data --------------------------------------------------------------------------------
-
-
-def test_sonar(data):
-    sonar = data("sonar")
-    X = MinMaxScaler().fit_transform(sonar.data)
-    scores = cross_val_score(
-        TwoStageClassifier(), X, sonar.target, cv=StratifiedKFold(3, shuffle=True, random_state=0)
-    )
-    assert scores.mean() > 0.8

@@ -305,3 +305,29 @@ def test_normalised() -> None:
     assert_allclose(normalised(np.array([1.0, -3.0])), [0.25, -0.75])
     assert_allclose(normalised(np.zeros(4)), np.full(4, 0.25))
     assert_allclose(normalised(np.array([np.nan, 1.0])), [0.5, 0.5])
+
+
+def many_nested_widths() -> Problem:
+    """More widths than the active-set method is first tried on."""
+    X, L = samples()
+    return [gaussian(X, s) for s in np.geomspace(1e-2, 1e3, 130)], L
+
+
+def test_kkt_conditions_of_many_nested_widths() -> None:
+    grams, L = many_nested_widths()
+    A, target = columns(grams), centre(L).ravel()
+    weights = nonnegative_weights(moments_of(grams, L))
+    combined = A @ weights
+    v = weights * (combined @ target) / (combined @ combined)
+    scale = np.linalg.norm(A, axis=0) * np.linalg.norm(target)
+    residual = A.T @ (A @ v - target) / scale
+    assert residual.min() >= -1e-9
+    assert np.abs(residual[weights > 0]).max() <= 1e-9
+
+
+def test_free_weights_of_many_nested_widths_do_not_depend_on_their_order() -> None:
+    grams, L = many_nested_widths()
+    moved = [grams[k] for k in np.random.default_rng(1).permutation(130)]
+    here = reached(grams, L, free_weights(moments_of(grams, L)))
+    there = reached(moved, L, free_weights(moments_of(moved, L)))
+    assert_allclose(there, here, rtol=0, atol=1e-9)

@@ -39,27 +39,8 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
     ValueError
         If the rank is wrong, the matrices differ in shape, or the layout is ambiguous.
     """
-    if sp.issparse(X):
-        raise TypeError("Sparse data was passed for a stack of Gram matrices: pass a dense one.")
     listed = isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "shape")
-    if listed:
-        shapes = {np.shape(matrix) for matrix in X}
-        if len(shapes) > 1 or len(next(iter(shapes))) != 2:
-            raise ValueError(f"A list must hold matrices of one shape; got {sorted(shapes)}.")
-        stack = np.stack([np.asarray(matrix) for matrix in X], axis=-1)
-    else:
-        stack = np.asarray(X)
-    if np.iscomplexobj(stack):
-        raise ValueError("Complex data not supported")
-    if stack.dtype not in (np.float32, np.float64):
-        stack = stack.astype(np.float64)
-    if stack.ndim == 2:
-        stack = stack[:, :, None]
-    if stack.ndim != 3 or 0 in stack.shape:
-        raise ValueError(
-            "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last, "
-            f"and hold at least one; got shape {np.shape(X)}."
-        )
+    stack = _stacked(X, listed)
     if fitted is None:
         fits_last, fits_first = stack.shape[0] == stack.shape[1], stack.shape[1] == stack.shape[2]
     else:
@@ -77,6 +58,33 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
         "Precomputed matrices must be square, or have one column a fitted sample: "
         f"got a stack of shape {stack.shape} where (n_samples, n_samples, n_kernels) is expected."
     )
+
+
+def _stacked(X: Any, listed: bool) -> Array:
+    """A three-dimensional array of real numbers."""
+    if sp.issparse(X):
+        raise TypeError("Sparse data was passed for a stack of Gram matrices: pass a dense one.")
+    if listed:
+        shapes = {np.shape(matrix) for matrix in X}
+        if len(shapes) > 1:
+            raise ValueError(f"The Gram matrices differ in shape: {sorted(shapes)}.")
+        stack = np.stack([np.asarray(matrix) for matrix in X], axis=-1)
+    else:
+        stack = np.asarray(X)
+    if np.iscomplexobj(stack):
+        raise ValueError("Complex data not supported")
+    if stack.dtype not in (np.float32, np.float64):
+        stack = stack.astype(np.float64)
+    if stack.ndim == 2:
+        stack = stack[:, :, None]
+    if stack.ndim != 3:
+        raise ValueError(
+            "A precomputed stack must have shape (n_samples, n_samples, n_kernels), kernels last; "
+            f"got {stack.ndim} dimension{'' if stack.ndim == 1 else 's'}."
+        )
+    if 0 in stack.shape:
+        raise ValueError(f"A precomputed stack must hold at least one kernel; got {stack.shape}.")
+    return stack
 
 
 @serial_algebra()
@@ -116,9 +124,9 @@ def _check_symmetry(stack: Array) -> None:
     scale = np.abs(np.einsum("iik->ik", stack)).max(axis=0)
 
     def asymmetry(tile: Tile) -> float:
-        difference = stack[tile.rows, tile.columns] - stack[tile.columns, tile.rows].transpose(
-            1, 0, 2
-        )
+        upper, lower = stack[tile.rows, tile.columns], stack[tile.columns, tile.rows]
+        with np.errstate(invalid="ignore"):
+            difference = upper - lower.transpose(1, 0, 2)
         return max(float(difference.max()), -float(difference.min()))
 
     worst = np.max(list(map_tiles(asymmetry, tile_plan(stack.shape[0], stack.shape[2]))))

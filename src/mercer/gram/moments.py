@@ -115,7 +115,7 @@ def moments(
         row_sums[first:, tile.rows] += by_row
         if tile.count == 2.0:
             row_sums[first:, tile.columns] += by_column
-    _check_finite(kernels[first:], row_sums[first:])
+    _check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
     totals = row_sums.sum(axis=1)
     products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
     products += np.outer(totals[first:], totals) / n**2
@@ -142,8 +142,8 @@ def _target_scale(Y: Array) -> tuple[float, float]:
     return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
-def _check_finite(kernels: Sequence[Kernel], row_sums: Array) -> None:
-    broken = ~np.isfinite(row_sums.sum(axis=1))
+def _check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    broken = ~np.isfinite(sums)
     if broken.any():
         names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
         raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")

@@ -11,6 +11,9 @@ from mercer.kernels.arithmetic import inner
 from mercer.kernels.bounds import Bounds, distance_range, log_interval
 from mercer.kernels.radial import Radial, Stationary
 
+_MOST_PERIODS = 1000.0
+"""Periods over the largest distance of the data, up to which frequencies are searched."""
+
 
 class Gaussian(Stationary):
     """Gaussian kernel, exp(-|x - x'|^2 / s^2).
@@ -259,7 +262,8 @@ class Dirichlet(Radial):
         Angular frequency s, in radians per unit of the features.
     bounds : "data" or (float, float), default="data"
         Interval in which frequencies are searched; `"data"` reaches from a quarter of a period
-        over the largest distance to one period over a small one. The lower end may be zero.
+        over the largest distance to one period over a small one, or a thousand periods over the
+        largest if those are longer. The lower end may be zero.
 
     Notes
     -----
@@ -305,7 +309,7 @@ class Dirichlet(Radial):
         if given is not None:
             return given[None, :]
         low, high = distance_range(X)
-        return np.log([[0.5 * np.pi / high, 2.0 * np.pi / low]])
+        return np.log([[0.5 * np.pi / high, 2.0 * np.pi * min(1.0 / low, _MOST_PERIODS / high)]])
 
     def describe(self) -> str:
         """Name and frequency."""

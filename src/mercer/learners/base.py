@@ -21,8 +21,8 @@ from mercer.stacks import as_stack, check_stack
 from mercer.targets import Target, Task, as_target
 
 _DEFAULT_WIDTHS = 20
-_LARGEST_SQUARE = 1e120
-"""Squared norms of samples above this overflow in products of Gram matrices."""
+_LARGEST_SQUARE = 1e300
+"""Squared norms of samples above this overflow in sums."""
 
 
 class KernelLearner(
@@ -110,6 +110,15 @@ class KernelLearner(
         check_is_fitted(self)
         return {}
 
+    def as_input(self, X: Features) -> Features:
+        """Training samples in the layout that splits by rows: stacks with the kernels last.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or stack in any of its layouts
+        """
+        return as_stack(X) if self._takes_stack() else X
+
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         raise NotImplementedError
 
@@ -140,7 +149,7 @@ class KernelLearner(
         with np.errstate(over="ignore"):
             largest = rows_squared(X.astype(np.float64, copy=False)).max()
         if not largest < _LARGEST_SQUARE:
-            raise ValueError("Input X contains values too large for products of their squares.")
+            raise ValueError("Input X contains values too large to be squared.")
         return X, y
 
     def __sklearn_tags__(self) -> Tags:
@@ -205,9 +214,10 @@ def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0
     whole : bool, default=False
     low : float, default=0.0
     """
-    check_scalar(value, name, Integral if whole else Real, min_val=low)
-    if not np.isfinite(value):
-        raise ValueError(f"{name} must be finite; got {value!r}.")
+    check_scalar(value, name, Integral if whole else Real)
+    if not (np.isfinite(value) and value >= low):
+        range_ = f"at least {low:g}" if low > 0.0 else "finite and not negative"
+        raise ValueError(f"{name} must be {range_}; got {value!r}.")
 
 
 def _own(features: Features, given: Features) -> Features:

@@ -277,6 +277,8 @@ class AlignmentMaximization(_FiniteDictionary):
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         super()._learn(table, samples, target)
+        if not isinstance(self.clip_spectrum, bool | np.bool_):
+            raise ValueError(f"clip_spectrum must be True or False; got {self.clip_spectrum!r}.")
         self.projection_: Array | None = None
         self.is_psd_ = self.clip_spectrum or not (self.weights_ < 0).any()
         if not (self.weights_ < 0).any():

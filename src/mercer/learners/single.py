@@ -113,8 +113,8 @@ class KernelOptimization(KernelLearner):
             )
         if not found.converged:
             warnings.warn(
-                f"The criterion still changed by more than tol={self.tol:g}, relatively, after "
-                f"max_iter={self.max_iter} iterations: raise max_iter, or keep it as early stopping.",
+                f"The criterion still changed by more than tol={self.tol:g}, relatively, "
+                f"after max_iter={self.max_iter} iterations.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

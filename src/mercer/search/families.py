@@ -21,6 +21,8 @@ from mercer.weights.alignment import best_nonnegative
 
 _POLISHED = 1e-7
 """Relative change at which the widths of a dictionary are settled."""
+_NEAR = 1e-3
+"""Squared distances below this part of the smallest squared width are taken as zero."""
 _TRIED = 4
 """Iterations from each start, before the best is followed to its end."""
 _APART = 0.3
@@ -221,7 +223,9 @@ class HistogramSearch(FamilySearch):
         self.radial = radial
         columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
-        mesh = LogarithmicMesh(*squared_range(samples, columns))
+        low, high = squared_range(samples, columns)
+        near = _NEAR * float(np.exp(2.0 * self.log_bounds[0]))
+        mesh = LogarithmicMesh(max(low, min(near, high)), high)
         self._histogram = DistanceHistogram(samples, columns, mesh, Y)
         self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
         self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)
@@ -324,6 +328,10 @@ class GradientSearch(FamilySearch):
         self.log_bounds = family.log_bounds(samples.X)
         self.start = start
         self.penalty = penalty
+        sphere = family.isotropic()
+        # A penalty holds the widths to their mean so firmly that the mean itself hardly moves.
+        held = penalty > 0.0 and sphere is not None and sphere.theta.size == 1
+        self._sphere = RadialSearch(sphere, samples) if held and sphere is not None else None
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
@@ -339,10 +347,13 @@ class GradientSearch(FamilySearch):
         def objective(theta: Array) -> tuple[float, Array]:
             return contract(samples, family.with_theta(theta), parts)
 
-        start = self.start
-        if start is None:
-            starts = family.starts(samples.X)
-            start = max(starts, key=lambda theta: objective(theta)[0])
+        starts = family.starts(samples.X) if self.start is None else self.start[None]
+        if self._sphere is not None:
+            width = self._sphere.best(P).kernel.theta[0]
+            common = starts[0].copy()
+            common[: family.n_widths] = width
+            starts = np.vstack([starts, common])
+        start = starts[0] if len(starts) == 1 else max(starts, key=lambda t: objective(t)[0])
         found = maximise(
             objective,
             start,

@@ -69,6 +69,11 @@ class TwoStage(BaseEstimator):
     def _learner(self) -> Any:
         return ContinuousAlignment() if self.learner is None else self.learner
 
+    def _as_input(self, X: Features) -> Features:
+        """Training samples in a layout that splits by rows."""
+        convert = getattr(self._learner(), "as_input", None)
+        return X if convert is None else convert(X)
+
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):

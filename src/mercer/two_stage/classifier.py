@@ -161,6 +161,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             learner.
         """
         self._check_settings()
+        X = self._as_input(X)
         grid = as_grid("C", self.C, C_GRID)
         y = validate_data(self, y=y)
         check_classification_targets(y)

@@ -148,6 +148,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             learner.
         """
         self._check_settings()
+        X = self._as_input(X)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)[::-1]
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
         validate_data(self, X, skip_check_array=True)

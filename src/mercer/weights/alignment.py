@@ -11,6 +11,8 @@ from mercer.gram.moments import Moments
 
 _FLOOR = float(np.finfo(np.float64).eps)
 """Eigenvalues of M below p times this part of the largest are rounding: nested widths have some."""
+_FREE_FLOOR = 1e-12
+"""The same for weights of either sign, which small eigenvalues make large."""
 _MANY = 100
 """From this many kernels on, the active-set method is slow."""
 _MOST_EXCHANGES = 100
@@ -77,7 +79,7 @@ def best_nonnegative(a: Array, M: Array) -> Array:
     solution = _block_pivoting(M, a) if a.size > _MANY else None
     if solution is None:
         rows, image = _factor(M, a)
-        solution, _ = nnls(rows, image, maxiter=30 * a.size + 30)
+        solution = _settled(nnls(rows, image, maxiter=30 * a.size + 30)[0], M, a)
     return solution * scale
 
 
@@ -97,7 +99,7 @@ def free_weights(moments: Moments) -> Array:
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
     scale, M, a = _scaled(moments.a, moments.M)
-    rows, image = _factor(M, a)
+    rows, image = _factor(M, a, floor=_FREE_FLOOR)
     square = np.einsum("ij,ij->i", rows, rows)
     solution = rows.T @ (image / square)
     return normalised(solution * scale)
@@ -118,12 +120,27 @@ def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
     return scale, M * np.outer(scale, scale), a * scale
 
 
-def _factor(M: Array, a: Array) -> tuple[Array, Array]:
+def _factor(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
     """R and b with |R w - b|^2 = w'Mw - 2 w'a + const."""
     values, vectors = eigh(M)
-    kept = values > a.size * _FLOOR * values[-1]
+    kept = values > max(floor, a.size * _FLOOR) * values[-1]
     roots = np.sqrt(values[kept])
     return roots[:, None] * vectors[:, kept].T, vectors[:, kept].T @ a / roots
+
+
+def _settled(solution: Array, M: Array, a: Array) -> Array:
+    """The solution with its positive weights solved for in M itself, where that leaves them so."""
+    used = np.flatnonzero(solution > 0.0)
+    try:
+        factor = cho_factor(M[np.ix_(used, used)], check_finite=False)
+    except LinAlgError:
+        return solution
+    refined = cho_solve(factor, a[used], check_finite=False)
+    if not (refined > 0.0).all():
+        return solution
+    settled = np.zeros_like(solution)
+    settled[used] = refined
+    return settled
 
 
 def _block_pivoting(M: Array, a: Array) -> Array | None:
