@@ -114,7 +114,8 @@ class TestFit:
         assert f"Kernels found by {learner} " in result.stdout
         result = run("predict", "m.skops", "table.parquet", "--out", "p.csv")
         assert result.exit_code == 0, result.output
-        assert (pd.read_csv("p.csv")["prediction"] == classes["kind"]).mean() > 0.9
+        # The classes overlap: the best possible rule is right on 87 of 100 rows.
+        assert (pd.read_csv("p.csv")["prediction"] == classes["kind"]).mean() > 0.8
 
     def test_regression(self, run: Run, responses: Any) -> None:
         responses.to_csv("table.csv", index=False)

@@ -63,20 +63,18 @@ def largest_deviation(family: Any, nodes: np.ndarray) -> np.ndarray:
 @every_family
 @pytest.mark.parametrize("n", [3, 60, 400])
 def test_centred_products(family: Any, n: int) -> None:
-    """Within what chords of the fine and, for sums of rows, of the coarse nodes allow."""
+    """Within what chords allow for a target, and what wide cells do to sums of rows for kernels."""
     X, Y = problem(n)
     histogram = histogram_of(X, Y)
     mesh = LogarithmicMesh(*squared_range(Samples(X), None))
     values, _ = histogram.at(family, THETAS)
     grams = shifted_grams(family, X)
-    off, off_rows = (largest_deviation(family, n) for n in (mesh.nodes, mesh.coarse_nodes()))
+    off = largest_deviation(family, mesh.nodes)
     assert off.max() < 1e-5
-    assert off_rows.max() < 3e-4
-    # <K, M> of kernels between -1 and 0, and 2 / n (K1)'(M1) + (1'K1)(1'M1) / n^2
-    allowed = n**2 * (np.add.outer(off, off) + 3.0 * np.add.outer(off_rows, off_rows))
     M = np.array([[np.sum(centre(A) * centre(B)) for B in grams] for A in grams])
     found = histogram.centred_weights(values) @ values.T
-    assert (np.abs(found - M) <= allowed).all()
+    norms = np.sqrt(np.diag(M))
+    assert (np.abs(found - M) <= 2e-3 * np.outer(norms, norms)).all()
     L = Y @ Y.T
     a = np.array([np.sum(K * L) for K in grams])
     allowed_a = off * np.abs(L).sum()
@@ -93,7 +91,7 @@ def test_products_of_wide_kernels_keep_their_digits() -> None:
     values, _ = histogram.at(Gaussian(), np.log([1e6, 3e6]))
     grams = [X @ X.T * 2.0 / s**2 for s in (1e6, 3e6)]
     M = np.array([[np.sum(centre(A) * centre(B)) for B in grams] for A in grams])
-    assert_allclose(histogram.centred_weights(values) @ values.T, M, rtol=1e-4)
+    assert_allclose(histogram.centred_weights(values) @ values.T, M, rtol=3e-3)
     a = [np.sum(centre(K) * (Y @ Y.T)) for K in grams]
     assert_allclose(histogram.target_products(values), a, rtol=1e-9)
 

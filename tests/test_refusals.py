@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from learner_cases import problem
 from reference import gaussian
 from sklearn.base import clone
@@ -147,3 +148,17 @@ def test_optimisation_that_stops_early_warns() -> None:
 def test_features_whose_squares_overflow_are_refused_in_words(learner: Any) -> None:
     with pytest.raises(ValueError, match="too large"):
         learner.fit(X * 1e160, Y)
+
+
+def test_one_pair_of_nearly_equal_samples_costs_little_memory() -> None:
+    """Counts of distances do not reach down to it, octave by octave."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3000, 5))
+    Z[1] = Z[0] + 1e-8
+    tracemalloc.start()
+    try:
+        with sklearn.config_context(working_memory=16):
+            ContinuousAlignment().fit(Z, np.sign(Z[:, 0]))
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()

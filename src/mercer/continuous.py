@@ -11,7 +11,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from mercer._typing import Array
 from mercer.dictionary import Dictionary, Step, StepRule, grow_dictionary
 from mercer.gram.moments import moments
-from mercer.gram.tiles import Samples
+from mercer.gram.tiles import Samples, serial_algebra
 from mercer.kernels import Kernel, WeightedSum
 from mercer.search.families import family_searches
 from mercer.targets import Target
@@ -44,6 +44,7 @@ class Growth:
     certificate: bool = False
 
 
+@serial_algebra()
 def learn_families(
     families: Sequence[Kernel],
     samples: Samples,

@@ -265,9 +265,8 @@ def _extended(
         kernels = [*state.kernels, candidate.kernel]
         if rule.moves_kernels:
             polished = searches[0].polish(kernels, P)
-            moved = moments(samples, polished, Y, dense=True)
-            if moved.alignment(nonnegative_weights(moved)) > state.alignment:
-                return candidate, polished, moved
+            if polished != kernels:
+                return candidate, polished, moments(samples, polished, Y, dense=True)
         return candidate, kernels, moments(samples, kernels, Y, state.moments, dense=True)
     found = []
     for search in searches:

@@ -15,8 +15,8 @@ _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
 _CELL_BITS = 8
 """Cells of the logarithmic mesh per octave, as a power of two."""
-_JOINED_BITS = 2
-"""Cells of the coarse logarithmic mesh join four, two to this power."""
+_JOINED_BITS = 3
+"""Wide cells of the logarithmic mesh join eight, two to this power."""
 _UNIFORM_CELLS = (2**12, 2**20)
 """Fewest and most cells of the uniform mesh."""
 
@@ -61,9 +61,11 @@ class LogarithmicMesh(Mesh):
 
     def __init__(self, low: float, high: float) -> None:
         shift = _MANTISSA_BITS - _CELL_BITS
-        self._first = int(np.float64(low).view(np.int64)) >> shift
-        self._last = int(np.float64(max(high, low)).view(np.int64)) >> shift
-        self.nodes = self._nodes_from(self._first, _CELL_BITS)
+        head = int(np.float64(low).view(np.int64)) >> shift
+        self._first = head >> _JOINED_BITS << _JOINED_BITS
+        last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
+        heads = np.arange(self._first, last + 1, dtype=np.int64) << shift
+        self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
         """Cell and way through it; see :meth:`Mesh.locate`."""
@@ -79,31 +81,38 @@ class LogarithmicMesh(Mesh):
             through[near] = 0.0
         return cells, through
 
-    def coarse_nodes(self) -> Array:
-        """Nodes of the mesh with four cells joined into one, shape (n_coarse,)."""
-        return self._nodes_from(self._first >> _JOINED_BITS, _CELL_BITS - _JOINED_BITS)
+    @property
+    def n_wide(self) -> int:
+        """Number of wide cells, each of up to eight, and one for the first node."""
+        return int(self.widened(np.array([self.nodes.size - 1]))[0]) + 1
 
-    def coarsen(self, cells: Array, through: Array) -> tuple[Array, Array]:
-        """Coarse cell of each place in a cell, and how far through it the place lies.
+    def widened(self, cells: Array) -> Array:
+        """Wide cell of each cell.
 
         Parameters
         ----------
         cells : ndarray of int
-        through : ndarray of float
         """
-        heads = cells + (self._first - 1)
-        coarse = (heads >> _JOINED_BITS) - ((self._first >> _JOINED_BITS) - 1)
-        way = ((heads & ((1 << _JOINED_BITS) - 1)) + through) * 2.0**-_JOINED_BITS
-        at_zero = cells == 0
-        coarse[at_zero] = 0
-        way[at_zero] = 0.0
-        return coarse, way
+        # The first head is a multiple of a wide cell's, so that cell zero stays alone.
+        wide = cells + (self._first - 1)
+        wide >>= _JOINED_BITS
+        wide -= (self._first >> _JOINED_BITS) - 1
+        return wide
 
-    def _nodes_from(self, first: int, cell_bits: int) -> Array:
-        shift = _MANTISSA_BITS - cell_bits
-        last = (self._last >> (_CELL_BITS - cell_bits)) + 1
-        heads = np.arange(first, last + 1, dtype=np.int64) << shift
-        return np.concatenate([[0.0], heads.view(np.float64)])
+    def wide_means(self, counts: Array, ways: Array) -> Array:
+        """Mean squared distance within each wide cell, NaN where there is none, shape (n_wide,).
+
+        Parameters
+        ----------
+        counts, ways : ndarray of shape (n_nodes,)
+            How many distances lie in each cell, and how far through it in sum.
+        """
+        sums = counts * self.nodes
+        sums[:-1] += ways[:-1] * np.diff(self.nodes)
+        wide = self.widened(np.arange(self.nodes.size))
+        total = np.bincount(wide, counts, self.n_wide)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(np.bincount(wide, sums, self.n_wide) / total)
 
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""

@@ -29,6 +29,8 @@ _TILE_BYTES = 4 * 2**20
 _ROWS = 64
 """Tiles have a multiple of this many rows."""
 _LARGEST = 4 * _ROWS
+_MANY_SAMPLES = 4096
+"""From this many samples on, tiles have up to twice as many rows: there are enough of them."""
 _ONE_TILE_BELOW = 6 * _ROWS
 """Fewer samples than this are one tile: threads would cost more than they save."""
 
@@ -59,7 +61,8 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     size = n_samples
     if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:
         fitting = int(np.sqrt(_TILE_BYTES / (8 * n_kernels)))
-        size = min(max(fitting // _ROWS * _ROWS, _ROWS), _LARGEST)
+        largest = _LARGEST if n_samples < _MANY_SAMPLES else 2 * _LARGEST
+        size = min(max(fitting // _ROWS * _ROWS, _ROWS), largest)
     edges = [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
     return [
         Tile(rows, columns, 1.0 if rows == columns else 2.0)

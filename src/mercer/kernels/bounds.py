@@ -12,7 +12,7 @@ from mercer.kernels.arithmetic import rows_squared, squared_distances
 
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 
-_SAMPLE_ROWS = 500
+_SAMPLE_ROWS = 300
 _SMALL_QUANTILE = 0.01
 _SMALLEST_RATIO = 1e-6
 """An interval that includes zero starts this far below its upper end."""
@@ -68,7 +68,7 @@ def distance_range(X: Features) -> tuple[float, float]:
 
     Notes
     -----
-    Of more than 500 samples, those are taken that divide the distances from the mean evenly, so
+    Of more than 300 samples, those are taken that divide the distances from the mean evenly, so
     that the answer does not depend on the order of rows.
     """
     if X.shape[0] > _SAMPLE_ROWS:

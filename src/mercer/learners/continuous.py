@@ -76,8 +76,8 @@ class ContinuousAlignment(KernelLearner):
     Notes
     -----
     CA-1D costs O(n^2 d) for the distances and O(n^2) a step: the search and the polishing of
-    widths use a histogram of distances, accurate to some 1e-6; alignments and weights are then
-    computed from the exact Gram matrices. CA-nD costs O(n^2 d) an evaluation of the gradient.
+    widths use a histogram of distances, good to about three digits; alignments and weights are
+    then computed from the exact Gram matrices. CA-nD costs O(n^2 d) an evaluation of the gradient.
     Memory is half a matrix of distances where it fits in half of scikit-learn's `working_memory`,
     tiles otherwise.
 
