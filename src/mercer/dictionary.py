@@ -13,7 +13,7 @@ from mercer.criteria import Sensitivity
 from mercer.gram.moments import Moments, moments
 from mercer.gram.tiles import Samples, serial_algebra
 from mercer.kernels.base import Kernel
-from mercer.search.families import Candidate, FamilySearch
+from mercer.search.base import Candidate, FamilySearch
 from mercer.weights.alignment import nonnegative_weights, normalised
 
 _NEGLIGIBLE = 0.1

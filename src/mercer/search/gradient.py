@@ -85,20 +85,12 @@ def maximise(
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
     path: list[float] = []
 
-    def fine(theta: Array) -> tuple[float, Array]:
-        """The penalty and its gradient."""
-        gradient = np.zeros(theta.size)
-        widths = np.exp(theta[:n_widths])
-        deviation = widths - widths.mean() if n_widths else widths
-        gradient[:n_widths] = 2.0 * penalty * deviation * widths
-        return penalty * float(deviation @ deviation), gradient
-
     def penalised(theta: Array) -> tuple[float, Array]:
         value, gradient = objective(theta)
         if penalty == 0.0:
             return value, gradient
-        cost, slope = fine(theta)
-        return value - cost, gradient - slope
+        cost, slope = _variance(theta, n_widths)
+        return value - penalty * cost, gradient - penalty * slope
 
     scale = abs(penalised(start)[0]) or 1.0
 
@@ -118,8 +110,19 @@ def maximise(
     return Maximum(
         found.x,
         -scale * float(found.fun),
-        fine(found.x)[0],
+        penalty * _variance(found.x, n_widths)[0],
         int(found.nit),
         int(found.status) != _OUT_OF_ITERATIONS,
         tuple(path),
     )
+
+
+def _variance(theta: Array, n_widths: int) -> tuple[float, Array]:
+    """sum_z (s_z - mean s)^2 over the widths s, and its gradient in the log-parameters."""
+    gradient = np.zeros(theta.size)
+    if n_widths == 0:
+        return 0.0, gradient
+    widths = np.exp(theta[:n_widths])
+    deviation = widths - widths.mean()
+    gradient[:n_widths] = 2.0 * deviation * widths
+    return float(deviation @ deviation), gradient
