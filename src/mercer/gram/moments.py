@@ -78,7 +78,7 @@ def moments(
     known : Moments, default=None
         Moments of the first kernels, to which the rest are added.
     dense : bool, default=False
-        Whether row means are needed, which factors do not give.
+        Whether row means are needed, which factors do not give, and the kernels kept.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def moments(
         M[:first, :first], a[:first], traces[:first] = known.M, known.a, known.traces
         row_sums[:first] = known.row_means * n
     products = np.zeros((p - first, p))
-    work = partial(_on_tile, samples, kernels, Y, first)
+    work = partial(_on_tile, samples=samples, kernels=kernels, Y=Y, first=first, keep=dense)
     for tile, square, cross, diagonal, by_row, by_column in map_tiles(work, samples.plan):
         products += tile.count * square
         a[first:] += tile.count * cross
@@ -126,10 +126,10 @@ def moments(
 
 
 def _on_tile(
-    samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, tile: Tile
+    tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, keep: bool
 ) -> tuple[Tile, Array, Array, Array, Array, Array]:
     """What a tile adds for the kernels from `first` on: products, cross, diagonal, row sums."""
-    values = samples.blocks(kernels, tile)
+    values = samples.blocks(kernels, tile, keep=keep)
     new = values[first:]
     flat, flat_new = values.reshape(len(values), -1), new.reshape(len(new), -1)
     target = (Y[tile.rows] @ Y[tile.columns].T).ravel()

@@ -162,7 +162,9 @@ class Samples:
     Notes
     -----
     Squared distances are kept, once for each set of columns, where half a matrix of them fits in a
-    half of the working memory, and are recomputed otherwise.
+    half of the working memory, and are recomputed otherwise. So are tiles of kernels that are no
+    functions of such a distance and asked for again, as far as a quarter of the working memory
+    goes.
 
     Every kernel's tiles stand for its Gram matrix up to terms that centring removes: radial kernels
     are less their offset, linear ones are of centred features, others less one of their values.
@@ -176,9 +178,11 @@ class Samples:
         self.plan = tile_plan(self.n_samples, n_kernels)
         self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
         self._distances: dict[Columns, _Distances] = {}
+        self._spare = working_memory() / 4 if keep else 0.0
+        self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
         self._centred: Features | None = None
 
-    def blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+    def blocks(self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False) -> Array:
         """Values of kernels on a tile, up to what centring removes.
 
         Parameters
@@ -186,6 +190,8 @@ class Samples:
         kernels : sequence of Kernel
             Bound kernels.
         tile : Tile
+        keep : bool, default=False
+            Whether the kernels will be asked for again.
 
         Returns
         -------
@@ -205,7 +211,7 @@ class Samples:
                 values[position] = radial.from_squared(squared)
             rest.difference_update(group)
         for position in sorted(rest):
-            values[position] = self._other_block(kernels[position], tile)
+            values[position] = self._other_block(kernels[position], tile, keep)
         return values
 
     def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
@@ -230,16 +236,25 @@ class Samples:
             values[position] -= kernel.of_stack(there).item()
         return values
 
-    def _other_block(self, kernel: Kernel, tile: Tile) -> Array:
+    def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
+        key = (kernel, tile.start)
+        if key in self._blocks:
+            return self._blocks[key]
+        block = self._computed_block(kernel, tile)
+        if keep and block.nbytes <= self._spare:
+            self._spare -= block.nbytes
+            self._blocks[key] = block
+        return block
+
+    def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
         columns = kernel.linear_columns(self.X.shape[1])
         if columns is not None:
             features = self._centred_features()[:, columns]
             return products(features[tile.rows], features[tile.columns])
         block = kernel.tile(self.X, tile.rows, tile.columns)
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
         with np.errstate(invalid="ignore"):
-            block -= kernel.tile(
-                self.X, slice(0, 1), slice(self.n_samples - 1, self.n_samples)
-            ).item()
+            block -= kernel.tile(self.X, *corner).item()
         return block
 
     def _centred_features(self) -> Features:

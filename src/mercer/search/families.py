@@ -14,7 +14,7 @@ from mercer.search.base import Candidate, FamilySearch
 from mercer.search.gradient import maximise
 from mercer.search.radial import HistogramSearch, RadialSearch
 
-_STEP_TOLERANCE = 1e-2
+_STEP_TOLERANCE = 2e-2
 """Relative change at which a search by gradients stops: a greedy step need not be exact."""
 
 
