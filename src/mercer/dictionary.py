@@ -53,6 +53,8 @@ class Dictionary:
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
         Positive, summing to one.
+    shares : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one.
     alignment : float
         Centred alignment of the weighted sum.
     history : list of Step
@@ -61,6 +63,7 @@ class Dictionary:
 
     kernels: list[Kernel]
     weights: Array
+    shares: Array
     alignment: float
     history: list[Step]
     status: str
@@ -208,8 +211,8 @@ def grow_dictionary(
         if growth < tol:
             status = "converged"
             break
-    present, weights, alignment = state.present()
-    return Dictionary(present, weights, alignment, history, status)
+    present, weights, shares, alignment = state.present()
+    return Dictionary(present, weights, shares, alignment, history, status)
 
 
 @dataclass(frozen=True)
@@ -221,13 +224,14 @@ class _State:
     moments: Moments | None = None
     alignment: float = 0.0
 
-    def present(self) -> tuple[list[Kernel], Array, float]:
-        """Kernels of positive weight (the first if none), weights of sum one, their alignment."""
+    def present(self) -> tuple[list[Kernel], Array, Array, float]:
+        """Kernels of positive weight (the first if none), weights, shares, and alignment."""
         assert self.moments is not None
         weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
         used = weights > 0.0
         kernels = [kernel for kernel, kept in zip(self.kernels, used, strict=True) if kept]
-        return kernels, normalised(weights[used]), self.moments.alignment(weights)
+        shares = self.moments.shares(weights)[used]
+        return kernels, normalised(weights[used]), shares, self.moments.alignment(weights)
 
     def sensitivity(self, Y: Array, identity: float) -> Sensitivity:
         """P = (L_c - rho K_c) / |L_c| for K the weighted sum and a part of the identity."""

@@ -47,8 +47,8 @@ class Fit:
         Share of the response's variance explained on the test rows; None for classes.
     alignment, test_alignment : float
         Centred alignment of the learned kernel with the target, on either part.
-    kernels : list of (str, float)
-        Each base kernel in a few words, and its weight; the heaviest first.
+    kernels : list of (str, float, float)
+        Each base kernel in a few words, its weight and its share; the largest share first.
     """
 
     model: Pipeline
@@ -61,7 +61,7 @@ class Fit:
     r2: float | None
     alignment: float
     test_alignment: float
-    kernels: list[tuple[str, float]]
+    kernels: list[tuple[str, float, float]]
 
 
 def splits(
@@ -141,7 +141,8 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
     constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
     predicted = model.predict(X.iloc[test])
     kernels, weights = learned_terms(model)
-    by_weight = np.argsort(-np.abs(weights), kind="stable")
+    shares = model[-1].learner_.shares_
+    by_share = np.argsort(-shares, kind="stable")
     return Fit(
         model=model,
         problem=problem,
@@ -153,7 +154,7 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
         r2=None if task == "classification" else float(r2_score(y[test], predicted)),
         alignment=float(model[-1].alignment_),
         test_alignment=learned_alignment(model, X.iloc[test], y[test], task),
-        kernels=[(kernels[k].describe(), float(weights[k])) for k in by_weight],
+        kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in by_share],
     )
 
 

@@ -35,6 +35,11 @@ ALIGNMENT_IN_WORDS = (
     "error, so both are given."
 )
 
+SHARE_IN_WORDS = (
+    "A share is a kernel's part in how much the learned kernel varies over the rows learned from. "
+    "A wide kernel hardly varies, so that a large weight can be a small share."
+)
+
 
 def show_error(error: float, task: Task, spread: float | None = None) -> str:
     """Format an error as people read it: a percentage, or a number in the target's unit.
@@ -93,16 +98,17 @@ def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
         What the reader should know of the run.
     """
     rows = [
-        [str(rank), words, f"{weight:.4f}"]
-        for rank, (words, weight) in enumerate(fit.kernels[:_MAX_KERNELS], 1)
+        [str(rank), words, f"{weight:.4f}", f"{share:.1%}"]
+        for rank, (words, weight, share) in enumerate(fit.kernels[:_MAX_KERNELS], 1)
     ]
     hidden = len(fit.kernels) - len(rows)
     body = [
         cards(_fit_cards(fit)),
         paragraph(ALIGNMENT_IN_WORDS),
         heading("Kernels found"),
-        table(["#", "Kernel", "Weight"], rows, numeric={0, 2}),
-        paragraph(f"And {hidden} more of smaller weight.") if hidden else "",
+        table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
+        paragraph(SHARE_IN_WORDS),
+        paragraph(f"And {hidden} more of smaller share.") if hidden else "",
         heading("Pictures"),
         figures(_fit_pictures(fit)),
         remarks(notes),
@@ -161,9 +167,10 @@ def _fit_pictures(fit: Fit) -> list[tuple[str, str]]:
     """Pictures of a fit, each with its caption."""
     model = fit.model
     X, y = fit.problem.features.iloc[fit.test], fit.problem.target[fit.test]
+    labels, _, shares = zip(*fit.kernels, strict=True)
     pictures = [
         (
-            picture(lambda ax: KernelWeightsDisplay.from_estimator(model, ax=ax)),
+            picture(lambda ax: KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)),
             "What the learned kernel is made of.",
         ),
         (

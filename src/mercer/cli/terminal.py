@@ -108,13 +108,14 @@ def show_fit(fit: Fit) -> None:
     kernels = _table(f"Kernels found by {fit.learner} ({METHODS[fit.learner]})")
     kernels.add_column("Kernel", overflow="fold")
     kernels.add_column("Weight", justify="right")
+    kernels.add_column("Share", justify="right")
     kernels.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
-    largest = max(abs(weight) for _, weight in fit.kernels) or 1.0
-    for words, weight in fit.kernels[:_MAX_KERNELS]:
-        bar = "█" * round(_BAR_LENGTH * abs(weight) / largest)
-        kernels.add_row(escape(words), f"{weight:.4f}", f"[cyan]{bar}[/]")
+    largest = max(share for _, _, share in fit.kernels) or 1.0
+    for words, weight, share in fit.kernels[:_MAX_KERNELS]:
+        bar = "█" * round(_BAR_LENGTH * share / largest)
+        kernels.add_row(escape(words), f"{weight:.4f}", f"{share:.1%}", f"[cyan]{bar}[/]")
     if len(fit.kernels) > _MAX_KERNELS:
-        kernels.add_row(f"and {len(fit.kernels) - _MAX_KERNELS} more", "", "")
+        kernels.add_row(f"and {len(fit.kernels) - _MAX_KERNELS} more", "", "", "")
     task = fit.problem.task
     results = _table("Result")
     results.add_column("")

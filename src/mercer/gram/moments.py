@@ -52,6 +52,12 @@ class Moments:
             return 0.0
         return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
 
+    def shares(self, weights: Array) -> Array:
+        """Part of each kernel in the trace of the centred weighted sum, shape (n_kernels,)."""
+        parts = np.abs(weights) * np.maximum(self.traces, 0.0)
+        total = parts.sum()
+        return parts / total if total > 0.0 else np.abs(weights) / np.abs(weights).sum()
+
     def alignments(self) -> Array:
         """Centred alignment of each kernel with the target, shape (n_kernels,)."""
         norms = np.sqrt(np.maximum(np.diag(self.M), 0.0)) * self.target_norm

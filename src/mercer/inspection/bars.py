@@ -34,7 +34,9 @@ class KernelWeightsDisplay(EstimatorDisplay):
     labels : sequence of str of shape (n_kernels,)
         What each base kernel is, in a few words.
     weights : array-like of shape (n_kernels,)
-        The coefficients of the base kernels; dimensionless.
+        The coefficients of the base kernels, or their shares; dimensionless.
+    quantity : str, default="Weight"
+        What the bars are: `"Share"` for a learner's `shares_`.
 
     Attributes
     ----------
@@ -53,8 +55,11 @@ class KernelWeightsDisplay(EstimatorDisplay):
     'Weight'
     """
 
-    def __init__(self, labels: Sequence[str], weights: npt.ArrayLike) -> None:
+    def __init__(
+        self, labels: Sequence[str], weights: npt.ArrayLike, *, quantity: str = "Weight"
+    ) -> None:
         self.labels = list(labels)
+        self.quantity = quantity
         self.weights: Array = np.asarray(weights, dtype=float)
         if self.weights.shape != (len(self.labels),):
             raise ValueError(
@@ -85,8 +90,8 @@ class KernelWeightsDisplay(EstimatorDisplay):
         """
         shown = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:max_kernels])
         self.ax_ = _bars([self.labels[k] for k in shown], self.weights[shown], ax, kwargs)
-        title = _title("Weights of the kernels", shown, self.weights)
-        self.ax_.set(xlabel="Weight", title=title)
+        title = _title(f"{self.quantity}s of the kernels", shown, self.weights)
+        self.ax_.set(xlabel=self.quantity, title=title)
         self.figure_ = self.ax_.figure
         return self
 

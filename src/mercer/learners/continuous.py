@@ -59,6 +59,9 @@ class ContinuousAlignment(KernelLearner):
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, positive and summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one. A wide
+        kernel is nearly constant, so that a large weight can be a small share.
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -149,6 +152,7 @@ class ContinuousAlignment(KernelLearner):
             )
         self.kernel_ = WeightedSum(found.kernels, found.weights)
         self.weights_ = found.weights
+        self.shares_ = found.shares
         self.alignment_ = found.alignment
         self.history_ = found.history
         self.n_iter_ = found.n_iter

@@ -44,6 +44,7 @@ class _FiniteDictionary(KernelLearner):
             found = moments(streamed, kernels, target.centred)
             report()
         self.weights_ = self._weigh(found)
+        self.shares_ = found.shares(self.weights_)
         self.kernel_ = WeightedSum(kernels, self.weights_)
         self.alignment_ = found.alignment(self.weights_)
         used = int(np.count_nonzero(self.weights_))
@@ -97,6 +98,8 @@ class UniformCombination(_ScaledDictionary):
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as they are, summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one.
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -156,6 +159,8 @@ class IndependentAlignment(_ScaledDictionary):
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels as they are, summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one.
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     history_ : list of Step
@@ -214,6 +219,8 @@ class AlignmentMaximization(_FiniteDictionary):
         The learned combination, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, absolute values summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one.
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     history_ : list of Step

@@ -41,7 +41,7 @@ class KernelOptimization(KernelLearner):
     ----------
     kernel_ : Kernel
         The learned kernel, callable on two tables.
-    weights_ : ndarray of shape (1,)
+    weights_, shares_ : ndarray of shape (1,)
         One.
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
@@ -120,6 +120,7 @@ class KernelOptimization(KernelLearner):
             )
         self.kernel_ = found.kernel
         self.weights_ = np.ones(1)
+        self.shares_ = np.ones(1)
         self.objective_ = found.value
         self.alignment_ = float(moments(samples, [found.kernel], target.centred).alignments()[0])
         self.history_ = [
