@@ -167,7 +167,7 @@ def demo(
         Path | None, typer.Option(help="Save the fitted model (skops).", metavar="FILE")
     ] = None,
     report: Report = None,
-    repeats: Repeats = 2,
+    repeats: Repeats = 3,
 ) -> None:
     """Compare all methods, then fit, on scikit-learn's breast-cancer table; under a minute."""
     from sklearn.datasets import load_breast_cancer
