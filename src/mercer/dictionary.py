@@ -264,20 +264,14 @@ def _extended(
 ) -> tuple[Candidate, list[Kernel], Moments]:
     """The best kernel of all families by <P, K> / |K_c|, the dictionary with it, its moments."""
     P = state.sensitivity(Y, rule.identity)
-    if len(searches) == 1:
-        candidate = searches[0].best(P)
-        kernels = [*state.kernels, candidate.kernel]
-        if rule.moves_kernels:
-            polished = searches[0].polish(kernels, P)
-            if polished != kernels:
-                return candidate, polished, moments(samples, polished, Y, dense=True)
-        return candidate, kernels, moments(samples, kernels, Y, state.moments, dense=True)
+    movable = rule.moves_kernels and len(searches) == 1
     found = []
     for search in searches:
         candidate = search.best(P)
-        kernels = [*state.kernels, candidate.kernel]
-        extended = moments(samples, kernels, Y, state.moments, dense=True)
-        found.append((candidate, kernels, extended))
+        kernels, known = [*state.kernels, candidate.kernel], state.moments
+        if movable and (polished := search.polish(kernels, P)) != kernels:
+            kernels, known = polished, None
+        found.append((candidate, kernels, moments(samples, kernels, Y, known, dense=True)))
     return max(found, key=lambda entry: _per_norm(entry[0], entry[2]))
 
 

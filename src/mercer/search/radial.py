@@ -164,10 +164,10 @@ class HistogramSearch(FamilySearch):
         P : Sensitivity
             Of the target that the search was made for, and kernels of its family.
         """
-        weights = self._weights(P)
         if self._certified is not None:
             return self._certified.best(P)
-        peak = search_width(self.radial, self._histogram.nodes, weights, self.log_bounds)
+        nodes, weights = self._histogram.nodes, self._weights(P)
+        peak = search_width(self.radial, nodes, weights, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
