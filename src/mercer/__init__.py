@@ -14,11 +14,14 @@ from mercer.learners import (
     UniformCombination,
 )
 from mercer.metrics import alignment, centered_alignment, hsic
+from mercer.one_stage import L1SVM, L2KRR, MKLClassifier, MKLRegressor
 from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "L1SVM",
+    "L2KRR",
     "AlignmentMaximization",
     "AlignmentPathDisplay",
     "ContinuousAlignment",
@@ -27,6 +30,8 @@ __all__ = [
     "IndependentAlignment",
     "KernelOptimization",
     "KernelWeightsDisplay",
+    "MKLClassifier",
+    "MKLRegressor",
     "TwoStageClassifier",
     "TwoStageRegressor",
     "UniformCombination",

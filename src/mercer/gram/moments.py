@@ -121,7 +121,7 @@ def moments(
         row_sums[first:, tile.rows] += by_row
         if tile.count == 2.0:
             row_sums[first:, tile.columns] += by_column
-    _check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
+    check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
     totals = row_sums.sum(axis=1)
     products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
     products += np.outer(totals[first:], totals) / n**2
@@ -148,7 +148,15 @@ def _target_scale(Y: Array) -> tuple[float, float]:
     return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
-def _check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    """Refuse kernels that return NaN or infinities.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    sums : ndarray of shape (n_kernels,)
+        Sums over each kernel's values.
+    """
     broken = ~np.isfinite(sums)
     if broken.any():
         names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])

@@ -1,4 +1,4 @@
-"""What all learners share: validation, the learned kernel as a transformer, scikit-learn's tags."""
+"""What all learners share: validation, tags, and the learned kernel as a transformer."""
 
 from __future__ import annotations
 
@@ -25,9 +25,70 @@ _LARGEST_SQUARE = 1e300
 """Squared norms of samples above this overflow in sums."""
 
 
-class KernelLearner(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
-):
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+    """What all estimators that learn a kernel share: validation of their input, and their tags."""
+
+    weights_: Array
+
+    def as_input(self, X: Features) -> Features:
+        """Training samples in the layout that splits by rows: stacks with the kernels last.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or stack in any of its layouts
+        """
+        return as_stack(X) if self._takes_stack() else X
+
+    def _sources(self) -> Any:
+        """What the kernels are made from: a learner's `kernels`, or its one kernel or family."""
+        return None
+
+    def _takes_stack(self) -> bool:
+        return isinstance(self._sources(), str) and self._sources() == "precomputed"
+
+    def _n_kernels(self, features: Features) -> int:
+        return features.shape[2] if self._takes_stack() else 1
+
+    def _new_samples(self, X: Features) -> Features:
+        """Samples to evaluate a fitted kernel on, validated."""
+        if self._takes_stack():
+            return validate_data(
+                self,
+                as_stack(X, (self.n_features_in_, self.weights_.size)),
+                allow_nd=True,
+                reset=False,
+                dtype=[np.float64, np.float32],
+            )
+        return validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+
+    def _validated(self, X: Features, y: Any) -> tuple[Features, Any]:
+        options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+        if self._takes_stack():
+            X = as_stack(X)
+            X, y = validate_data(
+                self, X, y, allow_nd=True, multi_output=True, ensure_all_finite=False, **options
+            )
+            check_stack(X)
+            return X, y
+        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
+        with np.errstate(over="ignore"):
+            largest = rows_squared(X.astype(np.float64, copy=False)).max()
+        if not largest < _LARGEST_SQUARE:
+            raise ValueError("Input X contains values too large to be squared.")
+        return X, y
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self._takes_stack()
+        tags.input_tags.three_d_array = self._takes_stack()
+        tags.input_tags.sparse = not self._takes_stack()
+        return tags
+
+
+class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A transformer that learns a kernel; a subclass implements `_learn` and stores its results.
 
     `transform` returns the learned kernel between samples and the training set.
@@ -35,7 +96,6 @@ class KernelLearner(
 
     task: Task
     kernel_: Kernel
-    weights_: Array
     X_fit_: Any
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -63,7 +123,7 @@ class KernelLearner(
         features, y = self._validated(X, y)
         target = as_target(y, self.task, features.shape[0])
         table = X if hasattr(X, "columns") else features
-        self.X_fit_ = None if self._takes_stack() else _own(features, X)
+        self.X_fit_ = None if self._takes_stack() else owned(features, X)
         self._learn(table, Samples(features, self._n_kernels(features)), target)
         return self
 
@@ -83,19 +143,8 @@ class KernelLearner(
         return self._gram(X)
 
     def _gram(self, X: Features) -> Array:
-        if self._takes_stack():
-            stack = validate_data(
-                self,
-                as_stack(X, (self.n_features_in_, self.weights_.size)),
-                allow_nd=True,
-                reset=False,
-                dtype=[np.float64, np.float32],
-            )
-            return self.kernel_(stack)
-        features = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        return self.kernel_(features, self.X_fit_)
+        samples = self._new_samples(X)
+        return self.kernel_(samples) if self.X_fit_ is None else self.kernel_(samples, self.X_fit_)
 
     def settled_params(self) -> dict[str, Any]:
         """Parameters that the fit has chosen by itself, as values to set on a clone.
@@ -110,55 +159,12 @@ class KernelLearner(
         check_is_fitted(self)
         return {}
 
-    def as_input(self, X: Features) -> Features:
-        """Training samples in the layout that splits by rows: stacks with the kernels last.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix, data frame or stack in any of its layouts
-        """
-        return as_stack(X) if self._takes_stack() else X
-
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         raise NotImplementedError
-
-    def _sources(self) -> Any:
-        """What the kernels are made from: a learner's `kernels`, or its one kernel or family."""
-        return None
-
-    def _takes_stack(self) -> bool:
-        return isinstance(self._sources(), str) and self._sources() == "precomputed"
-
-    def _n_kernels(self, features: Features) -> int:
-        return features.shape[2] if self._takes_stack() else 1
 
     @property
     def _n_features_out(self) -> int:
         return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
-
-    def _validated(self, X: Features, y: Any) -> tuple[Features, Any]:
-        options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
-        if self._takes_stack():
-            X = as_stack(X)
-            X, y = validate_data(
-                self, X, y, allow_nd=True, multi_output=True, ensure_all_finite=False, **options
-            )
-            check_stack(X)
-            return X, y
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
-        with np.errstate(over="ignore"):
-            largest = rows_squared(X.astype(np.float64, copy=False)).max()
-        if not largest < _LARGEST_SQUARE:
-            raise ValueError("Input X contains values too large to be squared.")
-        return X, y
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.pairwise = self._takes_stack()
-        tags.input_tags.three_d_array = self._takes_stack()
-        tags.input_tags.sparse = not self._takes_stack()
-        return tags
 
 
 def base_kernels(sources: Any, table: Features, samples: Samples) -> list[Kernel]:
@@ -220,7 +226,7 @@ def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0
         raise ValueError(f"{name} must be {range_}; got {value!r}.")
 
 
-def _own(features: Features, given: Features) -> Features:
+def owned(features: Features, given: Features) -> Features:
     """The features, copied where they are the caller's own array."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
     return features.copy() if shared or features is given else features

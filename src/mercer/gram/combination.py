@@ -1,0 +1,215 @@
+"""Gram matrices of a finite dictionary, as weighted sums and as products with vectors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._typing import Array
+from mercer.gram.moments import check_finite
+from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles
+from mercer.kernels.base import Kernel
+
+
+class Images(ABC):
+    """What base kernels make of vectors: K_k C for every kernel.
+
+    Attributes
+    ----------
+    quadratics : ndarray of shape (n_kernels, n_vectors)
+        c'K_k c for every column c.
+    """
+
+    quadratics: Array
+
+    @abstractmethod
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        """Images of one vector under some kernels, on some rows, shape (n_which, n_rows)."""
+
+
+class BaseGrams(ABC):
+    """The Gram matrices of a dictionary, each times a scale.
+
+    Attributes
+    ----------
+    n_kernels : int
+    """
+
+    n_kernels: int
+
+    @abstractmethod
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales.
+
+        Parameters
+        ----------
+        scales : ndarray of shape (n_kernels,)
+        """
+
+    @abstractmethod
+    def traces(self) -> Array:
+        """Traces of the matrices, shape (n_kernels,)."""
+
+    @abstractmethod
+    def combined(self, weights: Array) -> Array:
+        """The weighted sum of the scaled matrices, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+        """
+
+    @abstractmethod
+    def images(self, C: Array) -> Images:
+        """Products of every scaled matrix with vectors.
+
+        Parameters
+        ----------
+        C : ndarray of shape (n_samples, n_vectors)
+        """
+
+
+def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centred: bool) -> BaseGrams:
+    """The Gram matrices of a dictionary, from features where all kernels are inner products.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernels : sequence of Kernel
+        Bound to the samples.
+    centred : bool
+        Whether the matrices are centred, as an intercept centres them.
+
+    Raises
+    ------
+    ValueError
+        From the matrices, if a kernel returns NaN or infinities.
+    """
+    if not samples.stacked and not hasattr(samples.X, "toarray"):
+        chosen = [kernel.linear_columns(samples.X.shape[1]) for kernel in kernels]
+        columns = [c for c in chosen if c is not None]
+        if len(columns) == len(kernels) and all(len(c) == 1 for c in columns):
+            X = centred_columns(samples.X) if centred else samples.X
+            return _RankOneGrams(X[:, np.concatenate(columns).astype(int)])
+    return _TiledGrams(samples, kernels, np.ones(len(kernels)), centred=centred)
+
+
+@dataclass(frozen=True)
+class _DenseImages(Images):
+    products: Array
+    quadratics: Array
+
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        return self.products[vector][np.ix_(which, rows)]
+
+
+class _TiledGrams(BaseGrams):
+    """Any kernels, tile by tile: O(p n^2) a pass, and no Gram matrix but the sum is kept."""
+
+    def __init__(
+        self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centred: bool
+    ) -> None:
+        self.samples = samples
+        self.kernels = list(kernels)
+        self.scales = scales
+        self.centred = centred
+        self.n_kernels = len(self.kernels)
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        return _TiledGrams(self.samples, self.kernels, scales, centred=self.centred)
+
+    def traces(self) -> Array:
+        def work(tile: Tile) -> Array:
+            blocks = self._blocks(self.kernels, tile)
+            sums = tile.count * blocks.sum(axis=(1, 2))
+            diagonals = np.einsum("kii->k", blocks) if tile.count == 1.0 else np.zeros_like(sums)
+            return np.stack([diagonals, sums])
+
+        diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
+        check_finite(self.kernels, diagonal + total)
+        if self.centred:
+            diagonal -= total / self.samples.n_samples
+        return np.asarray(self.scales * diagonal)
+
+    def combined(self, weights: Array) -> Array:
+        n = self.samples.n_samples
+        result = np.zeros((n, n))
+        used = np.flatnonzero(weights)
+        kernels = [self.kernels[k] for k in used]
+        coefficients = (weights * self.scales)[used]
+
+        def fill(tile: Tile) -> None:
+            block = np.tensordot(coefficients, self._blocks(kernels, tile), axes=1)
+            result[tile.rows, tile.columns] = block
+            if tile.count == 2.0:
+                result[tile.columns, tile.rows] = block.T
+
+        for _ in map_tiles(fill, self.samples.plan):
+            pass
+        if self.centred:
+            means = result.mean(axis=0)
+            result -= means - 0.5 * means.mean()
+            result -= (means - 0.5 * means.mean())[:, None]
+        return result
+
+    def images(self, C: Array) -> Images:
+        n, m = C.shape
+        products = np.zeros((self.n_kernels, n, m))
+
+        def multiply(tile: Tile) -> tuple[Tile, Array, Array | None]:
+            blocks = self._blocks(self.kernels, tile)
+            across = blocks @ C[tile.columns]
+            if tile.count == 1.0:
+                return tile, across, None
+            return tile, across, blocks.transpose(0, 2, 1) @ C[tile.rows]
+
+        for tile, by_rows, by_columns in map_tiles(multiply, self.samples.plan):
+            products[:, tile.rows] += by_rows
+            if by_columns is not None:
+                products[:, tile.columns] += by_columns
+        if self.centred:
+            products -= products.mean(axis=1, keepdims=True)
+        products *= self.scales[:, None, None]
+        quadratics = np.einsum("knm,nm->km", products, C)
+        return _DenseImages(products.transpose(2, 0, 1), quadratics)
+
+    def _blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        if self.centred:
+            return self.samples.blocks(kernels, tile, keep=True)
+        return np.stack([self.samples.raw_block(kernel, tile) for kernel in kernels])
+
+
+@dataclass(frozen=True)
+class _FactoredImages(Images):
+    factors: Array
+    coordinates: Array
+    quadratics: Array
+
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        return self.factors[np.ix_(rows, which)].T * self.coordinates[which, vector, None]
+
+
+class _RankOneGrams(BaseGrams):
+    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products."""
+
+    def __init__(self, V: Array) -> None:
+        self.V = V
+        self.n_kernels = V.shape[1]
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        return _RankOneGrams(self.V * np.sqrt(scales))
+
+    def traces(self) -> Array:
+        return np.einsum("nk,nk->k", self.V, self.V)
+
+    def combined(self, weights: Array) -> Array:
+        used = np.flatnonzero(weights)
+        part = self.V[:, used] * np.sqrt(weights[used])
+        return part @ part.T
+
+    def images(self, C: Array) -> Images:
+        coordinates = self.V.T @ C
+        return _FactoredImages(self.V, coordinates, coordinates**2)
