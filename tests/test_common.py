@@ -41,7 +41,7 @@ SETTINGS = [
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 11
+    assert len(checked) == 13
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

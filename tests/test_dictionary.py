@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer import ContinuousAlignment
-from mercer.dictionary import CorrectiveStep, StagewiseStep, grow_dictionary
+from mercer.dictionary import grow_dictionary
 from mercer.gram.moments import Moments
 from mercer.gram.tiles import Samples
 from mercer.kernels import (
@@ -35,6 +35,7 @@ from mercer.kernels import (
 )
 from mercer.search.families import family_search
 from mercer.targets import as_target
+from mercer.weights.steps import CorrectiveStep, StagewiseStep
 
 Set = tuple[np.ndarray, np.ndarray, str]
 

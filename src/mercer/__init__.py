@@ -14,7 +14,14 @@ from mercer.learners import (
     UniformCombination,
 )
 from mercer.metrics import alignment, centered_alignment, hsic
-from mercer.one_stage import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+from mercer.one_stage import (
+    L1SVM,
+    L2KRR,
+    ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+)
 from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
 
 __version__ = "0.1.0"
@@ -25,6 +32,8 @@ __all__ = [
     "AlignmentMaximization",
     "AlignmentPathDisplay",
     "ContinuousAlignment",
+    "ContinuousMKLClassifier",
+    "ContinuousMKLRegressor",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
     "IndependentAlignment",

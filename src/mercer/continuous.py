@@ -1,4 +1,4 @@
-"""Continuous alignment: where ellipsoids start and how strongly they are penalised."""
+"""Dictionaries from families: which searches, where ellipsoids start, how they are penalised."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from mercer._typing import Array
-from mercer.dictionary import Dictionary, Step, StepRule, grow_dictionary
+from mercer.dictionary import Dictionary, Mixture, grow, grow_dictionary
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples, serial_algebra
+from mercer.history import MixingStep, Step
 from mercer.kernels import Kernel, WeightedSum
-from mercer.search.families import family_searches
+from mercer.search.families import family_search, family_searches, is_searched_globally
 from mercer.targets import Target
+from mercer.weights.alignment import normalised
+from mercer.weights.one_stage import Problems
+from mercer.weights.steps import StepRule
 
 PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
 """Strengths to choose from: none, and those of Afkanpour et al. (2013, appendix B.2)."""
@@ -66,7 +70,7 @@ def learn_families(
     growth : Growth
     penalty : float, default=0.0
     starts : sequence of (ndarray or None), default=None
-        Where searches over several parameters start; from :func:`isotropic_starts` where None.
+        Where searches over several parameters start; from :func:`alignment_starts` where None.
     on_step : callable, default=None
 
     Returns
@@ -74,7 +78,7 @@ def learn_families(
     Dictionary
     """
     if starts is None:
-        starts = isotropic_starts(families, samples, target, growth)
+        starts = alignment_starts(families, samples, target, growth)
     searches = family_searches(
         families,
         samples,
@@ -95,17 +99,28 @@ def learn_families(
     )
 
 
-def isotropic_starts(
+def alignment_starts(
     families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
+) -> list[Array | None]:
+    """Starts of ellipsoids for alignment; see :func:`isotropic_starts`."""
+
+    def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
+        found = learn_families([family], samples, target, growth, starts=[None])
+        return found.kernels, found.weights
+
+    return isotropic_starts(families, learn)
+
+
+def isotropic_starts(
+    families: Sequence[Kernel], learn: Callable[[Kernel], tuple[Sequence[Kernel], Array]]
 ) -> list[Array | None]:
     """Starts of ellipsoids: the weighted mean of the widths that one width for all learns.
 
     Parameters
     ----------
     families : sequence of Kernel
-    samples : Samples
-    target : Target
-    growth : Growth
+    learn : callable
+        From a family of one width to the kernels it gives and their weights.
 
     Returns
     -------
@@ -122,13 +137,82 @@ def isotropic_starts(
         if spherical is None:
             starts.append(None)
             continue
-        found = learn_families([spherical], samples, target, growth, starts=[None])
-        parameters = np.array([kernel.theta for kernel in found.kernels])
-        width = float(found.weights @ np.exp(parameters[:, 0]))
+        kernels, weights = learn(spherical)
+        weights = normalised(weights)
+        parameters = np.array([kernel.theta for kernel in kernels])
+        width = float(weights @ np.exp(parameters[:, 0]))
         start = np.full(family.theta.size, np.log(width))
-        start[family.n_widths :] = found.weights @ parameters[:, spherical.n_widths :]
+        start[family.n_widths :] = weights @ parameters[:, spherical.n_widths :]
         starts.append(start)
     return starts
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How a mixture of kernels grows.
+
+    Attributes
+    ----------
+    corrective : bool
+    tol : float
+    max_kernels : int
+    local : bool
+        Whether families of one width are searched by gradients as well.
+    penalty : float
+    """
+
+    corrective: bool
+    tol: float
+    max_kernels: int
+    local: bool = False
+    penalty: float = 0.0
+
+
+@serial_algebra()
+def learn_mixture(
+    families: Sequence[Kernel],
+    samples: Samples,
+    problems: Problems,
+    mixing: Mixing,
+    on_step: Callable[[MixingStep], None] | None = None,
+) -> Mixture:
+    """Grow a mixture from one or several families, for the objective of machines.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Bound to the samples.
+    samples : Samples
+    problems : Problems
+        With an intercept.
+    mixing : Mixing
+    on_step : callable, default=None
+
+    Returns
+    -------
+    Mixture
+        Its certificate holds for its own machines, also where the steps ran out.
+    """
+
+    def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
+        found = learn_mixture([family], samples, problems, mixing)
+        return found.kernels, found.theta
+
+    starts = isotropic_starts(families, learn)
+    searches = [
+        family_search(
+            family,
+            samples,
+            start=start,
+            penalty=mixing.penalty,
+            certificate=is_searched_globally(family) and not mixing.local,
+            local=mixing.local,
+        )
+        for family, start in zip(families, starts, strict=True)
+    ]
+    begin = Mixture(samples, problems, mixing.corrective, mixing.tol)
+    mixture = grow(begin, searches, mixing.max_kernels, on_step)
+    return mixture if mixture.is_final else mixture.certified(searches)
 
 
 def choose_penalty(
@@ -170,7 +254,7 @@ def choose_penalty(
     for train, test in splitter.split(np.zeros(samples.n_samples), target.codes):
         inside, outside = Samples(samples.X[train]), Samples(samples.X[test])
         part, held_out = target.take(train), target.take(test)
-        starts = isotropic_starts(families, inside, part, growth)
+        starts = alignment_starts(families, inside, part, growth)
         for position, penalty in enumerate(PENALTIES):
             found = learn_families(families, inside, part, growth, penalty=penalty, starts=starts)
             learned = WeightedSum(found.kernels, found.weights)

@@ -4,44 +4,31 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from mercer._typing import Array
 from mercer.criteria import Sensitivity
+from mercer.gram.combination import base_grams
 from mercer.gram.moments import Moments, moments
 from mercer.gram.tiles import Samples, serial_algebra
+from mercer.history import MixingStep, Step
 from mercer.kernels.base import Kernel
+from mercer.kernels.composition import WeightedSum
 from mercer.search.base import Candidate, FamilySearch
-from mercer.weights.alignment import nonnegative_weights, normalised
+from mercer.weights.alignment import normalised
+from mercer.weights.lp_norm import Simplex
+from mercer.weights.one_stage import LearnedWeights, Problems, learn_weights
+from mercer.weights.steps import StepRule
 
 _NEGLIGIBLE = 0.1
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a learner.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        The kernel found in this step.
-    n_kernels : int
-        Kernels of non-zero weight after it.
-    objective : float
-        What the step maximised, at its end.
-    alignment : float
-        Centred alignment of the learned kernel after the step.
-    gap : float or None
-        Proven bound on how much larger the objective could have been; None where nothing is proven.
-    """
-
-    kernel: Kernel
-    n_kernels: int
-    objective: float
-    alignment: float
-    gap: float | None
+"""Part of the tolerance that a corrective step must bring to be taken."""
+_INNER = 0.05
+"""Part of the tolerance that the weights' own duality gap may take."""
+_JOINING = 0.1
+"""Weight of a new kernel that the search for weights begins with."""
 
 
 @dataclass(frozen=True)
@@ -74,81 +61,75 @@ class Dictionary:
         return len(self.history)
 
 
-class StepRule(ABC):
-    """How the weights change when a kernel joins the dictionary."""
+class Stage(ABC):
+    """A dictionary between two steps of the greedy loop, and what it is grown for.
 
-    identity: float = 0.0
-    """Part of the identity in the learned kernel before the first step."""
+    Attributes
+    ----------
+    history : tuple
+        What is to be told of each step so far.
+    is_final : bool
+        Whether no kernel is worth another step.
+    """
 
-    moves_kernels: bool = False
-    """Whether a step may also move the parameters of kernels found earlier."""
+    history: tuple[Any, ...]
+    is_final: bool
 
     @abstractmethod
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """Weights of all kernels, given those of all but the last.
+    def sensitivity(self) -> Sensitivity:
+        """P: a kernel is the more worth adding the larger <P, K>."""
+
+    @abstractmethod
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        """The dictionary with the best kernel of all families, or this one, final.
 
         Parameters
         ----------
-        weights : ndarray of shape (n_kernels - 1,)
-        moments : Moments
-            Of all kernels.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels,)
+        found : sequence of (FamilySearch, Candidate)
+            The best kernel of each family.
         """
 
 
-class CorrectiveStep(StepRule):
-    """Fully corrective: all weights are solved for anew, as in alignf, and widths may move."""
-
-    moves_kernels = True
-
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """The non-negative weights of the largest alignment; see :meth:`StepRule.update`."""
-        return nonnegative_weights(moments)
-
-
-class StagewiseStep(StepRule):
-    """The step of forward stagewise additive modelling: earlier weights stay.
-
-    Parameters
-    ----------
-    eta_max : float, default=1.0
-        Largest weight of a new kernel.
-    eps : float, default=1e-10
-        The loop starts from eps I.
-
-    References
-    ----------
-    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1 and Proposition 2.
-    """
-
-    def __init__(self, eta_max: float = 1.0, eps: float = 1e-10) -> None:
-        self.eta_max = eta_max
-        self.identity = eps
-
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """Append the best of 0, eta* and eta_max; see :meth:`StepRule.update`."""
-        old, new = moments.M[:-1, :-1], moments.M[-1, :-1]
-        eps, n = self.identity, moments.n_samples
-        a = weights @ moments.a[:-1] + eps * moments.target_trace
-        b = moments.a[-1]
-        c = weights @ old @ weights + 2 * eps * weights @ moments.traces[:-1] + eps**2 * (n - 1)
-        d = weights @ new + eps * moments.traces[-1]
-        e = moments.M[-1, -1]
-        # eta* = (ad - bc) / (bd - ae)
-        below = b * d - a * e
-        best = max(0.0, (a * d - b * c) / below) if below != 0.0 else 0.0
-
-        def alignment(eta: float) -> float:
-            return float((a + eta * b) / np.sqrt(c + 2.0 * eta * d + eta**2 * e))
-
-        eta = max((0.0, min(best, self.eta_max), self.eta_max), key=alignment)
-        return np.append(weights, eta)
+Grown = TypeVar("Grown", bound=Stage)
 
 
 @serial_algebra()
+def grow(
+    stage: Grown,
+    searches: Sequence[FamilySearch],
+    max_kernels: int,
+    on_step: Callable[[Any], None] | None = None,
+) -> Grown:
+    """Add kernels one at a time, each the best of all families, until none is worth a step.
+
+    Parameters
+    ----------
+    stage : Stage
+        Before the first step.
+    searches : sequence of FamilySearch
+        One for each family.
+    max_kernels : int
+        Steps at most.
+    on_step : callable, default=None
+        Told of each step.
+
+    Returns
+    -------
+    Stage
+        Final, unless the steps ran out.
+    """
+    while not stage.is_final:
+        known = len(stage.history)
+        P = stage.sensitivity()
+        found = [(search, search.best(P)) for search in searches]
+        stage = stage.joined(found)
+        if len(stage.history) > known and on_step is not None:
+            on_step(stage.history[-1])
+        if len(stage.history) == max_kernels:
+            break
+    return stage
+
+
 def grow_dictionary(
     searches: Sequence[FamilySearch],
     samples: Samples,
@@ -191,38 +172,47 @@ def grow_dictionary(
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    state = _State()
-    history: list[Step] = []
-    status = "limit"
-    for _ in range(max_kernels):
-        candidate, kernels, extended = _extended(searches, samples, Y, state, rule)
-        weights = rule.update(state.weights, extended)
-        growth = extended.alignment(weights) - state.alignment
-        least = _NEGLIGIBLE * tol if rule.moves_kernels else 0.0
-        if state.kernels and not (candidate.value > 0.0 and growth > least):
-            status = "converged"
-            break
-        state = _State(tuple(kernels), weights, extended, extended.alignment(weights))
-        used = int(np.count_nonzero(weights))
-        step = Step(candidate.kernel, used, candidate.value, state.alignment, candidate.gap)
-        history.append(step)
-        if on_step is not None:
-            on_step(step)
-        if growth < tol:
-            status = "converged"
-            break
-    present, weights, shares, alignment = state.present()
-    return Dictionary(present, weights, shares, alignment, history, status)
+    start = _Aligned(samples, Y, rule, tol)
+    stage = grow(start, searches, max_kernels, on_step)
+    present, weights, shares, alignment = stage.present()
+    status = "converged" if stage.is_final else "limit"
+    return Dictionary(present, weights, shares, alignment, list(stage.history), status)
 
 
 @dataclass(frozen=True)
-class _State:
-    """The dictionary between two steps."""
+class _Aligned(Stage):
+    """A dictionary grown for its centred alignment with a target."""
 
+    samples: Samples
+    Y: Array
+    rule: StepRule
+    tol: float
     kernels: tuple[Kernel, ...] = ()
     weights: Array = field(default_factory=lambda: np.empty(0))
     moments: Moments | None = None
     alignment: float = 0.0
+    history: tuple[Step, ...] = ()
+    is_final: bool = False
+
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        candidate, kernels, extended = self._extended(found)
+        weights = self.rule.update(self.weights, extended)
+        alignment = extended.alignment(weights)
+        growth = alignment - self.alignment
+        least = _NEGLIGIBLE * self.tol if self.rule.moves_kernels else 0.0
+        if self.kernels and not (candidate.value > 0.0 and growth > least):
+            return replace(self, is_final=True)
+        used = int(np.count_nonzero(weights))
+        step = Step(candidate.kernel, used, candidate.value, alignment, candidate.gap)
+        return replace(
+            self,
+            kernels=tuple(kernels),
+            weights=weights,
+            moments=extended,
+            alignment=alignment,
+            history=(*self.history, step),
+            is_final=growth < self.tol,
+        )
 
     def present(self) -> tuple[list[Kernel], Array, Array, float]:
         """Kernels of positive weight (the first if none), weights, shares, and alignment."""
@@ -233,8 +223,9 @@ class _State:
         shares = self.moments.shares(weights)[used]
         return kernels, normalised(weights[used]), shares, self.moments.alignment(weights)
 
-    def sensitivity(self, Y: Array, identity: float) -> Sensitivity:
+    def sensitivity(self) -> Sensitivity:
         """P = (L_c - rho K_c) / |L_c| for K the weighted sum and a part of the identity."""
+        Y, identity = self.Y, self.rule.identity
         norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
         signs = np.ones(Y.shape[1])
         weights, found = self.weights, self.moments
@@ -258,23 +249,136 @@ class _State:
             norm=1.0,
         )
 
-
-def _extended(
-    searches: Sequence[FamilySearch], samples: Samples, Y: Array, state: _State, rule: StepRule
-) -> tuple[Candidate, list[Kernel], Moments]:
-    """The best kernel of all families by <P, K> / |K_c|, the dictionary with it, its moments."""
-    P = state.sensitivity(Y, rule.identity)
-    movable = rule.moves_kernels and len(searches) == 1
-    found = []
-    for search in searches:
-        candidate = search.best(P)
-        kernels, known = [*state.kernels, candidate.kernel], state.moments
-        if movable and (polished := search.polish(kernels, P)) != kernels:
-            kernels, known = polished, None
-        found.append((candidate, kernels, moments(samples, kernels, Y, known, dense=True)))
-    return max(found, key=lambda entry: _per_norm(entry[0], entry[2]))
+    def _extended(
+        self, found: Sequence[tuple[FamilySearch, Candidate]]
+    ) -> tuple[Candidate, list[Kernel], Moments]:
+        """The best kernel by <P, K> / |K_c|, the dictionary with it, and its moments."""
+        movable = self.rule.moves_kernels and len(found) == 1
+        tried = []
+        for search, candidate in found:
+            kernels, known = [*self.kernels, candidate.kernel], self.moments
+            if movable and (polished := search.polish(kernels, self.sensitivity())) != kernels:
+                kernels, known = polished, None
+            extended = moments(self.samples, kernels, self.Y, known, dense=True)
+            tried.append((candidate, kernels, extended))
+        return max(tried, key=lambda entry: _per_norm(entry[0], entry[2]))
 
 
 def _per_norm(candidate: Candidate, extended: Moments) -> float:
     square = float(extended.M[-1, -1])
     return candidate.value / np.sqrt(square) if square > 0.0 else -np.inf
+
+
+@dataclass(frozen=True)
+class Mixture(Stage):
+    """A convex combination of kernels, grown for the objective of machines.
+
+    Attributes
+    ----------
+    samples : Samples
+    problems : Problems
+        With an intercept.
+    corrective : bool
+        Whether all weights are solved for anew after each kernel, or mixed with the new one's.
+    tol : float
+    kernels : tuple of Kernel
+    theta : ndarray of shape (n_kernels,)
+        Positive, summing to one.
+    learned : LearnedWeights or None
+        The machines.
+    excess : float
+        max_theta c'K_theta c / c'Kc - 1 over all families, with what the searches cannot exclude:
+        the certificate of optimality.
+    history : tuple of MixingStep
+    is_final : bool
+
+    References
+    ----------
+    Argyriou, Micchelli, Pontil (2005), Learning convex combinations of continuously parameterized
+    basic kernels, Algorithm 1.
+    """
+
+    samples: Samples
+    problems: Problems
+    corrective: bool
+    tol: float
+    kernels: tuple[Kernel, ...] = ()
+    theta: Array = field(default_factory=lambda: np.empty(0))
+    learned: LearnedWeights | None = None
+    excess: float = np.inf
+    history: tuple[MixingStep, ...] = ()
+    is_final: bool = False
+
+    def sensitivity(self) -> Sensitivity:
+        """P = sum c c' over the machines; before the first, L_c, which c c' then tends to."""
+        factor = self.problems.Y if self.learned is None else self.learned.witness
+        factor = factor - factor.mean(axis=0)
+        norm = float(np.linalg.norm(factor.T @ factor))
+        return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm)
+
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        """The mixture with the kernel of largest c'Kc; see :meth:`Stage.joined`."""
+        candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
+        excess = self._excess([best.value + (best.gap or 0.0) for _, best in found])
+        if excess <= self.tol:
+            return replace(self, excess=excess, is_final=True)
+        kernels, theta, learned = self._mixed(candidate.kernel)
+        if self.learned is not None and not learned.objective < self.learned.objective:
+            return replace(self, excess=excess, is_final=True)
+        used = int(np.count_nonzero(theta))
+        by = self._excess([candidate.value])
+        step = MixingStep(candidate.kernel, used, learned.objective, by, candidate.gap)
+        return replace(
+            self,
+            kernels=tuple(
+                kernel for kernel, kept in zip(kernels, theta > 0.0, strict=True) if kept
+            ),
+            theta=theta[theta > 0.0],
+            learned=learned,
+            history=(*self.history, step),
+            excess=excess,
+        )
+
+    def certified(self, searches: Sequence[FamilySearch]) -> Mixture:
+        """The same mixture with the certificate of its own machines.
+
+        Parameters
+        ----------
+        searches : sequence of FamilySearch
+        """
+        P = self.sensitivity()
+        best = [search.best(P) for search in searches]
+        return replace(self, excess=self._excess([b.value + (b.gap or 0.0) for b in best]))
+
+    @property
+    def gap(self) -> float:
+        """How much of the objective, at most, is above the optimum, relative to it."""
+        assert self.learned is not None
+        square = (1.0 + self.excess) * float(self.learned.theta @ self.learned.quadratics)
+        beyond = max(0.0, square - float(self.learned.quadratics.max()))
+        return self.learned.gap + 0.5 * beyond / self.learned.objective
+
+    def _excess(self, values: Sequence[float]) -> float:
+        """How much larger the largest of some c'Kc is than the learned kernel's, in parts of it."""
+        if self.learned is None:
+            return np.inf
+        known = self.learned.quadratics
+        return max(*values, float(known.max())) / float(self.learned.theta @ known) - 1.0
+
+    def _mixed(self, kernel: Kernel) -> tuple[list[Kernel], Array, LearnedWeights]:
+        """All kernels with the new one, their weights, and the machines."""
+        kernels = [*self.kernels, kernel]
+        old = self.theta
+        start = np.append((1.0 - _JOINING) * old, _JOINING) if self.kernels else np.ones(1)
+        if self.corrective or not self.kernels:
+            learned = self._learn(kernels, start)
+            return kernels, learned.theta, learned
+        learned = self._learn(
+            [WeightedSum(self.kernels, old), kernel], np.array([1.0 - _JOINING, _JOINING])
+        )
+        return kernels, np.append(learned.theta[0] * old, learned.theta[1]), learned
+
+    def _learn(self, kernels: Sequence[Kernel], start: Array) -> LearnedWeights:
+        grams = base_grams(self.samples, kernels, centred=True)
+        tol = _INNER * self.tol
+        return learn_weights(self.problems, grams, Simplex(), tol=tol, start=start)

@@ -11,7 +11,7 @@ import mercer.kernels
 from mercer.cli.errors import InputError, listing, one_line
 from mercer.cli.files import replacing
 from mercer.cli.methods import LEARNERS
-from mercer.dictionary import Step
+from mercer.history import Step
 from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
 
 _SCIKIT_LEARN_NEEDS = ("numpy.dtype",)

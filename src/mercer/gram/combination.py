@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from mercer._typing import Array
+from mercer.gram.centering import centred
 from mercer.gram.moments import check_finite
-from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles
+from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 
 
@@ -107,7 +109,11 @@ class _DenseImages(Images):
 
 
 class _TiledGrams(BaseGrams):
-    """Any kernels, tile by tile: O(p n^2) a pass, and no Gram matrix but the sum is kept."""
+    """Any kernels, tile by tile: O(p n^2) a pass.
+
+    Their tiles are kept where half of p Gram matrices fits in a quarter of the working memory, and
+    are computed anew in each pass otherwise.
+    """
 
     def __init__(
         self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centred: bool
@@ -117,13 +123,17 @@ class _TiledGrams(BaseGrams):
         self.scales = scales
         self.centred = centred
         self.n_kernels = len(self.kernels)
+        fits = 4.0 * self.n_kernels * samples.n_samples**2 <= working_memory() / 4
+        self._kept: dict[tuple[int, int], Array] | None = {} if fits else None
 
     def scaled(self, scales: Array) -> BaseGrams:
-        return _TiledGrams(self.samples, self.kernels, scales, centred=self.centred)
+        result = copy(self)
+        result.scales = scales
+        return result
 
     def traces(self) -> Array:
         def work(tile: Tile) -> Array:
-            blocks = self._blocks(self.kernels, tile)
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
             sums = tile.count * blocks.sum(axis=(1, 2))
             diagonals = np.einsum("kii->k", blocks) if tile.count == 1.0 else np.zeros_like(sums)
             return np.stack([diagonals, sums])
@@ -138,29 +148,24 @@ class _TiledGrams(BaseGrams):
         n = self.samples.n_samples
         result = np.zeros((n, n))
         used = np.flatnonzero(weights)
-        kernels = [self.kernels[k] for k in used]
         coefficients = (weights * self.scales)[used]
 
         def fill(tile: Tile) -> None:
-            block = np.tensordot(coefficients, self._blocks(kernels, tile), axes=1)
+            block = np.tensordot(coefficients, self._blocks(tile, used), axes=1)
             result[tile.rows, tile.columns] = block
             if tile.count == 2.0:
                 result[tile.columns, tile.rows] = block.T
 
         for _ in map_tiles(fill, self.samples.plan):
             pass
-        if self.centred:
-            means = result.mean(axis=0)
-            result -= means - 0.5 * means.mean()
-            result -= (means - 0.5 * means.mean())[:, None]
-        return result
+        return centred(result) if self.centred else result
 
     def images(self, C: Array) -> Images:
         n, m = C.shape
         products = np.zeros((self.n_kernels, n, m))
 
         def multiply(tile: Tile) -> tuple[Tile, Array, Array | None]:
-            blocks = self._blocks(self.kernels, tile)
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
             across = blocks @ C[tile.columns]
             if tile.count == 1.0:
                 return tile, across, None
@@ -176,9 +181,19 @@ class _TiledGrams(BaseGrams):
         quadratics = np.einsum("knm,nm->km", products, C)
         return _DenseImages(products.transpose(2, 0, 1), quadratics)
 
-    def _blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+    def _blocks(self, tile: Tile, which: Array) -> Array:
+        """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
+        if self._kept is None:
+            return self._computed(tile, which)
+        if tile.start not in self._kept:
+            self._kept[tile.start] = self._computed(tile, np.arange(self.n_kernels))
+        blocks = self._kept[tile.start]
+        return blocks if which.size == self.n_kernels else blocks[which]
+
+    def _computed(self, tile: Tile, which: Array) -> Array:
+        kernels = [self.kernels[k] for k in which]
         if self.centred:
-            return self.samples.blocks(kernels, tile, keep=True)
+            return self.samples.blocks(kernels, tile, keep=self._kept is None)
         return np.stack([self.samples.raw_block(kernel, tile) for kernel in kernels])
 
 

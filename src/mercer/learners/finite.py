@@ -11,9 +11,9 @@ from scipy.linalg import eigh
 
 from mercer._typing import Array, Features
 from mercer.callbacks import reported_steps
-from mercer.dictionary import Step
 from mercer.gram.moments import Moments, moments
 from mercer.gram.tiles import Samples
+from mercer.history import Step
 from mercer.kernels import WeightedSum
 from mercer.learners.base import KernelLearner, base_kernels
 from mercer.targets import Target, Task

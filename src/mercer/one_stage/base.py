@@ -36,7 +36,7 @@ class OneStage(KernelEstimator):
     _task: ClassVar[Literal["classification", "regression"]]
 
     tol: float
-    max_iter: int
+    n_iter_: int
     kernel_: Kernel
     weights_: Array
     X_fit_: Any
@@ -124,14 +124,8 @@ class OneStage(KernelEstimator):
         self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
         self.intercept_ = intercepts
 
-    def _warn_if_unfinished(self, gap: float) -> None:
-        if gap > self.tol:
-            warnings.warn(
-                f"Stopped after {self.n_iter_} steps at a relative duality gap of {gap:.2g}, above "
-                f"tol={self.tol:g}: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+    def _warn(self, message: str) -> None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _values(self, X: Features) -> Array:
         """Values of all machines on new samples, shape (n_samples, n_problems)."""

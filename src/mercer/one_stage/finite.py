@@ -29,6 +29,7 @@ class FiniteOneStage(OneStage):
     """Weights of a finite dictionary, from the unit ball of an lp-norm unless said otherwise."""
 
     kernels: Any
+    max_iter: int
     norm: float = 1.0
     normalize: Literal["trace"] | None = "trace"
     fit_intercept: bool = True
@@ -82,7 +83,11 @@ class FiniteOneStage(OneStage):
         self.dual_gap_ = found.gap
         self.history_ = found.history
         self.n_iter_ = len(found.history)
-        self._warn_if_unfinished(found.gap)
+        if found.gap > self.tol:
+            self._warn(
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
+                f"{found.gap:.2g}, above tol={self.tol:g}: raise max_iter."
+            )
 
 
 class MKLClassifier(FiniteOneStage, OneStageClassifier):

@@ -144,12 +144,16 @@ def family_search(
     start: Array | None = None,
     penalty: float = 0.0,
     certificate: bool = False,
+    local: bool = False,
 ) -> FamilySearch:
-    """The search that suits one family among others; see :func:`family_searches`."""
+    """The search that suits one family among others; see :func:`family_searches`.
+
+    With `local` it follows gradients whatever the family.
+    """
     n_theta = family.theta.size
     if n_theta == 0:
         return FixedSearch(family, samples)
-    if n_theta == 1 and family.radial() is not None:
+    if is_searched_globally(family) and not local:
         return RadialSearch(family, samples, certificate=certificate)
     if certificate:
         raise ValueError(
@@ -157,3 +161,8 @@ def family_search(
             f"{family.describe()} has {n_theta} parameters or is no function of a distance."
         )
     return GradientSearch(family, samples, start=start, penalty=penalty)
+
+
+def is_searched_globally(family: Kernel) -> bool:
+    """Whether a family has one width or frequency, which can be searched with a certificate."""
+    return family.theta.size == 1 and family.radial() is not None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import LinearConstraint, linprog, minimize
 
 from mercer._typing import Array
 from mercer.weights.alignment import best_nonnegative
@@ -38,8 +39,46 @@ class WeightSet(ABC):
         """The largest <theta, q> over the set."""
 
     @abstractmethod
-    def steps(self, theta: Array, q: Array, curvature: Curvature) -> Iterator[Path]:
-        """Steps to try, one after the other, until one lowers the objective.
+    def support_point(self, q: Array) -> Array:
+        """The weights of the largest <theta, q>, shape (n_kernels,)."""
+
+    def blend(self, conjugates: Array, Q: Array) -> Array:
+        """Parts, summing to one, of dual variables that maximise the bound on the objective.
+
+        Parameters
+        ----------
+        conjugates : ndarray of shape (n_cuts,)
+            Sum of l*(-c_i) of each.
+        Q : ndarray of shape (n_cuts, n_kernels)
+            c'K_k c of each; for a blend, their blend is an upper bound.
+
+        Returns
+        -------
+        ndarray of shape (n_cuts,)
+        """
+        scale = float(np.abs(conjugates).max()) or 1.0
+
+        def below(parts: Array) -> float:
+            return (float(parts @ conjugates) + 0.5 * self.support(parts @ Q)) / scale
+
+        def slope(parts: Array) -> Array:
+            return np.asarray(conjugates + 0.5 * Q @ self.support_point(parts @ Q)) / scale
+
+        single = np.eye(conjugates.size)
+        found = minimize(
+            below,
+            min(single, key=below),
+            jac=slope,
+            method="SLSQP",
+            bounds=[(0.0, 1.0)] * conjugates.size,
+            constraints=LinearConstraint(np.ones(conjugates.size), 1.0, 1.0),
+            options={"ftol": _EXACT},
+        )
+        return _parts(found.x)
+
+    @abstractmethod
+    def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
+        """The step to where the second-order model of the objective is lowest.
 
         Parameters
         ----------
@@ -48,6 +87,16 @@ class WeightSet(ABC):
             -2 times the gradient of the objective: c'K_k c.
         curvature : callable
             From positions of kernels to their second derivatives.
+        """
+
+    @abstractmethod
+    def closed_form(self, theta: Array, q: Array) -> Path:
+        """The published step, which needs no second derivatives.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_kernels,)
+        q : ndarray of shape (n_kernels,)
         """
 
 
@@ -62,11 +111,29 @@ class Simplex(WeightSet):
         """The largest entry; see :meth:`WeightSet.support`."""
         return float(q.max())
 
-    def steps(self, theta: Array, q: Array, curvature: Curvature) -> Iterator[Path]:
-        """To the minimiser of the second-order model on a working set, then the closed form.
+    def support_point(self, q: Array) -> Array:
+        """All on the largest entry; see :meth:`WeightSet.support_point`."""
+        return np.eye(q.size)[int(q.argmax())]
+
+    def blend(self, conjugates: Array, Q: Array) -> Array:
+        """By a linear programme; see :meth:`WeightSet.blend`."""
+        n = conjugates.size
+        scale = float(np.abs(conjugates).max()) or 1.0
+        found = linprog(
+            np.append(conjugates, 0.5) / scale,
+            A_ub=np.column_stack([Q.T, -np.ones(Q.shape[1])]) / scale,
+            b_ub=np.zeros(Q.shape[1]),
+            A_eq=np.append(np.ones(n), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0.0, None)] * n + [(None, None)],
+        )
+        return np.eye(n)[-1] if found.x is None else _parts(found.x[:-1])
+
+    def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
+        """A quadratic programme on a working set; see :meth:`WeightSet.newton`.
 
         The working set holds the kernels of positive weight and the `_MANY` of largest gradient.
-        The quadratic programme is non-negative least squares, with a multiplier for the sum.
+        The programme is non-negative least squares, with a multiplier for the sum.
         """
         largest = np.argpartition(-q, min(_MANY, q.size) - 1)[:_MANY]
         which = np.union1d(np.flatnonzero(theta), largest)
@@ -74,9 +141,13 @@ class Simplex(WeightSet):
         H = H + _RIDGE * (np.trace(H) / which.size + np.finfo(float).tiny) * np.eye(which.size)
         target = np.zeros_like(theta)
         target[which] = _on_simplex(H, 0.5 * q[which] + H @ theta[which])
-        yield _straight(theta, target)
-        closed = np.sqrt(theta * theta * q)
-        yield _straight(theta, closed / closed.sum())
+        return _straight(theta, target)
+
+    def closed_form(self, theta: Array, q: Array) -> Path:
+        """|w_k| = theta_k sqrt(q_k), up to their sum; see :meth:`WeightSet.closed_form`."""
+        norms = theta * np.sqrt(q)
+        total = float(norms.sum())
+        return _straight(theta, norms / total if total > 0.0 else theta)
 
 
 class LpBall(WeightSet):
@@ -103,29 +174,33 @@ class LpBall(WeightSet):
         dual = 1.0 if np.isinf(self.p) else self.p / (self.p - 1.0)
         return largest * float(((q / largest) ** dual).sum() ** (1.0 / dual))
 
-    def steps(self, theta: Array, q: Array, curvature: Curvature) -> Iterator[Path]:
-        """Newton's step for the conditions of optimality in log theta, then the closed form.
+    def support_point(self, q: Array) -> Array:
+        """Proportional to q^(1/(p-1)); see :meth:`WeightSet.support_point`."""
+        largest = float(q.max())
+        if not largest > 0.0:
+            return self.start(q.size)
+        powers = (q / largest) ** (1.0 / (self.p - 1.0))
+        return np.asarray(powers / np.linalg.norm(powers, ord=self.p))
 
-        At the optimum theta_k^(p-1) is proportional to q_k. The closed form, |w_k|^(2/(p+1)) up to
-        norm with |w_k|^2 = theta_k^2 q_k, always descends [1]_.
+    def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
+        """Newton's step in log theta for the conditions of optimality.
+
+        At the optimum theta_k^(p-1) is proportional to q_k.
+        """
+        used = np.flatnonzero((theta > 0.0) & (q > 0.0))
+        return self._along(theta, used, self._newton(theta[used], q[used], curvature(used)))
+
+    def closed_form(self, theta: Array, q: Array) -> Path:
+        """|w_k|^(2/(p+1)) with |w_k|^2 = theta_k^2 q_k, up to norm [1]_.
 
         References
         ----------
         .. [1] Kloft, Brefeld, Sonnenburg, Zien (2011), section 3.3, eq. (24).
         """
         used = np.flatnonzero((theta > 0.0) & (q > 0.0))
-        newton = self._newton(theta[used], q[used], curvature(used))
-
-        def along_newton(part: float) -> Array:
-            return self._scaled(theta, used, np.log(theta[used]) + part * newton)
-
-        def along_closed_form(part: float) -> Array:
-            log_theta = np.log(theta[used])
-            closed = (2.0 * log_theta + np.log(q[used])) / (self.p + 1.0)
-            return self._scaled(theta, used, log_theta + part * (closed - log_theta))
-
-        yield along_newton
-        yield along_closed_form
+        log_theta = np.log(theta[used])
+        step = (2.0 * log_theta + np.log(q[used])) / (self.p + 1.0) - log_theta
+        return self._along(theta, used, step)
 
     def _newton(self, theta: Array, q: Array, H: Array) -> Array:
         """Step in log theta that solves log q - (p - 1) log theta = const to first order."""
@@ -143,11 +218,17 @@ class LpBall(WeightSet):
         powers = theta**p
         return np.asarray(step - (powers @ step) / (powers @ by_constant) * by_constant)
 
-    def _scaled(self, theta: Array, used: Array, log_theta: Array) -> Array:
-        result = np.zeros_like(theta)
-        part = np.maximum(np.exp(log_theta - log_theta.max()), _SMALLEST)
-        result[used] = part / np.linalg.norm(part, ord=self.p)
-        return result
+    def _along(self, theta: Array, used: Array, step: Array) -> Path:
+        """Weights a part of a step in their logarithms away, of norm one; the others are zero."""
+
+        def path(part: float) -> Array:
+            log_theta = np.log(theta[used]) + part * step
+            scaled = np.maximum(np.exp(log_theta - log_theta.max(initial=0.0)), _SMALLEST)
+            result = np.zeros_like(theta)
+            result[used] = scaled / np.linalg.norm(scaled, ord=self.p)
+            return result
+
+        return path
 
 
 class ShiftedBall(WeightSet):
@@ -172,28 +253,38 @@ class ShiftedBall(WeightSet):
         """Centre'q + radius |q|; see :meth:`WeightSet.support`."""
         return float(self.centre @ q) + self.radius * float(np.linalg.norm(q))
 
-    def steps(self, theta: Array, q: Array, curvature: Curvature) -> Iterator[Path]:
-        """Towards centre + radius q / |q|, first as far as the second-order model says.
+    def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
+        """Towards the largest <theta, q> as far as second derivatives say."""
+        difference = self.support_point(q) - theta
+        bend = float(difference @ curvature(np.arange(theta.size)) @ difference)
+        slope = 0.5 * float(q @ difference)
+        part = min(1.0, slope / bend) if bend > 0.0 else 1.0
+        return _straight(theta, theta + part * difference)
 
-        Then half-way, as published [1]_.
+    def closed_form(self, theta: Array, q: Array) -> Path:
+        """Half-way to the largest <theta, q> [1]_.
 
         References
         ----------
         .. [1] Cortes, Mohri, Rostamizadeh (2009), L2 regularization for learning kernels, Figure 1.
         """
+        return _straight(theta, 0.5 * (theta + self.support_point(q)))
+
+    def support_point(self, q: Array) -> Array:
+        """Centre + radius q / |q|; see :meth:`WeightSet.support_point`."""
         norm = float(np.linalg.norm(q))
-        target = self.centre + (self.radius / norm if norm > 0.0 else 0.0) * q
-        difference = target - theta
-        bend = float(difference @ curvature(np.arange(theta.size)) @ difference)
-        slope = 0.5 * float(q @ difference)
-        part = min(1.0, slope / bend) if bend > 0.0 else 1.0
-        yield _straight(theta, theta + part * difference)
-        yield _straight(theta, theta + 0.5 * difference)
+        return self.centre + (self.radius / norm if norm > 0.0 else 0.0) * q
 
 
 def weight_set(p: float) -> WeightSet:
     """The unit ball of the lp-norm, within non-negative weights."""
     return Simplex() if p == 1.0 else LpBall(p)
+
+
+def _parts(values: Array) -> Array:
+    """Non-negative parts that sum to one."""
+    parts = np.maximum(values, 0.0)
+    return np.asarray(parts / parts.sum())
 
 
 def _straight(theta: Array, target: Array) -> Path:

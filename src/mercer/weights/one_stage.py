@@ -13,34 +13,20 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from mercer._typing import Array
 from mercer.gram.combination import BaseGrams, Images
 from mercer.gram.tiles import n_threads, serial_algebra
+from mercer.history import WeightStep
 from mercer.losses import Loss, Machine
 from mercer.weights.lp_norm import WeightSet
 
 _INNER = 0.01
 """Part of the tolerance that the machines' own duality gap may take."""
 _JITTER = 1e-12
-_HALVINGS = 12
+_ATTEMPTS = 12
+"""Steps tried, half of them Newton's, before the machines are asked for more precision."""
+_WIDER = 1.5
+_MOST_CUTS = 40
+"""Dual variables kept for the bound."""
 _SUFFICIENT = 1e-4
 """Part of the decrease that the slope promises, from which a step is taken."""
-
-
-@dataclass(frozen=True)
-class WeightStep:
-    """One step of one-stage learning.
-
-    Attributes
-    ----------
-    objective : float
-        The machines' objective at the weights.
-    gap : float
-        How much of it, at most, is above the optimum, relative to it.
-    n_kernels : int
-        Kernels of non-zero weight.
-    """
-
-    objective: float
-    gap: float
-    n_kernels: int
 
 
 @dataclass(frozen=True)
@@ -53,24 +39,26 @@ class LearnedWeights:
         Weights of the scaled kernels.
     dual : ndarray of shape (n_samples, n_problems)
     intercepts : ndarray of shape (n_problems,)
+    witness : ndarray of shape (n_samples, n_problems)
+        Dual variables that prove the gap: the machines' own, or where the objective has a kink in
+        the weights, a blend of some nearby.
     quadratics : ndarray of shape (n_kernels,)
-        c'K_k c, summed over the problems.
+        c'K_k c of the witness, summed over the problems.
     objective : float
         Primal objective.
     gap : float
         Its proven distance from the optimum, relative to it.
     history : list of WeightStep
-    status : {"converged", "limit"}
     """
 
     theta: Array
     dual: Array
     intercepts: Array
+    witness: Array
     quadratics: Array
     objective: float
     gap: float
     history: list[WeightStep]
-    status: str
 
 
 @dataclass(frozen=True)
@@ -151,33 +139,39 @@ def learn_weights(
     n_free) for the second derivatives.
     """
     search = _Search(problems, grams, weights)
-    accuracy = _INNER * tol
+    accuracy, width = _INNER * tol, float(np.std(problems.Y))
     state = search.at(weights.start(grams.n_kernels) if start is None else start, accuracy)
-    bound, width = search.lower_bound(state), float(np.std(problems.Y))
+    cuts, bound = [state.cut()], -np.inf
     history: list[WeightStep] = []
     while True:
-        gap = (state.primal - bound) / max(abs(state.primal), np.finfo(float).tiny)
+        blend = search.blend(cuts, state.primal - tol * abs(state.primal))
+        bound = max(bound, search.bound(cuts, blend))
+        gap = _relative(state.primal - bound, state.primal)
         history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.theta))))
         if on_step is not None:
             on_step(history[-1])
         if gap <= tol or len(history) > max_iter:
             break
-        found = search.descended(state, accuracy, width)
+        found, width = search.descended(state, accuracy, width)
         if found is None:
             # Nothing better within the machines' own precision: ask for more of it.
             if accuracy < np.finfo(float).eps:
                 break
             accuracy *= _INNER
             found = search.at(state.theta, accuracy, state.machines)
-        else:
-            width = float(np.sqrt(np.mean((found.f - state.f) ** 2)))
         state = found
-        bound = max(bound, search.lower_bound(state))
-    intercepts = np.array([machine.intercept for machine in state.machines])
-    status = "converged" if gap <= tol else "limit"
-    return LearnedWeights(
-        state.theta, state.C, intercepts, state.q, state.primal, gap, history, status
-    )
+        cuts = [*cuts[1 - _MOST_CUTS :], state.cut()]
+    return search.result(state, search.blended(state, cuts, blend), gap, history)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Dual variables, and what the bound on the objective needs of them."""
+
+    C: Array
+    intercepts: Array
+    conjugate: float
+    q: Array
 
 
 @dataclass(frozen=True)
@@ -188,10 +182,18 @@ class _State:
     K: Array
     machines: list[Machine]
     primal: float
+    conjugate: float
     C: Array
     f: Array
     images: Images
     q: Array
+
+    @property
+    def intercepts(self) -> Array:
+        return np.array([machine.intercept for machine in self.machines])
+
+    def cut(self) -> _Cut:
+        return _Cut(self.C, self.intercepts, self.conjugate, self.q)
 
 
 @dataclass(frozen=True)
@@ -202,40 +204,90 @@ class _Search:
 
     def at(self, theta: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
         """The machines for some weights."""
-        problems, K = self.problems, self.grams.combined(theta)
-        machines = problems.fit(K, accuracy, start)
-        pairs = zip(problems.Y.T, machines, strict=True)
-        primal = sum(problems.loss.objective(K, y, machine)[0] for y, machine in pairs)
+        K = self.grams.combined(theta)
+        return self._with(theta, K, self.problems.fit(K, accuracy, start))
+
+    def _with(self, theta: Array, K: Array, machines: list[Machine]) -> _State:
+        loss, targets = self.problems.loss, self.problems.Y.T
         C = np.column_stack([machine.c for machine in machines])
-        f = K @ C + np.array([machine.intercept for machine in machines])
+        pairs = list(zip(targets, machines, strict=True))
+        primal = sum(loss.objective(K, y, machine)[0] for y, machine in pairs)
+        conjugate = sum(loss.conjugate(y, machine.c) for y, machine in pairs)
+        f = K @ C + [machine.intercept for machine in machines]
         images = self.grams.images(C)
         q = images.quadratics.sum(axis=1)
-        return _State(theta, K, machines, float(primal), C, f, images, q)
+        return _State(theta, K, machines, float(primal), float(conjugate), C, f, images, q)
 
-    def lower_bound(self, state: _State) -> float:
-        """What no weights and no machines can get below."""
-        pairs = zip(self.problems.Y.T, state.C.T, strict=True)
-        conjugate = sum(self.problems.loss.conjugate(y, c) for y, c in pairs)
-        return -conjugate - 0.5 * self.weights.support(state.q)
+    def bound(self, cuts: list[_Cut], blend: Array) -> float:
+        """What no weights and no machines can get below: the dual objective is concave."""
+        conjugates = np.array([cut.conjugate for cut in cuts])
+        q = blend @ np.array([cut.q for cut in cuts])
+        return -float(blend @ conjugates) - 0.5 * self.weights.support(q)
 
-    def descended(self, state: _State, accuracy: float, width: float) -> _State | None:
-        """A state of lower objective, or None if no step leads to one."""
-        curvature = partial(self._curvature, state, width)
-        for path in self.weights.steps(state.theta, state.q, curvature):
-            part = 1.0
-            for _ in range(_HALVINGS):
-                theta = path(part)
-                slope = -0.5 * float(state.q @ (theta - state.theta))
-                if slope >= 0.0:
-                    break
-                trial = self.at(theta, accuracy, state.machines)
-                allowed = _SUFFICIENT * slope + accuracy * abs(state.primal)
-                excess = trial.primal - state.primal
-                if excess <= allowed:
-                    return trial
+    def blend(self, cuts: list[_Cut], goal: float) -> Array:
+        """Parts of the dual variables found so far that make the bound high.
+
+        The last ones alone, where their bound reaches the goal. Where the objective has a kink in
+        the weights, no single ones do.
+        """
+        last = np.eye(len(cuts))[-1]
+        if self.bound(cuts, last) >= goal:
+            return last
+        conjugates = np.array([cut.conjugate for cut in cuts])
+        blend = self.weights.blend(conjugates, np.array([cut.q for cut in cuts]))
+        return max(last, blend, key=lambda parts: self.bound(cuts, parts))
+
+    def blended(self, state: _State, cuts: list[_Cut], blend: Array) -> _State:
+        """The state with blended machines."""
+        if blend[-1] == 1.0:
+            return state
+        c = np.tensordot(blend, [cut.C for cut in cuts], axes=1)
+        b = blend @ np.array([cut.intercepts for cut in cuts])
+        machines = [Machine(*pair) for pair in zip(c.T, b.tolist(), strict=True)]
+        return self._with(state.theta, state.K, machines)
+
+    def result(
+        self, state: _State, witness: _State, gap: float, history: list[WeightStep]
+    ) -> LearnedWeights:
+        """The witness's machines, unless the state's own are the better ones."""
+        chosen = min((state, witness), key=lambda pair: pair.primal)
+        return LearnedWeights(
+            state.theta,
+            chosen.C,
+            chosen.intercepts,
+            witness.C,
+            witness.q,
+            chosen.primal,
+            gap,
+            history,
+        )
+
+    def descended(
+        self, state: _State, accuracy: float, width: float
+    ) -> tuple[_State | None, float]:
+        """A state of lower objective, or None if no step leads to one; and the kinks' width."""
+        newton = partial(self.weights.newton, state.theta, state.q)
+        path, part = newton(partial(self._curvature, state, width)), 1.0
+        for attempt in range(_ATTEMPTS):
+            if attempt == _ATTEMPTS // 2:
+                path, part = self.weights.closed_form(state.theta, state.q), 1.0
+            theta = path(part)
+            slope = -0.5 * float(state.q @ (theta - state.theta))
+            if slope >= 0.0:
+                part *= 0.5
+                continue
+            trial = self.at(theta, accuracy, state.machines)
+            change = float(np.sqrt(np.mean((trial.f - state.f) ** 2)))
+            excess = trial.primal - state.primal
+            if excess <= _SUFFICIENT * slope + accuracy * abs(state.primal):
+                return trial, change
+            if change > _WIDER * width and attempt < _ATTEMPTS // 2 - 1:
+                width = change
+                path = newton(partial(self._curvature, state, width))
+            else:
                 # The minimum of the parabola through both values with the slope at the first.
                 part *= float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
-        return None
+        return None, width
 
     def _curvature(self, state: _State, width: float, which: Array) -> Array:
         """Second derivatives of the objective in some weights, shape (n_which, n_which)."""
@@ -255,6 +307,10 @@ class _Search:
                 solved -= np.outer(ones, ones @ solved)
             H += solved.T @ solved
         return H
+
+
+def _relative(gap: float, primal: float) -> float:
+    return gap / max(abs(primal), float(np.finfo(float).tiny))
 
 
 def _factor(system: Array) -> Array | None:

@@ -1,22 +1,17 @@
-"""Losses of kernel machines: values, conjugates, and the machine for a Gram matrix.
-
-A machine minimises 1/2 |f|^2 + sum_i l(y_i, f_i + b); its dual variables c are the coefficients of
-f = K c, and its dual objective is -sum_i l*(-c_i) - 1/2 c'Kc, with sum_i c_i = 0 where there is an
-intercept b.
-"""
+"""Hinge and epsilon-insensitive losses: support vector machines."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit, xlogy
 from sklearn.svm import SVC, SVR
 
 from mercer._typing import Array
+from mercer.losses.base import Loss, Machine, with_diagonal
 
 _TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9)
 """What libsvm is asked for in turn, until the duality gap is small enough."""
@@ -27,83 +22,7 @@ _TUBES = 10.0 ** np.arange(1, 10)
 _EXCHANGES = 50
 _EXACT = 1e-13
 """Part of the largest response down to which a condition of optimality may fail by rounding."""
-_JITTER = 1e-13
-_NEWTON_STEPS = 100
-_SHORTEST_STEP = 1e-10
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A kernel machine's dual variables and intercept.
-
-    Attributes
-    ----------
-    c : ndarray of shape (n_samples,)
-    intercept : float
-    """
-
-    c: Array
-    intercept: float
-
-
-class Loss(ABC):
-    """A convex loss, times its weight against the norm of the function."""
-
-    @abstractmethod
-    def value(self, y: Array, f: Array) -> float:
-        """Sum of the losses of predictions."""
-
-    @abstractmethod
-    def conjugate(self, y: Array, c: Array) -> float:
-        """Sum of l*(-c_i), for feasible c."""
-
-    @abstractmethod
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """Second derivative of l*(-c_i) at predictions f; infinite where c_i does not move.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,)
-        f : ndarray of shape (n_samples,)
-        width : float
-            A kink counts as a parabola this wide on either side.
-        """
-
-    @abstractmethod
-    def fit(
-        self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
-    ) -> Machine:
-        """The machine for a Gram matrix.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        y : ndarray of shape (n_samples,)
-        intercept : bool
-        accuracy : float
-            Duality gap to reach, relative to the objective.
-        start : Machine, default=None
-            A machine for a Gram matrix nearby.
-        """
-
-    def objective(self, K: Array, y: Array, machine: Machine) -> tuple[float, float]:
-        """Primal and dual objective of a machine.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        y : ndarray of shape (n_samples,)
-        machine : Machine
-        """
-        used = np.flatnonzero(machine.c)
-        f = K[:, used] @ machine.c[used]
-        square = 0.5 * float(machine.c @ f)
-        primal = square + self.value(y, f + machine.intercept)
-        return primal, -self.conjugate(y, machine.c) - square
-
-    def _precise(self, K: Array, y: Array, accuracy: float, machine: Machine) -> bool:
-        primal, dual = self.objective(K, y, machine)
-        return primal - dual <= accuracy * abs(primal)
+_JITTERS = (1e-13, 1e-10, 1e-7)
 
 
 class _SupportVector(Loss):
@@ -282,126 +201,6 @@ class EpsilonInsensitive(_SupportVector):
         return Machine(c, float(svr.intercept_[0]) if intercept else 0.0)
 
 
-@dataclass(frozen=True)
-class Squared(Loss):
-    """(y - f)^2 / (2 alpha): kernel ridge regression.
-
-    Parameters
-    ----------
-    alpha : float
-    """
-
-    alpha: float
-
-    def value(self, y: Array, f: Array) -> float:
-        """Sum of (y - f)^2 / (2 alpha); see :meth:`Loss.value`."""
-        residual = y - f
-        return 0.5 * float(residual @ residual) / self.alpha
-
-    def conjugate(self, y: Array, c: Array) -> float:
-        """-sum y c + alpha / 2 c^2; see :meth:`Loss.conjugate`."""
-        return -float(y @ c) + 0.5 * self.alpha * float(c @ c)
-
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """The ridge alpha; see :meth:`Loss.flexibility`."""
-        return np.full(len(f), self.alpha)
-
-    def fit(
-        self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
-    ) -> Machine:
-        """C = (K + alpha I)^-1 (y - b), by a Cholesky factor; see :meth:`Loss.fit`."""
-        system = cho_factor(_with_diagonal(K, self.alpha), lower=True, check_finite=False)
-        if not intercept:
-            return Machine(cho_solve(system, y, check_finite=False), 0.0)
-        # The mean first: the intercept then adds little, and c sums to zero up to rounding.
-        mean = float(y.mean())
-        both = cho_solve(system, np.column_stack([y - mean, np.ones_like(y)]), check_finite=False)
-        shift = float(both[:, 0].sum() / both[:, 1].sum())
-        c = both[:, 0] - shift * both[:, 1]
-        return Machine(c - c.mean(), mean + shift)
-
-
-@dataclass(frozen=True)
-class Logistic(Loss):
-    """C log(1 + exp(-y f)) for y in {-1, 1}: kernel logistic regression.
-
-    Parameters
-    ----------
-    C : float
-    """
-
-    C: float
-
-    def value(self, y: Array, f: Array) -> float:
-        """C sum log(1 + exp(-y f)); see :meth:`Loss.value`."""
-        return self.C * float(np.logaddexp(0.0, -y * f).sum())
-
-    def conjugate(self, y: Array, c: Array) -> float:
-        """C sum s log s + (1 - s) log(1 - s), s = y c / C; see :meth:`Loss.conjugate`."""
-        s = np.clip(y * c / self.C, 0.0, 1.0)
-        return self.C * float((xlogy(s, s) + xlogy(1.0 - s, 1.0 - s)).sum())
-
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """1 / (C s (1 - s)), s = 1 / (1 + exp(y f)); see :meth:`Loss.flexibility`."""
-        s = expit(-y * f)
-        with np.errstate(divide="ignore"):
-            return 1.0 / (self.C * s * (1.0 - s))
-
-    def fit(
-        self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
-    ) -> Machine:
-        """By Newton steps from `start`, halved until they descend; see :meth:`Loss.fit`.
-
-        A step costs a Cholesky factor, and nothing is divided by the curvature, which vanishes for
-        samples far from the margin.
-        """
-        machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
-        primal = self.objective(K, y, machine)[0]
-        for _ in range(_NEWTON_STEPS):
-            target = self._newton(K, y, machine, intercept)
-            step, reached = 1.0, np.inf
-            while step > _SHORTEST_STEP:
-                trial = _between(machine, target, step)
-                reached = self.objective(K, y, trial)[0]
-                if reached <= primal:
-                    break
-                step *= 0.5
-            if not reached <= primal:
-                break
-            machine, primal = trial, reached
-            if self._feasible(y, machine.c) and self._precise(K, y, accuracy, machine):
-                break
-        return machine
-
-    def _newton(self, K: Array, y: Array, machine: Machine, intercept: bool) -> Machine:
-        """The minimiser of the loss's second-order model at a machine's predictions."""
-        f = K @ machine.c + machine.intercept
-        s = expit(-y * f)
-        slope, root = -self.C * y * s, np.sqrt(self.C * s * (1.0 - s))
-        system = cho_factor(
-            _with_diagonal(root[:, None] * K * root, 1.0), lower=True, check_finite=False
-        )
-        sides = np.column_stack([root * (f + K @ slope), root])
-        both = cho_solve(system, sides, check_finite=False)
-        if not intercept:
-            return Machine(root * both[:, 0] - slope, 0.0)
-        curvature = float(root @ both[:, 1])
-        b = (float(root @ both[:, 0]) - float(slope.sum())) / curvature if curvature else 0.0
-        c = root * (both[:, 0] - b * both[:, 1]) - slope
-        return Machine(c - c.mean(), b)
-
-    def _feasible(self, y: Array, c: Array) -> bool:
-        s = y * c / self.C
-        return bool(s.min() >= -_AT_BOUND and s.max() <= 1.0 + _AT_BOUND)
-
-
-def _between(first: Machine, second: Machine, step: float) -> Machine:
-    return Machine(
-        (1.0 - step) * first.c + step * second.c,
-        (1.0 - step) * first.intercept + step * second.intercept,
-    )
-
-
 def _spread(machine: SVC | SVR, n_samples: int) -> Array:
     """Coefficients of all samples, zero for those that are no support vectors."""
     c = np.zeros(n_samples)
@@ -412,9 +211,9 @@ def _spread(machine: SVC | SVR, n_samples: int) -> Array:
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
     """Changes d and b with K d + b = slope and, where there is an intercept, sum d = total."""
     size = float(np.abs(np.diag(K)).max())
-    for jitter in (_JITTER, 1e3 * _JITTER, 1e6 * _JITTER):
+    for jitter in _JITTERS:
         try:
-            system = cho_factor(_with_diagonal(K, jitter * size), lower=True, check_finite=False)
+            system = cho_factor(with_diagonal(K, jitter * size), lower=True, check_finite=False)
             break
         except LinAlgError:
             continue
@@ -423,10 +222,3 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
         return both[:, 0], 0.0
     shift = (float(both[:, 0].sum()) - total) / float(both[:, 1].sum())
     return both[:, 0] - shift * both[:, 1], shift
-
-
-def _with_diagonal(K: Array, value: float) -> Array:
-    """K + value I, as a new matrix."""
-    system = K.copy()
-    system[np.diag_indices_from(system)] += value
-    return system
