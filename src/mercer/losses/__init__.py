@@ -1,7 +1,7 @@
 """Losses of kernel machines: values, conjugates, and the machine for a Gram matrix."""
 
-from mercer.losses.base import Loss, Machine
+from mercer.losses.base import Boxes, Loss, Machine
 from mercer.losses.smooth import Logistic, Squared
 from mercer.losses.support_vector import EpsilonInsensitive, Hinge
 
-__all__ = ["EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Machine", "Squared"]
+__all__ = ["Boxes", "EpsilonInsensitive", "Hinge", "Logistic", "Loss", "Machine", "Squared"]

@@ -29,6 +29,25 @@ class Machine:
     intercept: float
 
 
+@dataclass(frozen=True)
+class Boxes:
+    """Losses whose conjugates are linear on boxes: c = sum_s signs_s a_s with 0 <= a_s <= C.
+
+    Attributes
+    ----------
+    signs, costs : ndarray of shape (n_sides, n_samples, n_problems)
+        The sum of l*(-c_i) is the least of sum costs a.
+    C : float
+    intercept : bool
+        Whether the dual variables of each problem sum to zero.
+    """
+
+    signs: Array
+    costs: Array
+    C: float
+    intercept: bool
+
+
 class Loss(ABC):
     """A convex loss, times its weight against the norm of the function."""
 
@@ -68,6 +87,16 @@ class Loss(ABC):
         start : Machine, default=None
             A machine for a Gram matrix nearby.
         """
+
+    def boxes(self, Y: Array, *, intercept: bool) -> Boxes | None:
+        """The machines' dual problems as linear ones on boxes, for losses of which they are.
+
+        Parameters
+        ----------
+        Y : ndarray of shape (n_samples, n_problems)
+        intercept : bool
+        """
+        return None
 
     def objective(self, K: Array, y: Array, machine: Machine) -> tuple[float, float]:
         """Primal and dual objective of a machine.

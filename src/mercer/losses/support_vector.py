@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.svm import SVC, SVR
 
 from mercer._typing import Array
-from mercer.losses.base import Loss, Machine, with_diagonal
+from mercer.losses.base import Boxes, Loss, Machine, with_diagonal
 
 _TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9)
 """What libsvm is asked for in turn, until the duality gap is small enough."""
@@ -130,6 +130,10 @@ class Hinge(_SupportVector):
         """One piece: 0 <= y c <= C."""
         return np.minimum(self.C * y, 0.0), np.maximum(self.C * y, 0.0), y
 
+    def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
+        """C = y a at the cost of -a; see :meth:`Loss.boxes`."""
+        return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept)
+
     def libsvm(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """By SVC; without an intercept by regression.
 
@@ -181,6 +185,11 @@ class EpsilonInsensitive(_SupportVector):
             np.where(side > 0.0, self.C, 0.0),
             y - np.where(side > 0.0, self.epsilon, -self.epsilon),
         )
+
+    def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
+        """C = a_1 - a_2 at the cost of (epsilon - y) a_1 + (epsilon + y) a_2."""
+        signs = np.stack([np.ones(Y.shape), -np.ones(Y.shape)])
+        return Boxes(signs, self.epsilon - signs * Y, self.C, intercept)
 
     def libsvm(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """By SVR.

@@ -6,11 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import LinearConstraint, linprog, minimize
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import LinearConstraint, linprog, minimize, nnls
 
 from mercer._typing import Array
-from mercer.weights.alignment import best_nonnegative
+from mercer.gram.combination import BaseGrams
+from mercer.losses import Boxes
+from mercer.weights.interior import interior_weights
 
 Path = Callable[[float], Array]
 """Weights after a part of a step, from 0 to 1."""
@@ -18,13 +20,13 @@ Path = Callable[[float], Array]
 Curvature = Callable[[Array], Array]
 """Second derivatives of the machine's objective in some of the weights."""
 
-_RIDGE = 1e-10
-"""Part of the trace of the second derivatives that makes duplicated kernels share their weight."""
-_ROUNDS = 20
+_RIDGES = (1e-10, 1e-8, 1e-6)
+"""Parts of the mean second derivative that make duplicated kernels share their weight."""
 _EXACT = 1e-13
 _SMALLEST = 1e-100
 _MANY = 200
 """Kernels of largest gradient that join a step, besides those of positive weight."""
+_TOO_MANY = 1000
 
 
 class WeightSet(ABC):
@@ -75,6 +77,16 @@ class WeightSet(ABC):
             options={"ftol": _EXACT},
         )
         return _parts(found.x)
+
+    def saddle(
+        self, boxes: Boxes, grams: BaseGrams, tol: float
+    ) -> tuple[Array, Array, Array] | None:
+        """Weights, dual variables and intercepts by a method that kinks do not slow down.
+
+        None where there is no need of one: weights that are no corners of their set have no kinks
+        that matter.
+        """
+        return None
 
     @abstractmethod
     def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
@@ -129,17 +141,21 @@ class Simplex(WeightSet):
         )
         return np.eye(n)[-1] if found.x is None else _parts(found.x[:-1])
 
+    def saddle(self, boxes: Boxes, grams: BaseGrams, tol: float) -> tuple[Array, Array, Array]:
+        """By an interior-point method; see :meth:`WeightSet.saddle`."""
+        return interior_weights(boxes, grams, tol)
+
     def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
         """A quadratic programme on a working set; see :meth:`WeightSet.newton`.
 
         The working set holds the kernels of positive weight and the `_MANY` of largest gradient.
-        The programme is non-negative least squares, with a multiplier for the sum.
+        Where too many weights are positive, the latter first take all weight in equal parts.
         """
-        largest = np.argpartition(-q, min(_MANY, q.size) - 1)[:_MANY]
-        which = np.union1d(np.flatnonzero(theta), largest)
+        which, target = _working_set(theta, q), np.zeros_like(theta)
+        if which.size > _TOO_MANY:
+            target[_largest(q)] = 1.0 / _MANY
+            return _straight(theta, target)
         H = curvature(which)
-        H = H + _RIDGE * (np.trace(H) / which.size + np.finfo(float).tiny) * np.eye(which.size)
-        target = np.zeros_like(theta)
         target[which] = _on_simplex(H, 0.5 * q[which] + H @ theta[which])
         return _straight(theta, target)
 
@@ -281,6 +297,16 @@ def weight_set(p: float) -> WeightSet:
     return Simplex() if p == 1.0 else LpBall(p)
 
 
+def _largest(q: Array) -> Array:
+    """Positions of the `_MANY` largest entries."""
+    return np.argsort(-q, kind="stable")[:_MANY]
+
+
+def _working_set(theta: Array, q: Array) -> Array:
+    """Kernels of positive weight, and those of largest gradient."""
+    return np.union1d(np.flatnonzero(theta), _largest(q))
+
+
 def _parts(values: Array) -> Array:
     """Non-negative parts that sum to one."""
     parts = np.maximum(values, 0.0)
@@ -292,15 +318,27 @@ def _straight(theta: Array, target: Array) -> Path:
 
 
 def _on_simplex(H: Array, a: Array) -> Array:
-    """Minimise w'Hw - 2 w'a over w >= 0 that sum to one, by the method of multipliers."""
-    weight = 10.0 * float(np.abs(np.diag(H)).max() + np.abs(a).max())
-    if not weight > 0.0:
-        return np.full(a.size, 1.0 / a.size)
-    bordered, multiplier = H + weight, 0.0
-    for _ in range(_ROUNDS):
-        solution = best_nonnegative(a + weight + multiplier, bordered)
-        missing = 1.0 - float(solution.sum())
-        if abs(missing) <= _EXACT:
+    """Minimise w'Hw - 2 w'a over w >= 0 that sum to one.
+
+    With H = R'R and R'b = a this is the point of the convex hull of the columns of R - b1' that is
+    nearest to the origin. Non-negative least squares with one more row, 1'w = 1, finds a multiple
+    of it.
+    """
+    for ridge in _RIDGES:
+        try:
+            L = cholesky(_with_ridge(H, ridge), lower=True, check_finite=False)
             break
-        multiplier += weight * missing
-    return solution / solution.sum()
+        except LinAlgError:
+            continue
+    else:
+        return np.eye(a.size)[int(a.argmax())]
+    points = L.T - solve_triangular(L, a, lower=True, check_finite=False)[:, None]
+    size = float(np.sqrt(np.einsum("ij,ij->", points, points) / a.size)) or 1.0
+    rows = np.vstack([points / size, np.ones(a.size)])
+    weights, _ = nnls(rows, np.eye(a.size + 1)[-1], maxiter=30 * a.size + 30)
+    return _parts(weights)
+
+
+def _with_ridge(H: Array, ridge: float) -> Array:
+    size = float(np.trace(H)) / len(H) + float(np.finfo(float).tiny)
+    return H + ridge * size * np.eye(len(H))

@@ -23,6 +23,10 @@ _JITTER = 1e-12
 _ATTEMPTS = 12
 """Steps tried, half of them Newton's, before the machines are asked for more precision."""
 _WIDER = 1.5
+_PATIENCE = 12
+"""Steps after which kinks are what slows them down, where there are any."""
+_SADDLE = 0.1
+"""Part of the tolerance asked of the method for kinks."""
 _MOST_CUTS = 40
 """Dual variables kept for the bound."""
 _SUFFICIENT = 1e-4
@@ -152,6 +156,11 @@ def learn_weights(
             on_step(history[-1])
         if gap <= tol or len(history) > max_iter:
             break
+        jumped = search.saddle(state, tol) if len(history) > _PATIENCE else None
+        if jumped is not None:
+            state, cut = jumped
+            cuts = [*cuts[2 - _MOST_CUTS :], state.cut(), cut]
+            continue
         found, width = search.descended(state, accuracy, width)
         if found is None:
             # Nothing better within the machines' own precision: ask for more of it.
@@ -261,6 +270,23 @@ class _Search:
             gap,
             history,
         )
+
+    def saddle(self, state: _State, tol: float) -> tuple[_State, _Cut] | None:
+        """A state near the saddle point, and dual variables there; None where there is no need."""
+        problems = self.problems
+        boxes = problems.loss.boxes(problems.Y, intercept=problems.intercept)
+        if boxes is None:
+            return None
+        found = self.weights.saddle(boxes, self.grams, _SADDLE * tol)
+        if found is None:
+            return None
+        theta, C, intercepts = found
+        near = self.at(theta, _INNER * tol, state.machines)
+        conjugate = sum(
+            problems.loss.conjugate(y, c) for y, c in zip(problems.Y.T, C.T, strict=True)
+        )
+        q = self.grams.images(C).quadratics.sum(axis=1)
+        return near, _Cut(C, intercepts, float(conjugate), q)
 
     def descended(
         self, state: _State, accuracy: float, width: float
