@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from mercer.cli import comparison, fitting, terminal
 from mercer.cli.errors import check_packages, chosen, one_line
 from mercer.cli.files import check_outputs
-from mercer.cli.methods import LEARNERS, METHODS, method_names
+from mercer.cli.methods import COMPARED, LEARNERS, METHODS, check_fit, method_names
 from mercer.cli.models import load_model, save_model
 from mercer.cli.report import write_comparison_report, write_fit_report
 from mercer.cli.tables import (
@@ -91,7 +91,7 @@ def fit(
         str,
         typer.Option(
             help="How Gaussian widths and their weights are found. "
-            + "; ".join(f"{name}: {words}" for name, (words, _) in LEARNERS.items())
+            + "; ".join(f"{name}: {METHODS[name].words}" for name in LEARNERS)
         ),
     ] = "ca",
     task: TaskName = "auto",
@@ -108,6 +108,7 @@ def fit(
     check_outputs(out, report, inputs=(table,))
     check_packages(skops=out, matplotlib=report)
     problem = as_problem(read_table(table), target, task)
+    check_fit([learner], problem.task)
     [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed, max_rows=max_rows)
     _fit(problem, learner, rows, out=out, report=report, seed=seed)
 
@@ -138,7 +139,7 @@ def compare(
     *,
     methods: Annotated[
         str | None,
-        typer.Option(help=f"Separated by commas; all by default: {', '.join(METHODS)}."),
+        typer.Option(help=f"Separated by commas; by default {', '.join(COMPARED)}."),
     ] = None,
     task: TaskName = "auto",
     repeats: Repeats = 5,
@@ -157,6 +158,7 @@ def compare(
     check_outputs(csv, report, inputs=(table,))
     check_packages(matplotlib=report)
     problem = as_problem(read_table(table), target, task)
+    check_fit(names, problem.task)
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed, max_rows=max_rows)
     _compare(problem, names, rows, csv=csv, report=report, seed=seed)
 
@@ -178,7 +180,7 @@ def demo(
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0, max_rows=10_000)
-    _compare(problem, list(METHODS), rows)
+    _compare(problem, list(COMPARED), rows)
     _fit(problem, "ca", rows[0], out=out, report=report)
     if report is None:
         terminal.say("With --report demo.html, mercer draws what it learned.")

@@ -17,7 +17,7 @@ from mercer._typing import Array
 from mercer.cli.errors import InputError, listing
 from mercer.cli.methods import learned_alignment, make_model
 from mercer.cli.tables import Problem, Rows, Task, as_text, check_finite, is_number
-from mercer.inspection.base import learned_terms
+from mercer.inspection.base import learned, learned_terms
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -126,7 +126,7 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
     ----------
     problem : Problem
     learner : str
-        A key of `mercer.cli.methods.LEARNERS`.
+        One of `mercer.cli.methods.LEARNERS`.
     train, test : ndarray of int
         Positions of the rows.
     seed : int, default=0
@@ -141,7 +141,8 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
     constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
     predicted = model.predict(X.iloc[test])
     kernels, weights = learned_terms(model)
-    shares = model[-1].learner_.shares_
+    step = learned(model)
+    shares = getattr(step, "learner_", step).shares_
     by_share = np.argsort(-shares, kind="stable")
     return Fit(
         model=model,
@@ -152,7 +153,7 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
         error=error_of(task, y[test], predicted),
         baseline=error_of(task, y[test], constant),
         r2=None if task == "classification" else float(r2_score(y[test], predicted)),
-        alignment=float(model[-1].alignment_),
+        alignment=float(step.alignment_),
         test_alignment=learned_alignment(model, X.iloc[test], y[test], task),
         kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in by_share],
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from mercer._typing import Array, Features
-from mercer.cli.errors import InputError, chosen
+from mercer.cli.errors import InputError, chosen, listing
 from mercer.cli.tables import Problem, Rows, Task, is_number
+from mercer.inspection.base import best_of
 from mercer.kernels import Gaussian
 from mercer.learners import (
     AlignmentMaximization,
@@ -29,40 +31,133 @@ from mercer.learners import (
     UniformCombination,
 )
 from mercer.metrics import centered_alignment
+from mercer.one_stage import (
+    L1SVM,
+    L2KRR,
+    ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+)
 from mercer.two_stage import C_GRID, TwoStageClassifier, TwoStageRegressor
-
-LEARNERS: dict[str, tuple[str, Callable[[], BaseEstimator]]] = {
-    "ca": ("searched widths", ContinuousAlignment),
-    "ca-nd": (
-        "searched, per feature",
-        lambda: ContinuousAlignment(family=Gaussian(ard=True), penalty="auto"),
-    ),
-    "alignf": ("fixed, best weights", AlignmentMaximization),
-    "align": ("fixed, own alignment", IndependentAlignment),
-    "uniform": ("fixed, equal weights", UniformCombination),
-    "hsic": ("one width, HSIC", lambda: KernelOptimization(criterion="hsic")),
-    "cka": ("one width, alignment", lambda: KernelOptimization(criterion="cka")),
-    "ka": ("one width, uncentred", lambda: KernelOptimization(criterion="ka")),
-}
-"""Each learner's name, how it finds its Gaussians' widths and weights, and how it is made."""
-
-GRID = "grid"
-"""The name of the yardstick: scikit-learn's RBF predictor, width and penalty by grid search."""
-
-METHODS: dict[str, str] = {
-    **{name: words for name, (words, _) in LEARNERS.items()},
-    GRID: "RBF, grid search",
-}
-"""How each method finds its widths and weights, in a few words."""
 
 _GAMMA_GRID: Array = 2.0 ** np.arange(-15, 4, 2)
 _ALPHA_GRID: Array = 10.0 ** np.arange(-3, 4)
-"""Of the grid search. Gamma is as the guide to libsvm has it, C as in two-stage learning; alpha is
+"""Of the yardstick. Gamma is as the guide to libsvm has it, C as in two-stage learning; alpha is
 coarser than there, where each value costs next to nothing."""
+
+_ONE_STAGE_C: Array = 10.0 ** np.arange(-1, 3)
+_ONE_STAGE_ALPHA: Array = 10.0 ** np.arange(1, -4, -1)
+"""Of one-stage methods, each value of which learns the kernel anew: kernels are of unit scale, and
+beyond these ends the error hardly changes. Of equal ones the most regularised is taken."""
+
+_TOL = 1e-2
+"""Of `cr`: a tenth of this costs several times as much and changes the error by its noise."""
+
+Make: TypeAlias = Callable[[], BaseEstimator]
+MakeWithFolds: TypeAlias = Callable[[int], BaseEstimator]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to a model.
+
+    Attributes
+    ----------
+    words : str
+        How it finds its Gaussians' widths and weights, in a few words.
+    makers : mapping from {"classification", "regression"} to callable
+        Makes the unfitted estimator for a number of folds; only for the tasks that it fits.
+    """
+
+    words: str
+    makers: Mapping[Task, MakeWithFolds]
+
+
+def _two_stage(words: str, learner: Make) -> Method:
+    return Method(
+        words,
+        {
+            "classification": lambda n_folds: TwoStageClassifier(learner(), cv=n_folds),
+            "regression": lambda n_folds: TwoStageRegressor(learner(), cv=n_folds),
+        },
+    )
+
+
+def _one_stage(
+    words: str, *, classifier: Make | None = None, regressor: Make | None = None
+) -> Method:
+    makers: dict[Task, MakeWithFolds] = {}
+    if classifier is not None:
+        makers["classification"] = lambda n_folds: _search(
+            classifier(), {"C": _ONE_STAGE_C}, n_folds
+        )
+    if regressor is not None:
+        makers["regression"] = lambda n_folds: _search(
+            regressor(), {"alpha": _ONE_STAGE_ALPHA}, n_folds
+        )
+    return Method(words, makers)
+
+
+def _search(estimator: BaseEstimator, grid: dict[str, Array], n_folds: int) -> GridSearchCV:
+    # A fold without a second class to learn from fails alike for all values, and decides nothing.
+    return GridSearchCV(estimator, grid, cv=n_folds, error_score=0.0)
+
+
+def _grid_svm(n_folds: int) -> GridSearchCV:
+    return _search(SVC(), {"gamma": _GAMMA_GRID, "C": C_GRID}, n_folds)
+
+
+def _grid_ridge(n_folds: int) -> GridSearchCV:
+    # Kernel ridge has no intercept: a response of mean zero needs none.
+    ridge = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+    grid = {"regressor__gamma": _GAMMA_GRID, "regressor__alpha": _ALPHA_GRID}
+    return GridSearchCV(ridge, grid, cv=n_folds, scoring="neg_mean_squared_error")
+
+
+METHODS: dict[str, Method] = {
+    "ca": _two_stage("searched widths", ContinuousAlignment),
+    "ca-nd": _two_stage(
+        "searched, per feature",
+        lambda: ContinuousAlignment(family=Gaussian(ard=True), penalty="auto"),
+    ),
+    "alignf": _two_stage("fixed, best weights", AlignmentMaximization),
+    "align": _two_stage("fixed, own alignment", IndependentAlignment),
+    "uniform": _two_stage("fixed, equal weights", UniformCombination),
+    "hsic": _two_stage("one width, HSIC", lambda: KernelOptimization(criterion="hsic")),
+    "cka": _two_stage("one width, alignment", lambda: KernelOptimization(criterion="cka")),
+    "ka": _two_stage("one width, uncentred", lambda: KernelOptimization(criterion="ka")),
+    "mkl": _one_stage(
+        "fixed, one-stage, l1",
+        classifier=lambda: MKLClassifier(norm=1.0),
+        regressor=lambda: MKLRegressor(norm=1.0),
+    ),
+    "mkl-2": _one_stage(
+        "fixed, one-stage, l2",
+        classifier=lambda: MKLClassifier(norm=2.0),
+        regressor=lambda: MKLRegressor(norm=2.0),
+    ),
+    "cr": _one_stage(
+        "searched, one-stage",
+        classifier=lambda: ContinuousMKLClassifier(tol=_TOL),
+        regressor=lambda: ContinuousMKLRegressor(tol=_TOL),
+    ),
+    "l1-svm": _one_stage("mkl, for classes", classifier=L1SVM),
+    "l2-krr": _one_stage("mkl-2, for responses", regressor=L2KRR),
+    "grid": Method("RBF, grid search", {"classification": _grid_svm, "regression": _grid_ridge}),
+}
+"""Each method by its name. The yardstick `grid` is scikit-learn's RBF predictor, its width and
+penalty found by grid search."""
+
+LEARNERS = tuple(name for name in METHODS if name != "grid")
+"""Those that learn a kernel from several, or from a continuum."""
+
+COMPARED = tuple(name for name in METHODS if name not in ("l1-svm", "l2-krr"))
+"""What is compared by default. The others are names that papers give to two of these."""
 
 
 def method_names(given: str | None) -> list[str]:
-    """Split a comma-separated list of methods; all of them where None.
+    """Split a comma-separated list of methods; `COMPARED` where None.
 
     Raises
     ------
@@ -70,11 +165,31 @@ def method_names(given: str | None) -> list[str]:
         If the list is empty, or a name is unknown.
     """
     if given is None:
-        return list(METHODS)
+        return list(COMPARED)
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
     return list(dict.fromkeys(chosen("method", name, METHODS) for name in names))
+
+
+def check_fit(names: Iterable[str], task: Task) -> None:
+    """Refuse methods that are not for a task.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `METHODS`.
+    task : {"classification", "regression"}
+
+    Raises
+    ------
+    InputError
+        Naming the methods.
+    """
+    others = [name for name in names if task not in METHODS[name].makers]
+    if others:
+        fit = [name for name in METHODS if task in METHODS[name].makers]
+        raise InputError(f"not for {task}: {listing(others)}; choose from {', '.join(fit)}")
 
 
 def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeline:
@@ -94,13 +209,16 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     -------
     Pipeline
         Unfitted.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, or it is not for the problem's task.
     """
-    chosen("method", name, METHODS)
-    n_folds = _n_folds(problem, rows)
-    if name == GRID:
-        estimator = _grid_search(problem.task, n_folds)
-    else:
-        estimator = _two_stage(name, problem.task, n_folds, seed)
+    check_fit([chosen("method", name, METHODS)], problem.task)
+    estimator = METHODS[name].makers[problem.task](_n_folds(problem, rows))
+    if "learner__random_state" in estimator.get_params():
+        estimator.set_params(learner__random_state=seed)
     return Pipeline([("columns", _preparation(problem)), ("model", estimator)])
 
 
@@ -119,11 +237,11 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
     float
         In [0, 1] for a positive semi-definite kernel.
     """
-    estimator, features = model[-1], np.asarray(model[:-1].transform(X))
-    if hasattr(estimator, "best_params_"):
-        gram = rbf_kernel(features, gamma=_grid_gamma(estimator.best_params_))
-    else:
+    estimator, features = best_of(model[-1]), np.asarray(model[:-1].transform(X))
+    if hasattr(estimator, "kernel_"):
         gram = estimator.kernel_(features)
+    else:
+        gram = rbf_kernel(features, gamma=_grid_gamma(model[-1].best_params_))
     return centered_alignment(gram, y, task=task)
 
 
@@ -158,23 +276,6 @@ def _preparation(problem: Problem) -> ColumnTransformer:
         ],
         verbose_feature_names_out=clash,
     ).set_output(transform="pandas")
-
-
-def _two_stage(name: str, task: Task, n_folds: int, seed: int) -> BaseEstimator:
-    learner = LEARNERS[name][1]()
-    if "random_state" in learner.get_params(deep=False):
-        learner.set_params(random_state=seed)
-    two_stage = TwoStageClassifier if task == "classification" else TwoStageRegressor
-    return two_stage(learner, cv=n_folds)
-
-
-def _grid_search(task: Task, n_folds: int) -> GridSearchCV:
-    if task == "classification":
-        return GridSearchCV(SVC(), {"gamma": _GAMMA_GRID, "C": C_GRID}, cv=n_folds)
-    # Kernel ridge has no intercept: a response of mean zero needs none.
-    ridge = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-    grid = {"regressor__gamma": _GAMMA_GRID, "regressor__alpha": _ALPHA_GRID}
-    return GridSearchCV(ridge, grid, cv=n_folds, scoring="neg_mean_squared_error")
 
 
 def _grid_gamma(best: dict[str, Any]) -> float:

@@ -5,26 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 
+import mercer
 import mercer.kernels
 from mercer.cli.errors import InputError, listing, one_line
 from mercer.cli.files import replacing
-from mercer.cli.methods import LEARNERS
-from mercer.history import Step
-from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
+from mercer.history import MixingStep, Step, WeightStep
 
-_SCIKIT_LEARN_NEEDS = ("numpy.dtype",)
-"""Types that a fitted preparation of columns holds and skops does not trust of itself."""
+_SCIKIT_LEARN_NEEDS = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
+"""Types that a fitted preparation of columns or a search holds and skops does not trust of itself;
+the last is the scorer that calls an estimator's own `score`."""
 
 
 def trusted_types() -> list[str]:
     """Names of the types that a saved model may hold besides those that skops trusts."""
-    kernels = [getattr(mercer.kernels, name) for name in mercer.kernels.__all__]
-    learners = [type(make()) for _, make in LEARNERS.values()]
-    types = [*kernels, *learners, TwoStageClassifier, TwoStageRegressor, Step]
-    own = {f"{t.__module__}.{t.__qualname__}" for t in types if isinstance(t, type)}
-    return sorted(own.union(_SCIKIT_LEARN_NEEDS))
+    public = [
+        getattr(module, name) for module in (mercer, mercer.kernels) for name in module.__all__
+    ]
+    estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
+    types = [*estimators, Step, MixingStep, WeightStep, *_SCIKIT_LEARN_NEEDS]
+    return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 
 def save_model(model: Pipeline, path: Path) -> None:

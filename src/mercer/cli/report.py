@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import cycle
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
+from sklearn.pipeline import Pipeline
 
 from mercer.cli.comparison import Comparison, spread
 from mercer.cli.fitting import ERROR_NAMES, Fit
@@ -21,7 +23,7 @@ from mercer.inspection import (
     GramMatrixDisplay,
     KernelWeightsDisplay,
 )
-from mercer.inspection.base import BAR_COLOR, feature_relevance
+from mercer.inspection.base import BAR_COLOR, feature_relevance, learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,8 +33,8 @@ _MAX_KERNELS = 40
 
 ALIGNMENT_IN_WORDS = (
     "Alignment, from 0 to 1, measures how much the learned kernel resembles the ideal one, which "
-    "knows the target. It guides the search; a higher alignment does not always mean a lower "
-    "error, so both are given."
+    "knows the target. Many methods are guided by it; a higher alignment does not always mean a "
+    "lower error, so both are given."
 )
 
 SHARE_IN_WORDS = (
@@ -113,7 +115,7 @@ def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
         figures(_fit_pictures(fit)),
         remarks(notes),
     ]
-    lead = f"Learner {fit.learner}: {METHODS[fit.learner]}. {describe_problem(fit.problem)}."
+    lead = f"Learner {fit.learner}: {METHODS[fit.learner].words}. {describe_problem(fit.problem)}."
     write_page(path, f"A kernel to predict {fit.problem.name}", lead, body)
 
 
@@ -133,7 +135,7 @@ def write_comparison_report(
     """
     n_splits = comparison.errors.shape[1]
     header, rows = comparison_rows(comparison, problem.task)
-    rows = [[row[0], METHODS[row[0]], *row[1:]] for row in rows]
+    rows = [[row[0], METHODS[row[0]].words, *row[1:]] for row in rows]
     body = [
         paragraph(
             f"Means over {n_splits} split{'s' * (n_splits > 1)} into rows to learn from and rows "
@@ -179,10 +181,9 @@ def _fit_pictures(fit: Fit) -> list[tuple[str, str]]:
             "the kernel, rows of equal target look alike.",
         ),
     ]
-    if len(model[-1].history_) > 1:
+    if len(learned(model).history_) > 1:
         words = "What each step of the search brought, on the rows learned from."
-        path = picture(lambda ax: AlignmentPathDisplay.from_estimator(model, ax=ax))
-        pictures.append((path, words))
+        pictures.append((picture(lambda ax: _draw_path(model, ax)), words))
     # A kernel of one width reads all columns alike: nothing to show.
     if np.ptp(feature_relevance(model)) > 0:
         words = "How strongly the kernel reads each column, all scaled to unit variance."
@@ -202,6 +203,18 @@ def _fit_pictures(fit: Fit) -> list[tuple[str, str]]:
         shown.ax_.set(**title)
 
     return [*pictures, (picture(outcome), "On the diagonal, the prediction is right.")]
+
+
+def _draw_path(model: Pipeline, ax: Axes) -> None:
+    """Draw the alignment after each step; in one-stage learning, the objective that it lowers."""
+    history = learned(model).history_
+    if hasattr(history[0], "alignment"):
+        AlignmentPathDisplay.from_estimator(model, ax=ax)
+        return
+    objectives = [step.objective for step in history]
+    ax.plot(range(1, len(objectives) + 1), objectives, marker="o", color=BAR_COLOR)
+    ax.locator_params(axis="x", integer=True)
+    ax.set(xlabel="Step", ylabel="Objective (training)", title="Objective of the predictor")
 
 
 def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, str]]:
@@ -227,7 +240,7 @@ def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, 
     def by_alignment(ax: Axes) -> None:
         # Hollow and of different shapes, as methods often meet in one point.
         for name, marker, x, y in zip(
-            names, "osD^v<>Ph", alignments, errors.mean(axis=1), strict=False
+            names, cycle("osD^v<>PhXpd*8H"), alignments, errors.mean(axis=1), strict=False
         ):
             ax.plot(x, y, marker, fillstyle="none", markeredgewidth=1.6, label=name)
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

@@ -105,7 +105,7 @@ def show_problem(problem: Problem) -> None:
 
 def show_fit(fit: Fit) -> None:
     """Print the kernels found, and the errors and alignments of a fit."""
-    kernels = _table(f"Kernels found by {fit.learner} ({METHODS[fit.learner]})")
+    kernels = _table(f"Kernels found by {fit.learner} ({METHODS[fit.learner].words})")
     kernels.add_column("Kernel", overflow="fold")
     kernels.add_column("Weight", justify="right")
     kernels.add_column("Share", justify="right")
@@ -143,7 +143,7 @@ def show_comparison(comparison: Comparison, problem: Problem) -> None:
     for name in header[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     for r, row in enumerate(rows):
-        table.add_row(row[0], METHODS[row[0]], *row[1:], style="bold" if r == 0 else "")
+        table.add_row(row[0], METHODS[row[0]].words, *row[1:], style="bold" if r == 0 else "")
     Console().print(table)
 
 

@@ -16,6 +16,10 @@ from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working
 from mercer.kernels.base import Kernel
 
 
+_CONSTANT = 1e-13
+"""A centred trace below this part of what it is the difference of is rounding."""
+
+
 class Images(ABC):
     """What base kernels make of vectors: K_k C for every kernel.
 
@@ -141,7 +145,9 @@ class _TiledGrams(BaseGrams):
         diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
         check_finite(self.kernels, diagonal + total)
         if self.centred:
-            diagonal -= total / self.samples.n_samples
+            mean = total / self.samples.n_samples
+            rounding = _CONSTANT * (np.abs(diagonal) + np.abs(mean))
+            diagonal = np.where(diagonal - mean > rounding, diagonal - mean, 0.0)
         return np.asarray(self.scales * diagonal)
 
     def combined(self, weights: Array) -> Array:

@@ -2,7 +2,8 @@
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
 them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. An estimator is a
-learner, a two-stage estimator, or a `Pipeline` that ends in one. Matplotlib is needed only to draw:
+learner, a two-stage or one-stage estimator, a `Pipeline` that ends in one, or a search such as
+`GridSearchCV` over any of these. Matplotlib is needed only to draw:
 ``pip install "mercer[plot]"``.
 """
 

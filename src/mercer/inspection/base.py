@@ -39,7 +39,7 @@ class EstimatorDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted learner, two-stage estimator or Pipeline ending in one
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         ax : matplotlib Axes, default=None
             Where to draw; a new figure where None.
         **kwargs : dict
@@ -65,9 +65,15 @@ class EstimatorDisplay(Display):
         raise NotImplementedError
 
 
+def best_of(estimator: BaseEstimator) -> Any:
+    """Take the estimator that a fitted search found best; any other as it is."""
+    return getattr(estimator, "best_estimator_", estimator)
+
+
 def learned(estimator: BaseEstimator) -> Any:
-    """Find the step that learned the kernel: of a pipeline, the last."""
-    step = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    """Find the step that learned the kernel: of a pipeline, the last; of a search, the best."""
+    estimator = best_of(estimator)
+    step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
     check_is_fitted(step, "kernel_")
     return step
 
@@ -77,7 +83,7 @@ def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
 
     Parameters
     ----------
-    estimator : fitted learner, two-stage estimator or Pipeline ending in one
+    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
 
     Returns
     -------
@@ -96,7 +102,7 @@ def feature_relevance(estimator: BaseEstimator) -> Array:
 
     Parameters
     ----------
-    estimator : fitted learner, two-stage estimator or Pipeline ending in one
+    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
 
     Returns
     -------
@@ -112,7 +118,7 @@ def feature_relevance(estimator: BaseEstimator) -> Array:
 
 def feature_names(estimator: BaseEstimator) -> list[str]:
     """Name the features that the learned kernel reads, as well as the estimator knows them."""
-    step = learned(estimator)
+    step, estimator = learned(estimator), best_of(estimator)
     if hasattr(step, "feature_names_in_"):
         return [str(name) for name in step.feature_names_in_]
     if isinstance(estimator, Pipeline) and len(estimator) > 1:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from mercer._typing import Array, Features
-from mercer.inspection.base import Display, axes, learned
+from mercer.inspection.base import Display, axes, best_of, learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +80,7 @@ class GramMatrixDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted learner, two-stage estimator or Pipeline ending in one
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         X : array-like of shape (n_samples, n_features)
             Samples as the estimator takes them; where its kernels are precomputed, their stack of
             shape (n_samples, n_samples, n_kernels).
@@ -105,7 +105,7 @@ class GramMatrixDisplay(Display):
         ValueError
             If `X` and `y` differ in length.
         """
-        kernel = learned(estimator).kernel_
+        kernel, estimator = learned(estimator).kernel_, best_of(estimator)
         y = _one_column(y)
         check_consistent_length(X, y)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:

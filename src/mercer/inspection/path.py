@@ -45,7 +45,13 @@ class AlignmentPathDisplay(EstimatorDisplay):
 
     @classmethod
     def _of(cls, estimator: BaseEstimator) -> Self:
-        return cls([step.alignment for step in learned(estimator).history_])
+        found = learned(estimator)
+        if not all(hasattr(step, "alignment") for step in found.history_):
+            raise ValueError(
+                f"The steps of {type(found).__name__} have no alignment: they lower the machines' "
+                "objective, which history_ has for each."
+            )
+        return cls([step.alignment for step in found.history_])
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the path.

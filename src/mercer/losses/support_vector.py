@@ -226,6 +226,8 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
             break
         except LinAlgError:
             continue
+    else:
+        return np.zeros_like(slope), 0.0
     both = cho_solve(system, np.column_stack([slope, np.ones_like(slope)]), check_finite=False)
     if not intercept:
         return both[:, 0], 0.0

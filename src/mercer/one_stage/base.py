@@ -24,7 +24,10 @@ from mercer.kernels import Kernel, WeightedSum
 from mercer.learners.base import KernelEstimator, check_number, owned
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.targets import Target, as_target
-from mercer.weights.one_stage import Problems
+from mercer.weights.one_stage import LearnedWeights, Problems
+
+_ROWS = 64
+"""Samples that the shift of the values is read off."""
 
 
 class OneStage(KernelEstimator):
@@ -113,16 +116,22 @@ class OneStage(KernelEstimator):
         target: Target,
         kernels: list[Kernel],
         weights: Array,
-        machines: tuple[Array, Array],
+        machines: LearnedWeights,
     ) -> None:
-        """Keep the learned kernel and, for the machines, dual coefficients and intercepts."""
+        """Keep the learned kernel and the machines."""
         self.weights_ = weights
         self.kernel_ = WeightedSum(kernels, weights)
         found = moments(samples, [self.kernel_], target.centred)
         self.alignment_ = found.alignment(np.ones(1))
-        self.dual_coef_, intercepts = machines
-        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
-        self.intercept_ = intercepts
+        self.objective_ = machines.objective
+        self.dual_coef_ = machines.dual
+        self.support_ = np.flatnonzero(machines.dual.any(axis=1))
+        self.intercept_ = np.zeros(machines.dual.shape[1])
+        if self._has_intercept():
+            # Centring shifts a machine's values by a constant, which any sample shows.
+            rows = np.unique(np.linspace(0, samples.n_samples - 1, _ROWS).round().astype(int))
+            there = self._combined(samples.X[rows], samples.X[self.support_])
+            self.intercept_ = (machines.values[rows] - there).mean(axis=0)
 
     def _warn(self, message: str) -> None:
         warnings.warn(message, ConvergenceWarning, stacklevel=5)
@@ -131,11 +140,16 @@ class OneStage(KernelEstimator):
         """Values of all machines on new samples, shape (n_samples, n_problems)."""
         check_is_fitted(self)
         samples = self._new_samples(X)
-        if self.X_fit_ is None:
-            gram = self.kernel_(samples[:, self.support_])
-        else:
-            gram = self.kernel_(samples, self.X_fit_[self.support_])
-        return np.asarray(gram @ self.dual_coef_[self.support_] + self.intercept_)
+        support = None if self.X_fit_ is None else self.X_fit_[self.support_]
+        return self._combined(samples, support) + self.intercept_
+
+    def _combined(self, samples: Features, support: Features | None) -> Array:
+        """The learned kernel between samples and the support, times the dual coefficients."""
+        stacked = self._takes_stack()
+        gram = (
+            self.kernel_(samples[:, self.support_]) if stacked else self.kernel_(samples, support)
+        )
+        return np.asarray(gram @ self.dual_coef_[self.support_])
 
 
 class OneStageClassifier(ClassifierMixin, OneStage):

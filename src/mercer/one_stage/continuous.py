@@ -65,10 +65,9 @@ class ContinuousOneStage(OneStage):
         found = learn_mixture(families, samples, problems, mixing, report)
         assert found.learned is not None
         kernels, machines = list(found.kernels), found.learned
-        self._store(samples, target, kernels, found.theta, (machines.dual, machines.intercepts))
+        self._store(samples, target, kernels, found.theta, machines)
         traces = base_grams(samples, kernels, centred=True).traces()
         self.shares_ = found.theta * traces / (found.theta @ traces)
-        self.objective_ = machines.objective
         self.excess_ = found.excess
         self.dual_gap_ = found.gap
         self.history_ = list(found.history)

@@ -76,10 +76,9 @@ class FiniteOneStage(OneStage):
             on_step=report,
         )
         weights = found.theta * scales
-        self._store(samples, target, kernels, weights, (found.dual, found.intercepts))
+        self._store(samples, target, kernels, weights, found)
         parts = weights * traces
         self.shares_ = parts / parts.sum() if parts.any() else parts
-        self.objective_ = found.objective
         self.dual_gap_ = found.gap
         self.history_ = found.history
         self.n_iter_ = len(found.history)

@@ -42,7 +42,8 @@ class LearnedWeights:
     theta : ndarray of shape (n_kernels,)
         Weights of the scaled kernels.
     dual : ndarray of shape (n_samples, n_problems)
-    intercepts : ndarray of shape (n_problems,)
+    values : ndarray of shape (n_samples, n_problems)
+        What the machines predict for the samples themselves.
     witness : ndarray of shape (n_samples, n_problems)
         Dual variables that prove the gap: the machines' own, or where the objective has a kink in
         the weights, a blend of some nearby.
@@ -57,7 +58,7 @@ class LearnedWeights:
 
     theta: Array
     dual: Array
-    intercepts: Array
+    values: Array
     witness: Array
     quadratics: Array
     objective: float
@@ -263,7 +264,7 @@ class _Search:
         return LearnedWeights(
             state.theta,
             chosen.C,
-            chosen.intercepts,
+            chosen.f,
             witness.C,
             witness.q,
             chosen.primal,
