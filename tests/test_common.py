@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from learner_cases import LEARNERS
 from sklearn.base import BaseEstimator
@@ -11,10 +12,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import (
+    L1SVM,
+    L2KRR,
     AlignmentMaximization,
     ContinuousAlignment,
     IndependentAlignment,
     KernelOptimization,
+    MKLClassifier,
+    MKLRegressor,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -35,6 +40,13 @@ SETTINGS = [
     KernelOptimization(Gaussian(ard=True), "cka", max_iter=10),
     TwoStageClassifier(AlignmentMaximization()),
     TwoStageRegressor(KernelOptimization(), alpha=1.0),
+    MKLClassifier(norm=2, loss="logistic"),
+    MKLClassifier([Gaussian(), Linear(per_feature=True)], loss="squared", fit_intercept=False),
+    MKLClassifier(norm=np.inf, normalize=None, C=10.0),
+    L1SVM([Linear(per_feature=True)]),
+    MKLRegressor(norm=1, loss="epsilon_insensitive"),
+    MKLRegressor([Gaussian(), "linear"], norm=4, alpha=0.1, fit_intercept=False),
+    L2KRR(center="uniform", normalize=None, tol=1e-6),
 ]
 
 

@@ -15,7 +15,6 @@ from mercer.gram.moments import check_finite
 from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 
-
 _CONSTANT = 1e-13
 """A centred trace below this part of what it is the difference of is rounding."""
 

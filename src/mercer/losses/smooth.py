@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, xlogy
 
 from mercer._typing import Array
 from mercer.losses.base import Loss, Machine, with_diagonal
 
-_AT_BOUND = 1e-9
-"""Dual variables may be beyond a bound by this part of C, from rounding."""
 _NEWTON_STEPS = 100
 _SHORTEST_STEP = 1e-10
 
@@ -45,7 +43,7 @@ class Squared(Loss):
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
         """C = (K + alpha I)^-1 (y - b), by a Cholesky factor; see :meth:`Loss.fit`."""
-        system = cho_factor(with_diagonal(K, self.alpha), lower=True, check_finite=False)
+        system = _definite_factor(with_diagonal(K, self.alpha))
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
         # The mean first: the intercept then adds little, and c sums to zero up to rounding.
@@ -104,18 +102,17 @@ class Logistic(Loss):
             if not reached <= primal:
                 break
             machine, primal = trial, reached
-            if self._feasible(y, machine.c) and self._precise(K, y, accuracy, machine):
-                break
-        return machine
+            feasible = Machine(self._bounded(y, machine.c, intercept), machine.intercept)
+            if self._precise(K, y, accuracy, feasible):
+                return feasible
+        return Machine(self._bounded(y, machine.c, intercept), machine.intercept)
 
     def _newton(self, K: Array, y: Array, machine: Machine, intercept: bool) -> Machine:
         """The minimiser of the loss's second-order model at a machine's predictions."""
         f = K @ machine.c + machine.intercept
         s = expit(-y * f)
         slope, root = -self.C * y * s, np.sqrt(self.C * s * (1.0 - s))
-        system = cho_factor(
-            with_diagonal(root[:, None] * K * root, 1.0), lower=True, check_finite=False
-        )
+        system = _definite_factor(with_diagonal(root[:, None] * K * root, 1.0))
         sides = np.column_stack([root * (f + K @ slope), root])
         both = cho_solve(system, sides, check_finite=False)
         if not intercept:
@@ -125,9 +122,18 @@ class Logistic(Loss):
         c = root * (both[:, 0] - b * both[:, 1]) - slope
         return Machine(c - c.mean(), b)
 
-    def _feasible(self, y: Array, c: Array) -> bool:
-        s = y * c / self.C
-        return bool(s.min() >= -_AT_BOUND and s.max() <= 1.0 + _AT_BOUND)
+    def _bounded(self, y: Array, c: Array, intercept: bool) -> Array:
+        """Dual variables within their bounds and, for an intercept, with the sum zero.
+
+        Newton's are so up to rounding and the last step's curvature only.
+        """
+        s = np.clip(y * c, 0.0, self.C)
+        if intercept:
+            sums = [float(s[y > 0.0].sum()), float(s[y < 0.0].sum())]
+            least = min(sums)
+            s[y > 0.0] *= least / sums[0] if sums[0] else 1.0
+            s[y < 0.0] *= least / sums[1] if sums[1] else 1.0
+        return y * s
 
 
 def _between(first: Machine, second: Machine, step: float) -> Machine:
@@ -135,3 +141,13 @@ def _between(first: Machine, second: Machine, step: float) -> Machine:
         (1.0 - step) * first.c + step * second.c,
         (1.0 - step) * first.intercept + step * second.intercept,
     )
+
+
+def _definite_factor(system: Array) -> tuple[Array, bool]:
+    try:
+        return cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
+            "negative eigenvalue below the penalty."
+        ) from None

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from mercer._typing import Array
 from mercer.losses.base import Boxes, Loss, Machine, with_diagonal
 
-_TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9)
-"""What libsvm is asked for in turn, until the duality gap is small enough."""
+_TOLERANCES = (1e-3, 1e-5)
+"""What libsvm is asked for in turn, until the active set gets from there to the duality gap."""
+_ITERATIONS = 1000
+"""Of libsvm, at most, for each sample: rounding may keep it from its tolerance for ever."""
+_FEWEST_ITERATIONS = 100_000
 _AT_BOUND = 1e-9
 """Dual variables closer than this part of C to a bound are at it."""
 _TUBES = 10.0 ** np.arange(1, 10)
 """Wider and wider tubes, until one holds all predictions."""
-_EXCHANGES = 50
+_EXCHANGES = 100
 _EXACT = 1e-13
 """Part of the largest response down to which a condition of optimality may fail by rounding."""
 _JITTERS = (1e-13, 1e-10, 1e-7)
@@ -72,32 +77,31 @@ class _SupportVector(Loss):
     def _exchanged(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
         """Solve for the free variables, exchanging them with bound ones until none is wrong."""
         c, b = machine.c.copy(), machine.intercept
-        margin = _AT_BOUND * self.C
-        free = (np.abs(c) > margin) & (np.abs(c) < self.C - margin)
+        size = np.abs(c)
+        free = (size > _AT_BOUND * size.max()) & (size < self.C * (1.0 - _AT_BOUND))
+        tolerance = _EXACT * float(np.abs(y).max())
         for _ in range(_EXCHANGES):
             residual = y - K @ c - b
             low, high, linear = self.pieces(y, c, residual)
             held = np.flatnonzero(free)
-            if held.size <= intercept:
-                break
-            wanted, shift = _stationary(
-                K[np.ix_(held, held)], (linear - y + residual)[held], intercept, -float(c.sum())
-            )
-            room = np.where(wanted > 0.0, high[held] - c[held], c[held] - low[held])
-            blocked = np.abs(wanted) > room
-            part = float((room[blocked] / np.abs(wanted[blocked])).min()) if blocked.any() else 1.0
-            c[held] = np.clip(c[held] + part * wanted, low[held], high[held])
-            b += shift
-            if part < 1.0:
-                free[held] = (c[held] > low[held]) & (c[held] < high[held])
-                continue
-            low, high, linear = self.pieces(y, c, y - K @ c - b)
+            if held.size > intercept:
+                wanted, shift = _stationary(
+                    K[np.ix_(held, held)], (linear - y + residual)[held], intercept, -float(c.sum())
+                )
+                room = np.where(wanted > 0.0, high[held] - c[held], c[held] - low[held])
+                blocked = np.abs(wanted) > room
+                part = float((room[blocked] / np.abs(wanted[blocked])).min(initial=1.0))
+                c[held] = np.clip(c[held] + part * wanted, low[held], high[held])
+                b += shift
+                if blocked.any():
+                    free[held] = (c[held] > low[held]) & (c[held] < high[held])
+                    continue
+                low, high, linear = self.pieces(y, c, y - K @ c - b)
+            elif intercept:
+                b = _middle(linear - K @ c, c < high, c > low)
             slope = linear - K @ c - b
-            tolerance = _EXACT * float(np.abs(y).max())
-            wrong = ~free & (
-                ((slope > tolerance) & (c < high)) | ((slope < -tolerance) & (c > low))
-            )
-            if not wrong.any():
+            wrong = ((slope > tolerance) & (c < high)) | ((slope < -tolerance) & (c > low))
+            if not (wrong & ~free).any():
                 break
             free |= wrong
         return Machine(c, b)
@@ -141,8 +145,8 @@ class Hinge(_SupportVector):
         it.
         """
         if intercept:
-            svc = SVC(kernel="precomputed", C=self.C, tol=tol).fit(K, y)
-            return Machine(_spread(svc, len(y)), float(svc.intercept_[0]))
+            svc = SVC(kernel="precomputed", C=self.C, tol=tol)
+            return Machine(_coefficients(svc, K, y), float(svc.intercept_[0]))
         for tube in _TUBES:
             machine = EpsilonInsensitive(self.C, tube).libsvm(
                 K, y * (1.0 + tube), intercept=False, tol=tol
@@ -205,16 +209,28 @@ class EpsilonInsensitive(_SupportVector):
             target = np.append(y, [self.epsilon, -self.epsilon])
             weights = np.append(np.ones(n), [n + 1.0, n + 1.0])
         svr = SVR(kernel="precomputed", C=self.C, epsilon=self.epsilon, tol=tol)
-        svr.fit(matrix, target, sample_weight=weights)
-        c = _spread(svr, len(target))[:n]
+        c = _coefficients(svr, matrix, target, weights)[:n]
         return Machine(c, float(svr.intercept_[0]) if intercept else 0.0)
 
 
-def _spread(machine: SVC | SVR, n_samples: int) -> Array:
-    """Coefficients of all samples, zero for those that are no support vectors."""
-    c = np.zeros(n_samples)
+def _coefficients(
+    machine: SVC | SVR, K: Array, target: Array, weights: Array | None = None
+) -> Array:
+    """Fit libsvm; coefficients of all samples, zero for those that are no support vectors."""
+    machine.set_params(max_iter=max(_ITERATIONS * len(K), _FEWEST_ITERATIONS))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine.fit(K, target, sample_weight=weights)
+    c = np.zeros(len(target))
     c[machine.support_] = machine.dual_coef_[0]
     return c
+
+
+def _middle(slope: Array, rising: Array, falling: Array) -> float:
+    """The intercept half-way between the steepest variables that can rise and that can fall."""
+    highest = slope[rising].max() if rising.any() else slope[falling].min()
+    lowest = slope[falling].min() if falling.any() else highest
+    return 0.5 * float(highest + lowest)
 
 
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:

@@ -46,7 +46,8 @@ class FiniteOneStage(OneStage):
         if not self.norm >= 1.0:
             raise ValueError(f"norm must be at least 1; got {self.norm!r}.")
         check_choice("normalize", self.normalize, ("trace", None))
-        check_choice("fit_intercept", self.fit_intercept, (True, False))
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ValueError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
         check_positive(self.tol, "tol")
         check_number(self.max_iter, "max_iter", whole=True, low=1)
 
@@ -85,7 +86,8 @@ class FiniteOneStage(OneStage):
         if found.gap > self.tol:
             self._warn(
                 f"Stopped after {self.n_iter_} steps at a relative duality gap of "
-                f"{found.gap:.2g}, above tol={self.tol:g}: raise max_iter."
+                f"{found.gap:.2g}, above tol={self.tol:g}: "
+                + ("raise max_iter." if self.n_iter_ >= self.max_iter else "rounding stops it.")
             )
 
 

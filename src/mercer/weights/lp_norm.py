@@ -24,6 +24,7 @@ _RIDGES = (1e-10, 1e-8, 1e-6)
 """Parts of the mean second derivative that make duplicated kernels share their weight."""
 _EXACT = 1e-13
 _SMALLEST = 1e-100
+_LEAST = 1e-30
 _MANY = 200
 """Kernels of largest gradient that join a step, besides those of positive weight."""
 _TOO_MANY = 1000
@@ -203,7 +204,10 @@ class LpBall(WeightSet):
 
         At the optimum theta_k^(p-1) is proportional to q_k.
         """
-        used = np.flatnonzero((theta > 0.0) & (q > 0.0))
+        if np.isinf(self.p):
+            return _straight(theta, self.start(theta.size))
+        used = np.flatnonzero(theta)
+        q = _floored(q)
         return self._along(theta, used, self._newton(theta[used], q[used], curvature(used)))
 
     def closed_form(self, theta: Array, q: Array) -> Path:
@@ -213,9 +217,11 @@ class LpBall(WeightSet):
         ----------
         .. [1] Kloft, Brefeld, Sonnenburg, Zien (2011), section 3.3, eq. (24).
         """
-        used = np.flatnonzero((theta > 0.0) & (q > 0.0))
+        if np.isinf(self.p):
+            return _straight(theta, self.start(theta.size))
+        used = np.flatnonzero(theta)
         log_theta = np.log(theta[used])
-        step = (2.0 * log_theta + np.log(q[used])) / (self.p + 1.0) - log_theta
+        step = (2.0 * log_theta + np.log(_floored(q)[used])) / (self.p + 1.0) - log_theta
         return self._along(theta, used, step)
 
     def _newton(self, theta: Array, q: Array, H: Array) -> Array:
@@ -295,6 +301,12 @@ class ShiftedBall(WeightSet):
 def weight_set(p: float) -> WeightSet:
     """The unit ball of the lp-norm, within non-negative weights."""
     return Simplex() if p == 1.0 else LpBall(p)
+
+
+def _floored(q: Array) -> Array:
+    """Gradients of which none is zero, so that they have logarithms."""
+    largest = float(q.max())
+    return np.maximum(q, _LEAST * largest) if largest > 0.0 else np.ones_like(q)
 
 
 def _largest(q: Array) -> Array:

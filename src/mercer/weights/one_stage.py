@@ -146,16 +146,18 @@ def learn_weights(
     search = _Search(problems, grams, weights)
     accuracy, width = _INNER * tol, float(np.std(problems.Y))
     state = search.at(weights.start(grams.n_kernels) if start is None else start, accuracy)
-    cuts, bound = [state.cut()], -np.inf
+    cuts, proof, bound = [state.cut()], state.machines, -np.inf
     history: list[WeightStep] = []
     while True:
         blend = search.blend(cuts, state.primal - tol * abs(state.primal))
-        bound = max(bound, search.bound(cuts, blend))
+        if search.bound(cuts, blend) > bound:
+            bound = search.bound(cuts, blend)
+            proof = state.machines if blend[-1] == 1.0 else _blended(cuts, blend)
         gap = _relative(state.primal - bound, state.primal)
         history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.theta))))
         if on_step is not None:
             on_step(history[-1])
-        if gap <= tol or len(history) > max_iter:
+        if gap <= tol or len(history) >= max_iter:
             break
         jumped = search.saddle(state, tol) if len(history) > _PATIENCE else None
         if jumped is not None:
@@ -171,7 +173,7 @@ def learn_weights(
             found = search.at(state.theta, accuracy, state.machines)
         state = found
         cuts = [*cuts[1 - _MOST_CUTS :], state.cut()]
-    return search.result(state, search.blended(state, cuts, blend), gap, history)
+    return search.result(state, proof, bound, tol, history)
 
 
 @dataclass(frozen=True)
@@ -225,7 +227,7 @@ class _Search:
         conjugate = sum(loss.conjugate(y, machine.c) for y, machine in pairs)
         f = K @ C + [machine.intercept for machine in machines]
         images = self.grams.images(C)
-        q = images.quadratics.sum(axis=1)
+        q = np.maximum(images.quadratics.sum(axis=1), 0.0)
         return _State(theta, K, machines, float(primal), float(conjugate), C, f, images, q)
 
     def bound(self, cuts: list[_Cut], blend: Array) -> float:
@@ -247,20 +249,21 @@ class _Search:
         blend = self.weights.blend(conjugates, np.array([cut.q for cut in cuts]))
         return max(last, blend, key=lambda parts: self.bound(cuts, parts))
 
-    def blended(self, state: _State, cuts: list[_Cut], blend: Array) -> _State:
-        """The state with blended machines."""
-        if blend[-1] == 1.0:
-            return state
-        c = np.tensordot(blend, [cut.C for cut in cuts], axes=1)
-        b = blend @ np.array([cut.intercepts for cut in cuts])
-        machines = [Machine(*pair) for pair in zip(c.T, b.tolist(), strict=True)]
-        return self._with(state.theta, state.K, machines)
-
     def result(
-        self, state: _State, witness: _State, gap: float, history: list[WeightStep]
+        self,
+        state: _State,
+        proof: list[Machine],
+        bound: float,
+        tol: float,
+        history: list[WeightStep],
     ) -> LearnedWeights:
-        """The witness's machines, unless the state's own are the better ones."""
-        chosen = min((state, witness), key=lambda pair: pair.primal)
+        """The machines that prove the bound, unless they are worse than the tolerance allows."""
+        own = proof is state.machines
+        witness = state if own else self._with(state.theta, state.K, proof)
+        proven = _relative(witness.primal - bound, witness.primal)
+        chosen = witness if proven <= tol or witness.primal <= state.primal else state
+        gap = _relative(chosen.primal - bound, chosen.primal)
+        history[-1] = WeightStep(chosen.primal, gap, history[-1].n_kernels)
         return LearnedWeights(
             state.theta,
             chosen.C,
@@ -286,7 +289,7 @@ class _Search:
         conjugate = sum(
             problems.loss.conjugate(y, c) for y, c in zip(problems.Y.T, C.T, strict=True)
         )
-        q = self.grams.images(C).quadratics.sum(axis=1)
+        q = np.maximum(self.grams.images(C).quadratics.sum(axis=1), 0.0)
         return near, _Cut(C, intercepts, float(conjugate), q)
 
     def descended(
@@ -334,6 +337,13 @@ class _Search:
                 solved -= np.outer(ones, ones @ solved)
             H += solved.T @ solved
         return H
+
+
+def _blended(cuts: list[_Cut], blend: Array) -> list[Machine]:
+    """Machines whose dual variables are a blend of those found so far."""
+    C = np.tensordot(blend, [cut.C for cut in cuts], axes=1)
+    intercepts = blend @ np.array([cut.intercepts for cut in cuts])
+    return [Machine(c, b) for c, b in zip(C.T, intercepts.tolist(), strict=True)]
 
 
 def _relative(gap: float, primal: float) -> float:

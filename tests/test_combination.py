@@ -1,0 +1,190 @@
+"""Gram matrices of a dictionary, summed and multiplied: against dense matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from gram_cases import SEVERAL_TILES
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import centre, gaussian
+from threadpoolctl import threadpool_limits
+
+from mercer.gram.combination import BaseGrams, base_grams
+from mercer.gram.tiles import Samples
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Kernel,
+    Linear,
+    OnColumns,
+    Polynomial,
+    Precomputed,
+)
+
+MIXED: list[Kernel] = [
+    Gaussian(1.5),
+    Gaussian(0.3),
+    OnColumns(Gaussian(2.0), [1, 3]),
+    Linear(),
+    OnColumns(Linear(), [2]),
+    Polynomial(2),
+    CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
+]
+RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
+either_way = pytest.mark.parametrize("centred", [True, False], ids=["centred", "as they are"])
+every_size = pytest.mark.parametrize("n", [7, SEVERAL_TILES])
+
+
+def table(n: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, 4)) + 1.0
+
+
+def mixed(X: np.ndarray) -> np.ndarray:
+    return np.stack(
+        [
+            gaussian(X, 1.5),
+            gaussian(X, 0.3),
+            gaussian(X[:, [1, 3]], 2.0),
+            X @ X.T,
+            np.outer(X[:, 2], X[:, 2]),
+            (X @ X.T + 1.0) ** 2,
+            np.outer(np.tanh(X[:, 0]), np.tanh(X[:, 0])),
+        ]
+    )
+
+
+def rank_one(X: np.ndarray) -> np.ndarray:
+    return np.stack([np.outer(X[:, z], X[:, z]) for z in (0, 2, 3, 1, 2)])
+
+
+def vectors(n: int, centred: bool, n_vectors: int = 3) -> np.ndarray:
+    C = np.random.default_rng(1).normal(size=(n, n_vectors))
+    C[:, 1] = 0.0
+    return C - C.mean(axis=0) if centred else C
+
+
+def assert_dense(grams: BaseGrams, dense: np.ndarray, centred: bool) -> None:
+    """Sums, traces, images and quadratics are those of the dense matrices."""
+    p, n = dense.shape[:2]
+    matrices = np.stack([centre(K) for K in dense]) if centred else dense
+    size = np.abs(matrices).max()
+    assert grams.n_kernels == p
+    assert_allclose(grams.traces(), np.einsum("kii->k", matrices), rtol=1e-9)
+    weights = np.random.default_rng(2).uniform(size=p)
+    weights[0] = 0.0
+    for w in (weights, np.zeros(p), np.eye(p)[-1]):
+        combined = grams.combined(w)
+        assert_allclose(
+            combined, np.tensordot(w, matrices, axes=1), rtol=0.0, atol=1e-12 * p * size
+        )
+        assert_allclose(combined, combined.T, rtol=0.0, atol=1e-13 * p * size)
+    C = vectors(n, centred)
+    images, products = grams.images(C), matrices @ C
+    atol = 1e-11 * np.abs(products).max()
+    assert_allclose(images.quadratics, np.einsum("kim,im->km", products, C), rtol=1e-9, atol=atol)
+    which, rows = np.array([p - 1, 0]), np.array([4, 0, n - 1])
+    for vector in range(C.shape[1]):
+        found = images.of(which, rows, vector)
+        assert found.shape == (2, 3)
+        assert_allclose(found, products[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
+
+
+@either_way
+@every_size
+@pytest.mark.parametrize(
+    ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
+)
+def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centred: bool) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(kernels)), kernels, centred=centred)
+    assert_dense(grams, dense(X), centred)
+    scales = np.random.default_rng(3).uniform(size=len(kernels))
+    scales[1] = 0.0
+    scaled = grams.scaled(scales)
+    assert_dense(scaled, scales[:, None, None] * dense(X), centred)
+    assert_dense(grams, dense(X), centred)
+
+
+@either_way
+@every_size
+def test_stacks(n: int, centred: bool) -> None:
+    dense = mixed(table(n))
+    stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
+    kernels = [Precomputed(k) for k in range(len(dense))]
+    assert_dense(base_grams(Samples(stack, len(dense)), kernels, centred=centred), dense, centred)
+
+
+@either_way
+@every_size
+def test_sparse_tables(n: int, centred: bool) -> None:
+    X = np.maximum(table(n) - 1.0, 0.0)
+    for kernels, dense in (
+        ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
+        (RANK_ONE, rank_one(X)),
+    ):
+        samples = Samples(sp.csr_array(X), len(kernels))
+        assert_dense(base_grams(samples, kernels, centred=centred), dense, centred)
+
+
+@either_way
+def test_kernels_of_one_column_are_never_evaluated(centred: bool, monkeypatch: Any) -> None:
+    def evaluated(*_: Any) -> None:
+        raise AssertionError("a tile was evaluated")
+
+    monkeypatch.setattr(Samples, "blocks", evaluated)
+    monkeypatch.setattr(Samples, "raw_block", evaluated)
+    X = table(20)
+    assert_dense(base_grams(Samples(X, 5), RANK_ONE, centred=centred), rank_one(X), centred)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_constant_kernels_vanish_when_centred(value: float, container: Any) -> None:
+    """Not up to rounding: a trace of rounding errors would be scaled to one."""
+    X = np.column_stack([table(30), np.full(30, value)])
+    alone = [OnColumns(Linear(), [4]), OnColumns(Gaussian(), [4]), OnColumns(Polynomial(), [4])]
+    for kernels in (alone[:1], alone[1:2], alone[2:], [*alone, Gaussian()]):
+        samples = Samples(container(X), len(kernels))
+        traces = base_grams(samples, kernels, centred=True).traces()
+        assert_array_equal(traces[: min(3, len(kernels))], 0.0)
+
+
+@pytest.mark.parametrize("width", [1e4, 1e6])
+def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
+    X = table(40)
+    grams = base_grams(Samples(X, 1), [Gaussian(width)], centred=True)
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
+    exact = centre(np.expm1(-squared))
+    assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
+    assert_allclose(grams.combined(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
+    C = vectors(40, centred=True)[:, :1]
+    assert_allclose(grams.images(C).quadratics, C.T @ exact @ C, rtol=1e-8)
+
+
+@either_way
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_kernels_that_return_nan(bad: float, centred: bool) -> None:
+    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.full((len(A), len(B)), bad)
+
+    grams = base_grams(Samples(table(9), 2), [Gaussian(), CallableKernel(broken)], centred=centred)
+    with pytest.raises(ValueError, match=r"Kernel returned NaN or infinity .*: .*broken"):
+        grams.traces()
+
+
+@either_way
+def test_memory_and_threads_change_nothing(centred: bool) -> None:
+    X, C = table(SEVERAL_TILES), vectors(SEVERAL_TILES, centred)
+    weights = np.linspace(0.0, 1.0, len(MIXED))
+    found = []
+    for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
+        with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
+            grams = base_grams(Samples(X, len(MIXED)), MIXED, centred=centred)
+            found.append((grams.combined(weights), grams.images(C).quadratics, grams.traces()))
+    for other in found[1:]:
+        for here, there in zip(found[0], other, strict=True):
+            assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())

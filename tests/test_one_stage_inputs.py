@@ -1,0 +1,343 @@
+"""One-stage estimators on data frames, sparse tables, stacks; in pipelines and searches."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+import skops.io
+from learner_cases import problem
+from numpy.testing import assert_allclose, assert_array_equal
+from one_stage_cases import CLASSIFIERS, SOLVERS
+from reference import gaussian
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
+from threadpoolctl import threadpool_limits
+
+from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns, Polynomial, Precomputed
+
+KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
+NAMES = ["age", "bmi", "dose", "noise"]
+CHOSEN = ["l1-svm", "svm-2", "logistic-1", "squared-4", "krr-1", "krr-2", "svr-4/3", "l2-krr"]
+MODELS: dict[str, BaseEstimator] = {
+    name: clone(SOLVERS[name]).set_params(kernels=KERNELS) for name in CHOSEN
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def data(name: str, n: int = 60) -> tuple[np.ndarray, Any]:
+    return problem("strings" if name in CLASSIFIERS else "regression", n)
+
+
+def values(model: Any, X: Any) -> np.ndarray:
+    return getattr(model, "decision_function", model.predict)(X)
+
+
+def new_samples() -> np.ndarray:
+    return np.random.default_rng(5).normal(size=(7, 4))
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+@every_model
+def test_single_precision(name: str) -> None:
+    X, y = data(name)
+    double = clone(MODELS[name]).fit(X.astype(np.float32).astype(np.float64), y)
+    single = clone(MODELS[name]).fit(X.astype(np.float32), y)
+    assert_allclose(single.objective_, double.objective_, rtol=1e-9)
+    assert_allclose(single.weights_, double.weights_, atol=1e-6)
+    Z = new_samples().astype(np.float32)
+    found, expected = values(single, Z), values(double, Z.astype(np.float64))
+    assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+
+
+@every_model
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_tables(name: str, container: Any) -> None:
+    X, y = data(name)
+    X, Z = np.maximum(X, 0.0), np.maximum(new_samples(), 0.0)
+    dense = clone(MODELS[name]).set_params(tol=1e-6).fit(X, y)
+    sparse = clone(MODELS[name]).set_params(tol=1e-6).fit(container(X), y)
+    assert_allclose(sparse.objective_, dense.objective_, rtol=2e-6)
+    expected = values(dense, Z)
+    atol = 1e-2 * np.abs(expected).max()
+    assert_allclose(values(sparse, container(Z)), expected, atol=atol)
+    assert sp.issparse(sparse.X_fit_)
+    assert get_tags(sparse).input_tags.sparse
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("norm", [1, 2])
+def test_constant_features_have_no_share(norm: float, container: Any) -> None:
+    X, y = problem("binary")
+    X = np.column_stack([X, np.full(60, 0.1), np.zeros(60)])
+    model = MKLClassifier([Linear(per_feature=True)], norm=norm)
+    without = clone(model).fit(X[:, :4], y)
+    found = clone(model).fit(container(X), y)
+    assert_allclose(found.shares_[:4], without.shares_, atol=0.02)
+    assert_array_equal(found.weights_[4:], 0.0)
+    assert_allclose(found.objective_, without.objective_, rtol=0.3)
+
+
+@every_model
+def test_integers_and_lists(name: str) -> None:
+    X, y = data(name)
+    X = np.round(10 * X).astype(int)
+    here = clone(MODELS[name]).fit(X, y)
+    there = clone(MODELS[name]).fit(X.tolist(), y.tolist())
+    assert_allclose(values(there, X.tolist()), values(here, X.astype(float)), rtol=1e-9)
+
+
+def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
+    module = pytest.importorskip(library)
+    return module.DataFrame({name: X[:, k] for k, name in enumerate(names)})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@every_model
+def test_views_by_name(library: str, name: str) -> None:
+    X, y = data(name)
+    table, Z = frame(library, X, NAMES), new_samples()
+    by_name = [OnColumns(Gaussian(2.0), ["dose", "age"]), OnColumns(Linear(), "bmi")]
+    by_place = [OnColumns(Gaussian(2.0), [2, 0]), OnColumns(Linear(), [1])]
+    named = clone(MODELS[name]).set_params(kernels=by_name).fit(table, y)
+    placed = clone(MODELS[name]).set_params(kernels=by_place).fit(X, y)
+    assert list(named.feature_names_in_) == NAMES
+    assert not hasattr(placed, "feature_names_in_")
+    assert_allclose(named.weights_, placed.weights_, rtol=1e-9)
+    assert_allclose(values(named, frame(library, Z, NAMES)), values(placed, Z), rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.predict(frame(library, Z, NAMES[::-1]))
+    with pytest.raises(ValueError, match="yet now missing:\n- noise"):
+        named.predict(frame(library, Z[:, :3], NAMES[:3]))
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
+        placed.predict(Z[:, :3])
+
+
+def test_views_of_one_source_each() -> None:
+    """The view that the labels are made from gets the weight."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    y = (X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4).astype(int)
+    views = [OnColumns(Gaussian(2.0), [0, 1]), OnColumns(Gaussian(2.0), [2, 3, 4])]
+    model = L1SVM(views, C=10.0).fit(X, y)
+    assert model.shares_[0] > 0.5
+    assert model.score(X, y) > 0.9
+
+
+# --- targets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n in CLASSIFIERS])
+def test_labels_of_any_kind(name: str) -> None:
+    X, codes = problem("three classes")
+    for classes in (
+        np.array(["b", "a", "c"]),
+        np.array([7, -2, 0]),
+        np.array([0.5, 2.0, 9.0]) // 1,
+    ):
+        model = clone(MODELS[name]).fit(X, classes[codes])
+        assert_array_equal(model.classes_, np.unique(classes))
+        assert set(model.predict(X)) <= set(classes)
+        assert model.score(X, classes[codes]) > 0.6
+        assert model.decision_function(X).shape == (60, 3)
+    boolean = clone(MODELS[name]).fit(X, codes > 0)
+    assert boolean.predict(X).dtype == bool
+
+
+def test_the_second_class_is_the_positive_one() -> None:
+    X, y = problem("strings")
+    model = L1SVM(KERNELS).fit(X, y)
+    assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0, "yes", "no"))
+    swapped = L1SVM(KERNELS).fit(X, np.where(y == "yes", "a", "b"))
+    assert_allclose(swapped.decision_function(X), -model.decision_function(X), atol=0.05)
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
+def test_several_responses(name: str) -> None:
+    X, Y = problem("two outputs")
+    model = clone(MODELS[name]).fit(X, Y)
+    assert model.predict(X).shape == (60, 2)
+    assert model.intercept_.shape == (2,)
+    assert model.score(X, Y) > 0.1
+    assert get_tags(model).target_tags.multi_output
+    column = clone(MODELS[name]).fit(X, Y[:, :1])
+    flat = clone(MODELS[name]).fit(X, Y[:, 0])
+    assert column.predict(X).shape == (60, 1)
+    assert flat.predict(X).shape == (60,)
+    assert_array_equal(column.predict(X)[:, 0], flat.predict(X))
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
+def test_the_intercept_takes_up_a_shift(name: str) -> None:
+    X, y = data(name)
+    model = clone(MODELS[name]).set_params(tol=1e-6)
+    plain, shifted = clone(model).fit(X, y), clone(model).fit(X, y + 1e4)
+    assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-6)
+
+
+# --- stacks -----------------------------------------------------------------------------------
+
+WIDTHS = (0.5, 1.0, 4.0)
+
+
+def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+    return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
+
+
+@every_model
+def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
+    X, y = data(name)
+    Z = new_samples()
+    model = clone(MODELS[name]).set_params(tol=1e-6)
+    direct = clone(model).set_params(kernels=[Gaussian(s) for s in WIDTHS]).fit(X, y)
+    expected, rows = values(direct, Z), stack(Z, X)
+    for layout in (stack(X), np.moveaxis(stack(X), -1, 0), list(np.moveaxis(stack(X), -1, 0))):
+        given = clone(model).set_params(kernels="precomputed").fit(layout, y)
+        assert_allclose(given.objective_, direct.objective_, rtol=2e-6)
+        assert given.X_fit_ is None
+        assert given.n_features_in_ == 60
+        assert list(given.kernel_.kernels) == [Precomputed(k) for k in range(3)]
+        for new in (rows, np.moveaxis(rows, -1, 0), list(np.moveaxis(rows, -1, 0))):
+            assert_allclose(values(given, new), expected, atol=5e-3 * np.abs(expected).max())
+        assert_allclose(values(given, layout), values(given, stack(X)), rtol=1e-12)
+
+
+def test_pairwise_tags_slice_stacks_in_cross_validation() -> None:
+    X, y = problem("binary")
+    model = MKLClassifier("precomputed")
+    assert get_tags(model).input_tags.pairwise
+    assert not get_tags(MKLClassifier()).input_tags.pairwise
+    cv = StratifiedKFold(3)
+    scores = cross_val_score(model, stack(X), y, cv=cv)
+    for (train, test), score in zip(cv.split(X, y), scores, strict=True):
+        fitted = clone(model).fit(stack(X[train]), y[train])
+        assert fitted.score(stack(X[test], X[train]), y[test]) == score
+    grid = {"C": [0.1, 10.0], "norm": [1, 2]}
+    search = GridSearchCV(model, grid, cv=cv).fit(stack(X), y)
+    assert search.predict(stack(X)).shape == (60,)
+    piped = make_pipeline(MKLClassifier("precomputed"))
+    assert get_tags(piped).input_tags.pairwise
+    assert_array_equal(cross_val_score(piped, stack(X), y, cv=cv), scores)
+
+
+# --- with scikit-learn ------------------------------------------------------------------------
+
+
+def test_grid_search_over_penalty_and_norm() -> None:
+    X, y = problem("strings", 90)
+    model = make_pipeline(StandardScaler(), MKLClassifier([Gaussian(s) for s in WIDTHS]))
+    grid = {"mklclassifier__C": [0.01, 1.0, 100.0], "mklclassifier__norm": [1, 2]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.6
+    assert len(np.unique(search.cv_results_["mean_test_score"])) > 1
+
+
+@every_model
+def test_parameters(name: str) -> None:
+    model = clone(MODELS[name])
+    parameters = model.get_params(deep=False)
+    assert parameters["kernels"] == KERNELS
+    other = type(model)(**parameters)
+    assert repr(other) == repr(model)
+    assert clone(model).set_params(tol=0.5, max_iter=3).get_params()["tol"] == 0.5
+    with pytest.raises(ValueError, match="Invalid parameter 'weights'"):
+        model.set_params(weights=1)
+
+
+@every_model
+def test_inputs_and_parameters_are_left_alone(name: str) -> None:
+    X, y = data(name)
+    X_before, y_before, model = X.copy(), y.copy(), clone(MODELS[name])
+    parameters = repr(model.get_params())
+    model.fit(X, y).predict(X)
+    assert_array_equal(X, X_before)
+    assert_array_equal(y, y_before)
+    assert repr(model.get_params()) == parameters
+    expected = values(model, X_before)
+    X[:] = 0.0
+    assert_array_equal(values(model, X_before), expected)
+
+
+@every_model
+def test_models_survive_pickle_and_skops(name: str) -> None:
+    X, y = data(name)
+    model = clone(MODELS[name]).fit(X, y)
+    dumped = skops.io.dumps(model)
+    untrusted = skops.io.get_untrusted_types(data=dumped)
+    assert all(kind.startswith("mercer.") for kind in untrusted)
+    for loaded in (
+        skops.io.loads(dumped, trusted=untrusted),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert_allclose(values(loaded, X), values(model, X), rtol=1e-12)
+        assert loaded.history_ == model.history_
+        assert loaded.kernel_ == model.kernel_
+
+
+@every_model
+def test_fitting_again_repeats_to_the_last_bit(name: str) -> None:
+    X, y = data(name)
+    found = []
+    for threads in (2, 2, 1):
+        with threadpool_limits(limits=threads):
+            found.append(clone(MODELS[name]).fit(X, y))
+    found.append(found[0].fit(X, y))
+    for other in found[1:]:
+        assert_array_equal(other.weights_, found[0].weights_)
+        assert_array_equal(other.dual_coef_, found[0].dual_coef_)
+        assert other.history_ == found[0].history_
+
+
+@pytest.mark.parametrize("name", ["l1-svm", "krr-2"])
+def test_little_working_memory_learns_the_same(name: str) -> None:
+    X, y = data(name, 420)
+    model = clone(MODELS[name]).fit(X, y)
+    with sklearn.config_context(working_memory=1):
+        again = clone(model).fit(X, y)
+    assert_allclose(again.objective_, model.objective_, rtol=1e-9)
+    assert_allclose(again.weights_, model.weights_, atol=1e-6)
+    assert_allclose(values(again, X), values(model, X), atol=1e-4)
+
+
+def test_default_dictionaries() -> None:
+    X, y = problem("binary")
+    for model in (MKLClassifier(), L1SVM(), MKLRegressor(), L2KRR()):
+        fitted = model.fit(X, y if isinstance(model, MKLClassifier) else X[:, 0])
+        assert fitted.weights_.shape == (20,)
+        assert fitted.score(X, y if isinstance(model, MKLClassifier) else X[:, 0]) > 0.8
+
+
+def test_callbacks_are_told_of_each_step() -> None:
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn without callbacks")
+    X, y = problem("binary")
+    ended: list[str] = []
+
+    class Counter:
+        """The callback protocol, and nothing else."""
+
+        def setup(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def teardown(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def on_fit_task_begin(self, *_: Any, **__: Any) -> None:
+            """Nothing."""
+
+        def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> None:
+            ended.append(context.task_name)
+
+    model = clone(MODELS["l1-svm"])
+    assert isinstance(model, callback.CallbackSupportMixin)
+    fitted = model.set_callbacks(Counter()).fit(X, y)
+    assert ended.count("step") == fitted.n_iter_
