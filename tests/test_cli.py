@@ -4,75 +4,36 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from cli_cases import Run, call, class_table, pd, refused, response_table
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
 
-pd = pytest.importorskip("pandas")
-typer_testing = pytest.importorskip("typer.testing")
-skops_io = pytest.importorskip("skops.io")
-
-from sklearn.decomposition import PCA  # noqa: E402
-from sklearn.pipeline import Pipeline  # noqa: E402
-from sklearn.tree import DecisionTreeClassifier  # noqa: E402
-
-from mercer.cli import main  # noqa: E402
-from mercer.cli.app import app  # noqa: E402
-from mercer.cli.methods import LEARNERS, METHODS  # noqa: E402
-from mercer.cli.models import load_model, save_model  # noqa: E402
-from mercer.cli.tables import read_table  # noqa: E402
-
-Run = Callable[..., Any]
+from mercer.cli import main
+from mercer.cli.models import load_model, save_model
+from mercer.cli.tables import read_table
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> Any:
-        return typer_testing.CliRunner().invoke(app, [str(argument) for argument in arguments])
-
     return call
 
 
 @pytest.fixture
 def classes() -> Any:
-    """Two classes told apart by numbers with gaps, a category, and a flag."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 40)
-    frame = pd.DataFrame(
-        {
-            "height": rng.normal(size=80) + 2.0 * y,
-            "width of it": rng.normal(size=80) - y,
-            "colour": rng.choice(["red", "green", "blue"], size=80),
-            "flag": rng.random(80) < 0.5,
-            "kind": np.where(y == 1, "cat & dog", "<none>"),
-        }
-    )
-    frame.loc[3, "height"] = np.nan
-    frame.loc[5, "colour"] = None
-    return frame
+    return class_table()
 
 
 @pytest.fixture
 def responses() -> Any:
-    """A smooth response of two numbers."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(70, 2))
-    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
-
-
-def refused(result: Any) -> str:
-    """The one line on stderr of a run that must fail."""
-    assert result.exit_code == 2, result.output
-    assert isinstance(result.exception, SystemExit)
-    assert result.stderr.startswith("mercer: ")
-    assert result.stderr.count("\n") == 1
-    return str(result.stderr)
+    return response_table()
 
 
 class TestFit:
@@ -102,20 +63,6 @@ class TestFit:
         for name in ("1.html", "2.html"):
             run("fit", "table.csv", "--target", "kind", "--report", name)
         assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
-
-    @pytest.mark.parametrize("learner", LEARNERS)
-    def test_every_learner_is_saved_and_predicts(
-        self, run: Run, classes: Any, learner: str
-    ) -> None:
-        classes.to_parquet("table.parquet")
-        arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
-        result = run("fit", "table.parquet", *arguments)
-        assert result.exit_code == 0, result.output
-        assert f"Kernels found by {learner} " in result.stdout
-        result = run("predict", "m.skops", "table.parquet", "--out", "p.csv")
-        assert result.exit_code == 0, result.output
-        # The classes overlap: the best possible rule is right on 87 of 100 rows.
-        assert (pd.read_csv("p.csv")["prediction"] == classes["kind"]).mean() > 0.8
 
     def test_regression(self, run: Run, responses: Any) -> None:
         responses.to_csv("table.csv", index=False)
@@ -269,11 +216,11 @@ class TestCompare:
 
 
 def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = {name: METHODS[name] for name in ("uniform", "hsic")}
-    monkeypatch.setattr("mercer.cli.app.METHODS", kept)
+    monkeypatch.setattr("mercer.cli.app.DEMONSTRATED", ("uniform", "hsic"))
     result = run("demo", "--repeats", 1)
     assert result.exit_code == 0, result.output
     assert "569 rows, 30 columns" in result.stdout
+    assert "one width, HSIC" in result.stdout
     assert "Kernels found by ca" in result.stdout
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from mercer.inspection import (
@@ -19,6 +20,7 @@ from mercer.inspection import (
     GramMatrixDisplay,
     KernelWeightsDisplay,
 )
+from mercer.inspection.base import learned
 from mercer.kernels import Gaussian, Linear, OnColumns
 from mercer.learners import (
     AlignmentMaximization,
@@ -26,6 +28,7 @@ from mercer.learners import (
     KernelOptimization,
     UniformCombination,
 )
+from mercer.one_stage import ContinuousMKLClassifier, MKLClassifier
 from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -95,6 +98,14 @@ class TestAlignmentPath:
     def test_ticks_are_whole_steps(self) -> None:
         ticks = AlignmentPathDisplay([0.5]).plot().ax_.get_xticks()
         np.testing.assert_array_equal(ticks, np.round(ticks))
+
+    @pytest.mark.parametrize(
+        "model", [MKLClassifier([Gaussian(1.0), "linear"]), ContinuousMKLClassifier()]
+    )
+    def test_one_stage_learning_has_none(self, data: tuple[Any, Any], model: Any) -> None:
+        message = f"The steps of {type(model).__name__} have no alignment"
+        with pytest.raises(ValueError, match=message):
+            AlignmentPathDisplay.from_estimator(model.fit(*data))
 
     @pytest.mark.parametrize("alignments", [[], [[0.1]]])
     def test_refuses_what_is_no_path(self, alignments: list[Any]) -> None:
@@ -178,11 +189,59 @@ class TestGramMatrix:
             GramMatrixDisplay.from_estimator(learner, data[0], data[1][:5])
 
 
+class TestOneStage:
+    """Estimators that learn the kernel themselves, and searches for their penalty."""
+
+    KERNELS = (OnColumns(Gaussian(1.0), [0]), OnColumns(Gaussian(2.0), [1, 3]))
+
+    @pytest.fixture(params=["alone", "searched", "pipeline searched", "searched in pipeline"])
+    def fitted(self, request: pytest.FixtureRequest, data: tuple[Any, Any]) -> Any:
+        machine, scaler = MKLClassifier(list(self.KERNELS), norm=2), StandardScaler()
+        model = {
+            "alone": machine,
+            "searched": GridSearchCV(machine, {"C": [0.1, 1.0]}, cv=2),
+            "pipeline searched": GridSearchCV(
+                make_pipeline(scaler, machine), {"mklclassifier__C": [0.1, 1.0]}, cv=2
+            ),
+            "searched in pipeline": make_pipeline(
+                scaler, GridSearchCV(machine, {"C": [0.1, 1.0]}, cv=2)
+            ),
+        }[request.param]
+        return model.fit(*data)
+
+    def test_weights_and_relevance(self, fitted: Any) -> None:
+        machine = learned(fitted)
+        assert type(machine) is MKLClassifier
+        display = KernelWeightsDisplay.from_estimator(fitted)
+        np.testing.assert_allclose(display.weights, machine.weights_)
+        first, second = machine.weights_
+        relevance = FeatureRelevanceDisplay.from_estimator(fitted)
+        np.testing.assert_allclose(relevance.relevance, [first, second / 4, 0, second / 4])
+        assert relevance.features == ["x0", "x1", "x2", "x3"]
+
+    def test_the_gram_matrix(self, fitted: Any, data: tuple[Any, Any]) -> None:
+        X, y = data
+        model = getattr(fitted, "best_estimator_", fitted)
+        scaled = model[:-1].transform(X) if isinstance(model, Pipeline) else X
+        display = GramMatrixDisplay.from_estimator(fitted, X, y)
+        order = np.argsort(y, kind="stable")
+        np.testing.assert_allclose(display.gram, learned(fitted).kernel_(scaled[order]))
+
+    def test_names_of_columns(self, data: tuple[Any, Any]) -> None:
+        pd = pytest.importorskip("pandas")
+        X = pd.DataFrame(data[0], columns=["age", "height", "weight", "pulse"])
+        model = make_pipeline(StandardScaler(), MKLClassifier([Gaussian(1.0)]))
+        search = GridSearchCV(model, {"mklclassifier__C": [1.0]}, cv=2).fit(X, data[1])
+        assert FeatureRelevanceDisplay.from_estimator(search).features == list(X)
+
+
 @pytest.mark.parametrize(
     "display", [KernelWeightsDisplay, AlignmentPathDisplay, FeatureRelevanceDisplay]
 )
 def test_estimators_must_be_fitted(display: Any) -> None:
-    for estimator in (UniformCombination(), make_pipeline(StandardScaler(), TwoStageClassifier())):
+    search = GridSearchCV(MKLClassifier(), {"C": [1.0]})
+    two_stage = make_pipeline(StandardScaler(), TwoStageClassifier())
+    for estimator in (UniformCombination(), two_stage, MKLClassifier(), search):
         with pytest.raises(NotFittedError):
             display.from_estimator(estimator)
 

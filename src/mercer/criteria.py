@@ -36,6 +36,8 @@ class Sensitivity:
         Part of the centred identity, H = I - 11'/n.
     norm : float
         A bound on the Frobenius norm of the whole.
+    absolute : float
+        A bound on the sum of the absolute values of the whole.
     """
 
     factor: Array
@@ -46,6 +48,7 @@ class Sensitivity:
     row_means: Array | None = None
     identity: float = 0.0
     norm: float = np.inf
+    absolute: float = np.inf
 
     def terms(self) -> list[tuple[float, Kernel, Array]]:
         """Coefficient, kernel and row means of each centred kernel."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ _NEGLIGIBLE = 0.1
 """Part of the tolerance that a corrective step must bring to be taken."""
 _INNER = 0.05
 """Part of the tolerance that the weights' own duality gap may take."""
+_FALLING = 0.1
+"""Part of the excess that a step is expected to leave."""
 _JOINING = 0.1
 """Weight of a new kernel that the search for weights begins with."""
 
@@ -68,12 +70,14 @@ class Stage(ABC):
     ----------
     history : tuple
         What is to be told of each step so far.
-    is_final : bool
-        Whether no kernel is worth another step.
     """
 
     history: tuple[Any, ...]
-    is_final: bool
+
+    @property
+    @abstractmethod
+    def is_final(self) -> bool:
+        """Whether no kernel is worth another step."""
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
@@ -288,9 +292,10 @@ class Mixture(Stage):
         The machines.
     excess : float
         max_theta c'K_theta c / c'Kc - 1 over all families, with what the searches cannot exclude:
-        the certificate of optimality.
+        the certificate of optimality. Steps end where what they found is no more than `tol`.
     history : tuple of MixingStep
-    is_final : bool
+    status : {"growing", "optimal", "stalled"}
+        Optimal up to `tol`, or no longer better within rounding.
 
     References
     ----------
@@ -307,27 +312,33 @@ class Mixture(Stage):
     learned: LearnedWeights | None = None
     excess: float = np.inf
     history: tuple[MixingStep, ...] = ()
-    is_final: bool = False
+    status: Literal["growing", "optimal", "stalled"] = "growing"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no kernel is worth another step."""
+        return self.status != "growing"
 
     def sensitivity(self) -> Sensitivity:
         """P = sum c c' over the machines; before the first, L_c, which c c' then tends to."""
         factor = self.problems.Y if self.learned is None else self.learned.witness
         factor = factor - factor.mean(axis=0)
         norm = float(np.linalg.norm(factor.T @ factor))
-        return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm)
+        absolute = float((np.abs(factor).sum(axis=0) ** 2).sum())
+        return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
 
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
         """The mixture with the kernel of largest c'Kc; see :meth:`Stage.joined`."""
         candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
-        excess = self._excess([best.value + (best.gap or 0.0) for _, best in found])
+        proven = self._excess([best.value + (best.gap or 0.0) for _, best in found])
+        excess = self._excess([candidate.value])
         if excess <= self.tol:
-            return replace(self, excess=excess, is_final=True)
-        kernels, theta, learned = self._mixed(candidate.kernel)
+            return replace(self, excess=proven, status="optimal")
+        kernels, theta, learned = self._mixed(candidate.kernel, excess)
         if self.learned is not None and not learned.objective < self.learned.objective:
-            return replace(self, excess=excess, is_final=True)
+            return replace(self, excess=proven, status="stalled")
         used = int(np.count_nonzero(theta))
-        by = self._excess([candidate.value])
-        step = MixingStep(candidate.kernel, used, learned.objective, by, candidate.gap)
+        step = MixingStep(candidate.kernel, used, learned.objective, excess, candidate.gap)
         return replace(
             self,
             kernels=tuple(
@@ -336,7 +347,7 @@ class Mixture(Stage):
             theta=theta[theta > 0.0],
             learned=learned,
             history=(*self.history, step),
-            excess=excess,
+            excess=proven,
         )
 
     def certified(self, searches: Sequence[FamilySearch]) -> Mixture:
@@ -365,20 +376,22 @@ class Mixture(Stage):
         known = self.learned.quadratics
         return max(*values, float(known.max())) / float(self.learned.theta @ known) - 1.0
 
-    def _mixed(self, kernel: Kernel) -> tuple[list[Kernel], Array, LearnedWeights]:
-        """All kernels with the new one, their weights, and the machines."""
+    def _mixed(self, kernel: Kernel, excess: float) -> tuple[list[Kernel], Array, LearnedWeights]:
+        """All kernels with the new one, their weights, and the machines.
+
+        The weights are as precise as the excess that the next step is expected to leave asks for.
+        """
+        tol = _INNER * max(self.tol, min(_FALLING * excess, 1.0))
         kernels = [*self.kernels, kernel]
         old = self.theta
         start = np.append((1.0 - _JOINING) * old, _JOINING) if self.kernels else np.ones(1)
         if self.corrective or not self.kernels:
-            learned = self._learn(kernels, start)
+            learned = self._learn(kernels, start, tol)
             return kernels, learned.theta, learned
-        learned = self._learn(
-            [WeightedSum(self.kernels, old), kernel], np.array([1.0 - _JOINING, _JOINING])
-        )
+        pair = np.array([1.0 - _JOINING, _JOINING])
+        learned = self._learn([WeightedSum(self.kernels, old), kernel], pair, tol)
         return kernels, np.append(learned.theta[0] * old, learned.theta[1]), learned
 
-    def _learn(self, kernels: Sequence[Kernel], start: Array) -> LearnedWeights:
+    def _learn(self, kernels: Sequence[Kernel], start: Array, tol: float) -> LearnedWeights:
         grams = base_grams(self.samples, kernels, centred=True)
-        tol = _INNER * self.tol
         return learn_weights(self.problems, grams, Simplex(), tol=tol, start=start)

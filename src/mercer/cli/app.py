@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from mercer.cli import comparison, fitting, terminal
 from mercer.cli.errors import check_packages, chosen, one_line
 from mercer.cli.files import check_outputs
-from mercer.cli.methods import COMPARED, LEARNERS, METHODS, check_fit, method_names
+from mercer.cli.methods import COMPARED, DEMONSTRATED, LEARNERS, METHODS, check_fit, method_names
 from mercer.cli.models import load_model, save_model
 from mercer.cli.report import write_comparison_report, write_fit_report
 from mercer.cli.tables import (
@@ -108,7 +108,7 @@ def fit(
     check_outputs(out, report, inputs=(table,))
     check_packages(skops=out, matplotlib=report)
     problem = as_problem(read_table(table), target, task)
-    check_fit([learner], problem.task)
+    check_fit([learner], problem.task, LEARNERS)
     [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed, max_rows=max_rows)
     _fit(problem, learner, rows, out=out, report=report, seed=seed)
 
@@ -171,7 +171,7 @@ def demo(
     report: Report = None,
     repeats: Repeats = 3,
 ) -> None:
-    """Compare all methods, then fit, on scikit-learn's breast-cancer table; under a minute."""
+    """Compare methods, then fit, on scikit-learn's breast-cancer table; under a minute."""
     from sklearn.datasets import load_breast_cancer
 
     check_outputs(out, report)
@@ -180,7 +180,7 @@ def demo(
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0, max_rows=10_000)
-    _compare(problem, list(COMPARED), rows)
+    _compare(problem, list(DEMONSTRATED), rows)
     _fit(problem, "ca", rows[0], out=out, report=report)
     if report is None:
         terminal.say("With --report demo.html, mercer draws what it learned.")

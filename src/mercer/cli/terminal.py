@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ _MAX_KERNELS = 12
 """Rows of the table of kernels; the report has more."""
 
 _BAR_LENGTH = 16
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @contextmanager
@@ -66,18 +69,22 @@ def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def gathered_warnings(notes: list[str]) -> Iterator[None]:
-    """Turn the warnings meant for users into notes: the first line of each, once.
+    """Turn the warnings meant for users into notes: the first line of each sort, once.
 
     Parameters
     ----------
     notes : list of str
-        Grows when the block ends.
+        Grows when the block ends. Of warnings that differ in numbers alone, as those of several
+        folds do, the first is taken.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
     told = [str(item.message).strip() for item in caught if issubclass(item.category, UserWarning)]
-    notes += dict.fromkeys(text.splitlines()[0] for text in told if text)
+    first: dict[str, str] = {}
+    for line in (text.splitlines()[0] for text in told if text):
+        first.setdefault(_NUMBER.sub("", line), line)
+    notes += first.values()
 
 
 def say(line: str) -> None:

@@ -13,8 +13,10 @@ from mercer.kernels.base import DistanceFunction
 
 _MANTISSA_BITS = 52
 _ROUNDING = 1e-18
-_CELL_BITS = 8
+CELL_BITS = 8
 """Cells of the logarithmic mesh per octave, as a power of two."""
+FINE_BITS = 11
+"""The same where the mesh's own error is to be proven small."""
 _JOINED_BITS = 3
 """Wide cells of the logarithmic mesh join eight, two to this power."""
 _UNIFORM_CELLS = (2**12, 2**20)
@@ -42,7 +44,7 @@ class Mesh:
 
 
 class LogarithmicMesh(Mesh):
-    """Nodes in geometric progression of octaves, evenly spaced within each: 256 an octave.
+    """Nodes in geometric progression of octaves, evenly spaced within each.
 
     The cell of a number is the head of its binary representation and the way through it the tail,
     so that no logarithm is taken. Node zero is for distances below the first cell, which are taken
@@ -52,15 +54,18 @@ class LogarithmicMesh(Mesh):
     ----------
     low, high : float
         Squared distances that the progression must reach from and to.
+    bits : int, default=CELL_BITS
+        Cells per octave, as a power of two.
 
     Notes
     -----
-    A radial kernel g(u / s^2) between nodes u and (1 + h) u, h <= 1/256, deviates from its chord by
-    at most h^2 / 8 max_z z^2 |g''(z)|, for a Gaussian 1.1e-6, at every width.
+    A radial kernel g(u / s^2) between nodes u and (1 + h) u, h <= 2^-bits, deviates from its chord
+    by at most h^2 / 8 max_z z^2 |g''(z)|, for a Gaussian 1.1e-6 at eight bits, at every width.
     """
 
-    def __init__(self, low: float, high: float) -> None:
-        shift = _MANTISSA_BITS - _CELL_BITS
+    def __init__(self, low: float, high: float, bits: int = CELL_BITS) -> None:
+        self.bits = bits
+        shift = _MANTISSA_BITS - bits
         head = int(np.float64(low).view(np.int64)) >> shift
         self._first = head >> _JOINED_BITS << _JOINED_BITS
         last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
@@ -71,7 +76,7 @@ class LogarithmicMesh(Mesh):
         """Cell and way through it; see :meth:`Mesh.locate`."""
         flat = np.ascontiguousarray(squared).ravel()
         bits = flat.view(np.int64)
-        shift = _MANTISSA_BITS - _CELL_BITS
+        shift = _MANTISSA_BITS - self.bits
         cells = bits >> shift
         cells -= self._first - 1
         through = (bits & ((1 << shift) - 1)) * 2.0**-shift
@@ -117,7 +122,7 @@ class LogarithmicMesh(Mesh):
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""
         left = np.geomspace(1e-9, 1e4, 8192)
-        right = left * (1.0 + 2.0**-_CELL_BITS)
+        right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
         return 1.1 * float(np.max(np.abs(ends - radial.at_theta(0.5 * (left + right), 0.0))))
 

@@ -72,11 +72,12 @@ class ContinuousOneStage(OneStage):
         self.dual_gap_ = found.gap
         self.history_ = list(found.history)
         self.n_iter_ = len(found.history)
-        if not found.excess <= self.tol:
+        if found.status != "optimal":
+            advice = "Raise max_kernels." if found.status == "growing" else "Rounding stops it."
             self._warn(
                 f"Stopped after {self.n_iter_} steps where another kernel has a c'Kc larger by "
                 f"{found.excess:.2g}, relatively, than the learned one; tol is {self.tol:g}, and "
-                f"the relative duality gap {found.gap:.2g}. Raise max_kernels."
+                f"the relative duality gap {found.gap:.2g}. {advice}"
             )
 
 

@@ -133,7 +133,8 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples.
+        Coefficients of the training samples, whose dual objective proves the gap; others only
+        where their predictions would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
         Positions of the samples that some coefficient is not zero of.
@@ -159,12 +160,14 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
 
     Notes
     -----
-    The objective is convex in the weights, and has second derivatives almost everywhere, from the
-    samples whose dual variables are free to move. Each step is Newton's: for norm 1 a quadratic
-    programme over the simplex, for larger norms in the logarithms of the weights, with the closed
-    form of [1]_ to fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active
-    set where the gap asks for it, a Cholesky factor for the squared loss and Newton steps for the
-    logistic one.
+    The objective is convex in the weights, and its second derivatives come from the samples whose
+    dual variables are free to move. Each step is Newton's: for norm 1 a quadratic programme over
+    the simplex, for larger norms in the logarithms of the weights, with the closed form of [1]_ to
+    fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active set where the gap
+    asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
+    norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
+    of dual variables found on the way, and if a dozen steps are not enough, an interior-point
+    method finds weights and dual variables together.
 
     A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
     memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never
@@ -256,7 +259,8 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
     alignment_ : float
         Centred alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the training samples.
+        Coefficients of the training samples, whose dual objective proves the gap; others only
+        where their predictions would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
         Positions of the samples that some coefficient is not zero of.
@@ -283,12 +287,14 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
 
     Notes
     -----
-    The objective is convex in the weights, and has second derivatives almost everywhere, from the
-    samples whose dual variables are free to move. Each step is Newton's: for norm 1 a quadratic
-    programme over the simplex, for larger norms in the logarithms of the weights, with the closed
-    form of [1]_ to fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active
-    set where the gap asks for it, a Cholesky factor for the squared loss and Newton steps for the
-    logistic one.
+    The objective is convex in the weights, and its second derivatives come from the samples whose
+    dual variables are free to move. Each step is Newton's: for norm 1 a quadratic programme over
+    the simplex, for larger norms in the logarithms of the weights, with the closed form of [1]_ to
+    fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active set where the gap
+    asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
+    norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
+    of dual variables found on the way, and if a dozen steps are not enough, an interior-point
+    method finds weights and dual variables together.
 
     A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
     memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never

@@ -9,7 +9,15 @@ import numpy as np
 from mercer._typing import Array
 from mercer.criteria import Sensitivity
 from mercer.gram.centering import centre_tiles
-from mercer.gram.distances import LogarithmicMesh, Mesh, UniformMesh, spread, squared_range
+from mercer.gram.distances import (
+    CELL_BITS,
+    FINE_BITS,
+    LogarithmicMesh,
+    Mesh,
+    UniformMesh,
+    spread,
+    squared_range,
+)
 from mercer.gram.histogram import DistanceHistogram
 from mercer.gram.tiles import Samples, Tile
 from mercer.kernels.base import Kernel
@@ -77,7 +85,7 @@ class RadialSearch(FamilySearch):
             peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
         gap = None
         if self.certificate:
-            absolute = self.samples.n_samples * P.norm
+            absolute = min(P.absolute, self.samples.n_samples * P.norm)
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
@@ -89,7 +97,7 @@ class RadialSearch(FamilySearch):
             self._mesh = (
                 UniformMesh(high, highest)
                 if self.radial.band_limited
-                else LogarithmicMesh(low, high)
+                else LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
             )
         return self._mesh
 

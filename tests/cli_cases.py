@@ -1,0 +1,56 @@
+"""Calling the command line, and small tables for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+typer_testing = pytest.importorskip("typer.testing")
+pytest.importorskip("skops.io")
+
+from mercer.cli.app import app  # noqa: E402
+
+Run = Callable[..., Any]
+
+
+def call(*arguments: object) -> Any:
+    """Run the command in the current folder."""
+    return typer_testing.CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def refused(result: Any) -> str:
+    """The one line on stderr of a run that must fail."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith("mercer: ")
+    assert result.stderr.count("\n") == 1
+    return str(result.stderr)
+
+
+def class_table() -> Any:
+    """Two classes told apart by numbers with gaps, a category, and a flag."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(size=80) + 2.0 * y,
+            "width of it": rng.normal(size=80) - y,
+            "colour": rng.choice(["red", "green", "blue"], size=80),
+            "flag": rng.random(80) < 0.5,
+            "kind": np.where(y == 1, "cat & dog", "<none>"),
+        }
+    )
+    frame.loc[3, "height"] = np.nan
+    frame.loc[5, "colour"] = None
+    return frame
+
+
+def response_table() -> Any:
+    """A smooth response of two numbers."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 2))
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
