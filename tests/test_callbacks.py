@@ -9,9 +9,16 @@ from learner_cases import LEARNERS, problem
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
+from mercer import ContinuousMKLClassifier, MKLClassifier
+
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
-every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+ALL: dict[str, BaseEstimator] = {
+    **LEARNERS,
+    "mkl": MKLClassifier(),
+    "cr": ContinuousMKLClassifier(),
+}
+every_learner = pytest.mark.parametrize("learner", ALL.values(), ids=ALL)
 
 
 @every_learner
@@ -54,7 +61,7 @@ def test_each_step_is_reported() -> None:
         def on_fit_task_end(self, estimator: Any, context: Any, *args: Any, **kwargs: Any) -> None:
             self.ended.append(context.task_name)
 
-    for name, learner in LEARNERS.items():
+    for name, learner in ALL.items():
         counter = Counter()
         fitted = clone(learner).set_callbacks(counter).fit(X, y)
         assert counter.begun.count("step") == counter.ended.count("step") >= 1, name
