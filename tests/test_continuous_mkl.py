@@ -19,7 +19,12 @@ from reference import centre, gaussian
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
-from mercer import ContinuousMKLClassifier, ContinuousMKLRegressor, MKLClassifier
+from mercer import (
+    ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+)
 from mercer.datasets import make_relevance, make_sine
 from mercer.kernels import Dirichlet, Gaussian, Laplacian, Linear
 
@@ -224,3 +229,35 @@ def test_bad_settings(settings: dict[str, Any], message: str) -> None:
     X = table()
     with pytest.raises(ValueError, match=message):
         ContinuousMKLClassifier(**settings).fit(X, target("binary", X))
+
+
+# --- edges ------------------------------------------------------------------------------------
+
+
+def test_responses_within_the_tube_need_no_kernel() -> None:
+    X = table()
+    y = 1e-2 * target("regression", X)
+    for model in (ContinuousMKLRegressor, MKLRegressor):
+        found = model(loss="epsilon_insensitive").fit(X, y)
+        assert found.objective_ == 0.0
+        assert found.support_.size == 0
+        predicted = found.predict(X)
+        assert np.ptp(predicted) == 0.0
+        assert np.abs(predicted - y).max() <= 0.1
+
+
+@pytest.mark.parametrize("search", ["global", "local"])
+def test_equal_rows_are_predicted_alike(search: Any) -> None:
+    X = np.ones((20, 3))
+    y = target("regression", table(20))
+    model = ContinuousMKLRegressor(search=search).fit(X, y)
+    assert np.ptp(model.predict(X)) == pytest.approx(0.0, abs=1e-12)
+    assert model.predict(X)[0] == pytest.approx(y.mean())
+
+
+def test_dual_variables_that_are_not_unique_still_prove_the_optimum() -> None:
+    X = table(100)
+    y = np.zeros(100, dtype=int)
+    y[:10] = 1
+    model = ContinuousMKLClassifier(C=0.3).fit(X, y)
+    assert model.dual_gap_ <= model.tol

@@ -191,7 +191,8 @@ def learn_mixture(
     Returns
     -------
     Mixture
-        Its certificate holds for its own machines, also where the steps ran out.
+        Its certificate holds for its own machines, also where the steps ran out. Some weights may
+        be zero.
     """
 
     def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:

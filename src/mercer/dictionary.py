@@ -27,6 +27,9 @@ _NEGLIGIBLE = 0.1
 """Part of the tolerance that a corrective step must bring to be taken."""
 _INNER = 0.05
 """Part of the tolerance that the weights' own duality gap may take."""
+_IDLE_STEPS = 5
+_LINE = 1e-3
+"""The same of a line search, whose steps bring less and less."""
 _FALLING = 0.1
 """Part of the excess that a step is expected to leave."""
 _JOINING = 0.1
@@ -64,15 +67,10 @@ class Dictionary:
 
 
 class Stage(ABC):
-    """A dictionary between two steps of the greedy loop, and what it is grown for.
-
-    Attributes
-    ----------
-    history : tuple
-        What is to be told of each step so far.
-    """
+    """A dictionary between two steps of the greedy loop, and what it is grown for."""
 
     history: tuple[Any, ...]
+    """What is to be told of each step so far."""
 
     @property
     @abstractmethod
@@ -109,18 +107,13 @@ def grow(
     Parameters
     ----------
     stage : Stage
-        Before the first step.
+        Before the first step; what is returned is final, unless the steps ran out.
     searches : sequence of FamilySearch
         One for each family.
     max_kernels : int
         Steps at most.
     on_step : callable, default=None
         Told of each step.
-
-    Returns
-    -------
-    Stage
-        Final, unless the steps ran out.
     """
     while not stage.is_final:
         known = len(stage.history)
@@ -294,13 +287,14 @@ class Mixture(Stage):
         max_theta c'K_theta c / c'Kc - 1 over all families, with what the searches cannot exclude:
         the certificate of optimality. Steps end where what they found is no more than `tol`.
     history : tuple of MixingStep
+    n_idle : int
+        Steps in a row that did not lower the objective.
     status : {"growing", "optimal", "stalled"}
         Optimal up to `tol`, or no longer better within rounding.
 
     References
     ----------
-    Argyriou, Micchelli, Pontil (2005), Learning convex combinations of continuously parameterized
-    basic kernels, Algorithm 1.
+    Argyriou, Micchelli, Pontil (2005), Algorithm 1.
     """
 
     samples: Samples
@@ -312,6 +306,7 @@ class Mixture(Stage):
     learned: LearnedWeights | None = None
     excess: float = np.inf
     history: tuple[MixingStep, ...] = ()
+    n_idle: int = 0
     status: Literal["growing", "optimal", "stalled"] = "growing"
 
     @property
@@ -336,7 +331,11 @@ class Mixture(Stage):
             return replace(self, excess=proven, status="optimal")
         kernels, theta, learned = self._mixed(candidate.kernel, excess)
         if self.learned is not None and not learned.objective < self.learned.objective:
-            return replace(self, excess=proven, status="stalled")
+            # Dual variables need not be unique: those that know of this kernel may ask for no more.
+            if self.n_idle == _IDLE_STEPS:
+                return replace(self, excess=proven, status="stalled")
+            knowing = replace(self, kernels=tuple(kernels), theta=theta, learned=learned)
+            return replace(knowing, excess=proven, n_idle=self.n_idle + 1)
         used = int(np.count_nonzero(theta))
         step = MixingStep(candidate.kernel, used, learned.objective, excess, candidate.gap)
         return replace(
@@ -348,15 +347,11 @@ class Mixture(Stage):
             learned=learned,
             history=(*self.history, step),
             excess=proven,
+            n_idle=0,
         )
 
     def certified(self, searches: Sequence[FamilySearch]) -> Mixture:
-        """The same mixture with the certificate of its own machines.
-
-        Parameters
-        ----------
-        searches : sequence of FamilySearch
-        """
+        """The same mixture with the certificate of its own machines, by these searches."""
         P = self.sensitivity()
         best = [search.best(P) for search in searches]
         return replace(self, excess=self._excess([b.value + (b.gap or 0.0) for b in best]))
@@ -366,7 +361,9 @@ class Mixture(Stage):
         """How much of the objective, at most, is above the optimum, relative to it."""
         assert self.learned is not None
         square = (1.0 + self.excess) * float(self.learned.theta @ self.learned.quadratics)
-        beyond = max(0.0, square - float(self.learned.quadratics.max()))
+        beyond = square - float(self.learned.quadratics.max())
+        if beyond <= 0.0 or self.learned.objective <= 0.0:
+            return self.learned.gap
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
@@ -374,7 +371,11 @@ class Mixture(Stage):
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics
-        return max(*values, float(known.max())) / float(self.learned.theta @ known) - 1.0
+        square = float(self.learned.theta @ known)
+        largest = max(*values, float(known.max()))
+        if square > 0.0:
+            return largest / square - 1.0
+        return np.inf if 0.5 * largest > self.tol * self.learned.objective else 0.0
 
     def _mixed(self, kernel: Kernel, excess: float) -> tuple[list[Kernel], Array, LearnedWeights]:
         """All kernels with the new one, their weights, and the machines.
@@ -389,7 +390,7 @@ class Mixture(Stage):
             learned = self._learn(kernels, start, tol)
             return kernels, learned.theta, learned
         pair = np.array([1.0 - _JOINING, _JOINING])
-        learned = self._learn([WeightedSum(self.kernels, old), kernel], pair, tol)
+        learned = self._learn([WeightedSum(self.kernels, old), kernel], pair, _LINE * self.tol)
         return kernels, np.append(learned.theta[0] * old, learned.theta[1]), learned
 
     def _learn(self, kernels: Sequence[Kernel], start: Array, tol: float) -> LearnedWeights:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
@@ -100,9 +100,14 @@ def _one_stage(
     return Method(words, makers)
 
 
+_FAILED = -1e9
+"""Score of a regression that fails: worse than of any that does not."""
+
+
 def _search(estimator: BaseEstimator, grid: dict[str, Array], n_folds: int) -> GridSearchCV:
     # A fold without a second class to learn from fails alike for all values, and decides nothing.
-    return GridSearchCV(estimator, grid, cv=n_folds, error_score=0.0)
+    worst = 0.0 if is_classifier(estimator) else _FAILED
+    return GridSearchCV(estimator, grid, cv=n_folds, error_score=worst)
 
 
 def _grid_svm(n_folds: int) -> GridSearchCV:

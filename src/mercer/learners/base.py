@@ -21,8 +21,9 @@ from mercer.stacks import as_stack, check_stack
 from mercer.targets import Target, Task, as_target
 
 _DEFAULT_WIDTHS = 20
+_SMALLEST_SQUARE = 1e-280
 _LARGEST_SQUARE = 1e300
-"""Squared norms of samples above this overflow in sums."""
+"""Squared norms of samples outside these vanish, or overflow in sums."""
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -77,6 +78,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             largest = rows_squared(X.astype(np.float64, copy=False)).max()
         if not largest < _LARGEST_SQUARE:
             raise ValueError("Input X contains values too large to be squared.")
+        if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
+            raise ValueError("Input X contains only values too small to be squared.")
         return X, y
 
     def __sklearn_tags__(self) -> Tags:

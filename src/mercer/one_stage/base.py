@@ -145,6 +145,8 @@ class OneStage(KernelEstimator):
 
     def _combined(self, samples: Features, support: Features | None) -> Array:
         """The learned kernel between samples and the support, times the dual coefficients."""
+        if not self.support_.size:
+            return np.zeros((samples.shape[0], self.dual_coef_.shape[1]))
         stacked = self._takes_stack()
         gram = (
             self.kernel_(samples[:, self.support_]) if stacked else self.kernel_(samples, support)

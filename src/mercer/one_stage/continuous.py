@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
+import numpy as np
+
 from mercer._typing import Features
 from mercer.continuous import Mixing, learn_mixture
 from mercer.gram.combination import base_grams
@@ -39,6 +41,11 @@ class ContinuousOneStage(OneStage):
 
     def _check_settings(self) -> None:
         self._check_loss()
+        if isinstance(self.family, str) and self.family == "precomputed":
+            raise ValueError(
+                'family cannot be "precomputed": matrices have no parameters to search. '
+                "MKLClassifier and MKLRegressor weigh them."
+            )
         check_choice("step", self.step, ("corrective", "stagewise"))
         check_choice("search", self.search, ("global", "local"))
         check_number(self.penalty, "penalty")
@@ -64,20 +71,26 @@ class ContinuousOneStage(OneStage):
         )
         found = learn_mixture(families, samples, problems, mixing, report)
         assert found.learned is not None
-        kernels, machines = list(found.kernels), found.learned
-        self._store(samples, target, kernels, found.theta, machines)
+        used = np.flatnonzero(found.theta)
+        kernels, weights = [found.kernels[k] for k in used], found.theta[used]
+        self._store(samples, target, kernels, weights, found.learned)
         traces = base_grams(samples, kernels, centred=True).traces()
-        self.shares_ = found.theta * traces / (found.theta @ traces)
+        parts = weights * traces
+        self.shares_ = parts / parts.sum() if parts.any() else parts
         self.excess_ = found.excess
         self.dual_gap_ = found.gap
         self.history_ = list(found.history)
         self.n_iter_ = len(found.history)
-        if found.status != "optimal":
-            advice = "Raise max_kernels." if found.status == "growing" else "Rounding stops it."
+        if not found.gap <= self.tol:
+            advice = {
+                "growing": 'Raise max_kernels, or take step="corrective".',
+                "stalled": "No step found lowers the objective any more.",
+                "optimal": "The machines did not converge: scale the features or lower C.",
+            }
             self._warn(
-                f"Stopped after {self.n_iter_} steps where another kernel has a c'Kc larger by "
-                f"{found.excess:.2g}, relatively, than the learned one; tol is {self.tol:g}, and "
-                f"the relative duality gap {found.gap:.2g}. {advice}"
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of {found.gap:.2g}, "
+                f"above tol={self.tol:g}; c'Kc of another kernel is larger than that of the "
+                f"learned one by {max(found.excess, 0.0):.2g}, relatively. {advice[found.status]}"
             )
 
 
@@ -111,7 +124,8 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
         own unit.
     tol : float, default=1e-3
         No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, c being the machines' dual
-        variables.
+        variables, or once none lowers the objective. A warning says so where the duality gap is
+        larger.
     max_kernels : int, default=50
         Steps at most.
 
@@ -235,7 +249,8 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
         own unit.
     tol : float, default=1e-3
         No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, c being the machines' dual
-        variables.
+        variables, or once none lowers the objective. A warning says so where the duality gap is
+        larger.
     max_kernels : int, default=50
         Steps at most.
 

@@ -87,7 +87,12 @@ class FiniteOneStage(OneStage):
             self._warn(
                 f"Stopped after {self.n_iter_} steps at a relative duality gap of "
                 f"{found.gap:.2g}, above tol={self.tol:g}: "
-                + ("raise max_iter." if self.n_iter_ >= self.max_iter else "rounding stops it.")
+                + ("raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it")
+                + (
+                    "."
+                    if self.normalize
+                    else ', and normalize="trace" brings kernels to one scale.'
+                )
             )
 
 

@@ -33,6 +33,7 @@ class _Point:
     t: float
 
 
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def interior_weights(boxes: Boxes, grams: BaseGrams, tol: float) -> tuple[Array, Array, Array]:
     """Weights, dual variables and intercepts at the saddle point, up to a duality gap.
 

@@ -142,9 +142,14 @@ class Simplex(WeightSet):
         )
         return np.eye(n)[-1] if found.x is None else _parts(found.x[:-1])
 
-    def saddle(self, boxes: Boxes, grams: BaseGrams, tol: float) -> tuple[Array, Array, Array]:
+    def saddle(
+        self, boxes: Boxes, grams: BaseGrams, tol: float
+    ) -> tuple[Array, Array, Array] | None:
         """By an interior-point method; see :meth:`WeightSet.saddle`."""
-        return interior_weights(boxes, grams, tol)
+        try:
+            return interior_weights(boxes, grams, tol)
+        except LinAlgError:
+            return None
 
     def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
         """A quadratic programme on a working set; see :meth:`WeightSet.newton`.

@@ -25,8 +25,8 @@ _ATTEMPTS = 12
 _WIDER = 1.5
 _PATIENCE = 12
 """Steps after which kinks are what slows them down, where there are any."""
-_SADDLE = 0.1
-"""Part of the tolerance asked of the method for kinks."""
+_SADDLE = 0.05
+"""Part of the tolerance, and of what was not enough, asked of the method for kinks."""
 _MOST_CUTS = 40
 """Dual variables kept for the bound."""
 _SUFFICIENT = 1e-4
@@ -144,7 +144,7 @@ def learn_weights(
     n_free) for the second derivatives.
     """
     search = _Search(problems, grams, weights)
-    accuracy, width = _INNER * tol, float(np.std(problems.Y))
+    accuracy, saddle, width = _INNER * tol, _SADDLE * tol, float(np.std(problems.Y))
     state = search.at(weights.start(grams.n_kernels) if start is None else start, accuracy)
     cuts, proof, bound = [state.cut()], state.machines, -np.inf
     history: list[WeightStep] = []
@@ -159,11 +159,13 @@ def learn_weights(
             on_step(history[-1])
         if gap <= tol or len(history) >= max_iter:
             break
-        jumped = search.saddle(state, tol) if len(history) > _PATIENCE else None
-        if jumped is not None:
-            state, cut = jumped
-            cuts = [*cuts[2 - _MOST_CUTS :], state.cut(), cut]
-            continue
+        if len(history) > _PATIENCE and saddle > np.finfo(float).eps:
+            jumped = search.saddle(state, saddle, accuracy)
+            saddle *= _SADDLE
+            if jumped is not None:
+                state, cut = jumped
+                cuts = [*cuts[2 - _MOST_CUTS :], state.cut(), cut]
+                continue
         found, width = search.descended(state, accuracy, width)
         if found is None:
             # Nothing better within the machines' own precision: ask for more of it.
@@ -275,17 +277,19 @@ class _Search:
             history,
         )
 
-    def saddle(self, state: _State, tol: float) -> tuple[_State, _Cut] | None:
+    def saddle(
+        self, state: _State, precision: float, accuracy: float
+    ) -> tuple[_State, _Cut] | None:
         """A state near the saddle point, and dual variables there; None where there is no need."""
         problems = self.problems
         boxes = problems.loss.boxes(problems.Y, intercept=problems.intercept)
         if boxes is None:
             return None
-        found = self.weights.saddle(boxes, self.grams, _SADDLE * tol)
-        if found is None:
+        found = self.weights.saddle(boxes, self.grams, precision)
+        if found is None or not np.isfinite(np.concatenate([part.ravel() for part in found])).all():
             return None
         theta, C, intercepts = found
-        near = self.at(theta, _INNER * tol, state.machines)
+        near = self.at(theta, accuracy, state.machines)
         conjugate = sum(
             problems.loss.conjugate(y, c) for y, c in zip(problems.Y.T, C.T, strict=True)
         )
