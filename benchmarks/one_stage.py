@@ -1,0 +1,164 @@
+"""Speed of one-stage learning, in fits of one support vector machine, on two threads.
+
+    MERCER_DATA=/path/to/sets python benchmarks/one_stage.py [NAME ...] [--repeats R]
+
+l1svm
+    `L1SVM().fit` over 20 Gaussian widths read off the data, n = 1000, to relative duality gaps of
+    1e-3 and 1e-6, from features to predictions: spambase, image, waveform and splice,
+    standardised, and MNIST digits, odd against even, raw pixels. The unit is the median time of
+    `SVC(kernel="precomputed").fit` with scikit-learn's own tolerance, 1e-3, and the same C, given
+    the uniform sum of the same kernels, centred and of equal traces; it takes turns with the fits.
+    Kernels "touched" are those of positive weight in some step: all 20, since the weights start
+    equal; those "kept" have positive weight in the end.
+    What dominates is read off a profile of one more fit: the parts of the time that go into the
+    first pass over the kernels, which evaluates them, weighted sums of Gram matrices (of the start
+    and of every trial), their products with the dual variables, libsvm, the active set that makes
+    libsvm's solution exact, second derivatives, the quadratic programme for the next weights, and
+    the alignment of the learned kernel.
+
+Of repeated timings, the median is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from common import (
+    THREADS,
+    Array,
+    Labels,
+    Part,
+    alternate,
+    command_line,
+    print_table,
+    standardised_sample,
+)
+from sklearn.preprocessing import KernelCenterer
+from sklearn.svm import SVC
+from speed import odd_or_even
+from threadpoolctl import threadpool_limits
+
+from mercer import L1SVM, UniformCombination
+
+PENALTIES = (0.1, 1.0, 100.0)
+TOLERANCES = (1e-3, 1e-6)
+FITS_PER_KERNEL = 10.0
+"""Fits of a support vector machine, for every kernel touched, that l1-svm may take to 1e-3."""
+
+PARTS = {
+    "first pass": "traces",
+    "sums": "combined",
+    "products": "images",
+    "libsvm": "libsvm",
+    "active set": "_exchanged",
+    "second derivatives": "_curvature",
+    "programme": "_on_simplex",
+    "alignment": "moments",
+}
+"""What is told apart in a profile, and the function of the package that does it."""
+
+
+def l1svm_problems() -> dict[str, Part]:
+    """A thousand samples of each set, with labels -1 and 1."""
+    problems = {}
+    for name in ("spambase", "image", "waveform", "splice"):
+        X, y = standardised_sample(name, 1000, seed=0)
+        problems[name] = X, 2 * y - 1
+    problems["mnist"] = odd_or_even(1000)
+    return problems
+
+
+def uniform_gram(X: Array, y: Labels) -> Array:
+    """The Gram matrix that l1-svm starts from: centred, of mean diagonal one."""
+    gram = UniformCombination(normalize="trace").fit(X, y).transform(X)
+    gram = KernelCenterer().fit_transform(gram)
+    return np.asarray(gram * (len(gram) / gram.trace()))
+
+
+def shares(fit: Callable[[], object]) -> tuple[Array, int]:
+    """Parts of the time of a call, as in `PARTS`, and how often libsvm was called."""
+    profile = cProfile.Profile()
+    profile.runcall(fit)
+    stats = pstats.Stats(profile)
+    spent, calls = dict.fromkeys(PARTS.values(), 0.0), 0
+    for (path, _, function), (_, n_calls, _, cumulative, _) in stats.stats.items():  # type: ignore[attr-defined]
+        if "mercer" in path and function in spent:
+            spent[function] += cumulative
+            calls += n_calls if function == PARTS["libsvm"] else 0
+    return np.array(list(spent.values())) / stats.total_tt, calls  # type: ignore[attr-defined]
+
+
+def l1svm(repeats: int) -> None:
+    """L1-svm in fits of one support vector machine."""
+    rows, worst = [], 0.0
+    parts: dict[tuple[float, float], list[Array]] = {}
+    for name, (X, y) in l1svm_problems().items():
+        gram = uniform_gram(X, y)
+        for C in PENALTIES:
+            models = {tol: L1SVM(C=C, tol=tol) for tol in TOLERANCES}
+            runs = {f"{tol}": partial(model.fit, X, y) for tol, model in models.items()}
+            runs["svc"] = partial(SVC(kernel="precomputed", C=C).fit, gram, y)
+            times = {run: float(np.median(t)) for run, t in alternate(runs, repeats).items()}
+            for tol, model in models.items():
+                part, fits = shares(partial(model.fit, X, y))
+                parts.setdefault((C, tol), []).append(part)
+                touched = max(step.n_kernels for step in model.history_)
+                kept = int(np.count_nonzero(model.weights_))
+                ratio = times[f"{tol}"] / times["svc"]
+                worst = max(worst, ratio / touched if tol == TOLERANCES[0] else 0.0)
+                rows.append(
+                    [
+                        f"{name}, C = {C:g}",
+                        f"{tol:g}",
+                        f"{model.dual_gap_:.0e}",
+                        f"{1e3 * times['svc']:.1f}",
+                        f"{times[f'{tol}']:.2f}",
+                        f"{ratio:.0f}",
+                        f"{touched}",
+                        f"{ratio / touched:.1f}",
+                        f"{kept}",
+                        f"{ratio / kept:.0f}",
+                        f"{model.n_iter_}",
+                        f"{fits}",
+                    ]
+                )
+    header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "touched", "per touched", "kept"]
+    header += ["per kept", "steps", "libsvm calls"]
+    print_table("l1svm: time, in fits of one SVC", header, rows)
+    holds = "holds" if worst <= FITS_PER_KERNEL else "DOES NOT HOLD"
+    print(f"  at most {FITS_PER_KERNEL:g} a kernel touched, to 1e-3: {worst:.1f}, {holds}")
+    print_shares(parts)
+
+
+def print_shares(parts: dict[tuple[float, float], list[Array]]) -> None:
+    """What dominates, averaged over problems."""
+    rows = []
+    for (C, tol), values in parts.items():
+        mean = 100.0 * np.mean(values, axis=0)
+        cells = [*mean, 100.0 - mean.sum()]
+        rows.append([f"C = {C:g}", f"{tol:g}", *(f"{cell:.0f}" for cell in cells)])
+    print_table("l1svm: parts of the time, %", ["problems", "tol", *PARTS, "rest"], rows)
+
+
+BENCHMARKS: dict[str, Callable[[int], None]] = {"l1svm": l1svm}
+
+
+def main() -> None:
+    """Run the benchmarks asked for."""
+
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--repeats", type=int, default=3, help="timings of each side")
+
+    names, options = command_line(__doc__, BENCHMARKS, add_options)
+    with threadpool_limits(THREADS):
+        for name in names:
+            BENCHMARKS[name](options.repeats)
+
+
+if __name__ == "__main__":
+    main()
