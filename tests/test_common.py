@@ -15,6 +15,8 @@ from mercer import (
     L1SVM,
     L2KRR,
     AlignmentMaximization,
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
     ContinuousAlignment,
     IndependentAlignment,
     KernelOptimization,
@@ -47,13 +49,20 @@ SETTINGS = [
     MKLRegressor(norm=1, loss="epsilon_insensitive"),
     MKLRegressor([Gaussian(), "linear"], norm=4, alpha=0.1, fit_intercept=False),
     L2KRR(center="uniform", normalize=None, tol=1e-6),
+    BayesianMKLClassifier(objective="map"),
+    BayesianMKLClassifier([Gaussian(), Linear(per_feature=True)], objective="mkl", norm=2.0),
+    BayesianMKLClassifier([Gaussian(), "linear"], learn_parameters=True, n_starts=1),
+    BayesianMKLRegressor(likelihood="laplace", objective="vb", n_starts=1),
+    BayesianMKLRegressor(objective="map", noise=0.1),
+    BayesianMKLRegressor(likelihood="laplace", objective="mkl", noise=0.1),
+    BayesianMKLRegressor([Gaussian(), "linear"], learn_parameters=True, normalize_y=False),
 ]
 
 
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 13
+    assert len(checked) == 15
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

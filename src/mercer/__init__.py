@@ -1,10 +1,12 @@
 """Kernels learned from data."""
 
+from mercer.bayesian import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.inspection import (
     AlignmentPathDisplay,
     FeatureRelevanceDisplay,
     GramMatrixDisplay,
     KernelWeightsDisplay,
+    ObjectivePathDisplay,
 )
 from mercer.learners import (
     AlignmentMaximization,
@@ -31,6 +33,8 @@ __all__ = [
     "L2KRR",
     "AlignmentMaximization",
     "AlignmentPathDisplay",
+    "BayesianMKLClassifier",
+    "BayesianMKLRegressor",
     "ContinuousAlignment",
     "ContinuousMKLClassifier",
     "ContinuousMKLRegressor",
@@ -41,6 +45,7 @@ __all__ = [
     "KernelWeightsDisplay",
     "MKLClassifier",
     "MKLRegressor",
+    "ObjectivePathDisplay",
     "TwoStageClassifier",
     "TwoStageRegressor",
     "UniformCombination",

@@ -66,7 +66,7 @@ class Sensitivity:
         if not self.kernels:
             return part
         if self.row_means is None:
-            blocks = np.stack([samples.raw_block(kernel, tile) for kernel in self.kernels])
+            blocks = samples.raw_blocks(self.kernels, tile)
         else:
             blocks = samples.blocks(self.kernels, tile)
             centre_tiles(blocks, self.row_means, tile)

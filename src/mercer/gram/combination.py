@@ -31,6 +31,10 @@ class Images(ABC):
     quadratics: Array
 
     @abstractmethod
+    def all(self) -> Array:
+        """All of them, shape (n_vectors, n_kernels, n_samples)."""
+
+    @abstractmethod
     def of(self, which: Array, rows: Array, vector: int) -> Array:
         """Images of one vector under some kernels, on some rows, shape (n_which, n_rows)."""
 
@@ -65,6 +69,15 @@ class BaseGrams(ABC):
         Parameters
         ----------
         weights : ndarray of shape (n_kernels,)
+        """
+
+    @abstractmethod
+    def contracted(self, P: Array) -> Array:
+        """Inner products <P, K_k> of every scaled matrix with a symmetric one, shape (n_kernels,).
+
+        Parameters
+        ----------
+        P : ndarray of shape (n_samples, n_samples)
         """
 
     @abstractmethod
@@ -106,6 +119,9 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centred: bool) ->
 class _DenseImages(Images):
     products: Array
     quadratics: Array
+
+    def all(self) -> Array:
+        return self.products
 
     def of(self, which: Array, rows: Array, vector: int) -> Array:
         return self.products[vector][np.ix_(which, rows)]
@@ -153,6 +169,8 @@ class _TiledGrams(BaseGrams):
         n = self.samples.n_samples
         result = np.zeros((n, n))
         used = np.flatnonzero(weights)
+        if not used.size:
+            return result
         coefficients = (weights * self.scales)[used]
 
         def fill(tile: Tile) -> None:
@@ -164,6 +182,17 @@ class _TiledGrams(BaseGrams):
         for _ in map_tiles(fill, self.samples.plan):
             pass
         return centred(result) if self.centred else result
+
+    def contracted(self, P: Array) -> Array:
+        if self.centred:
+            P = centred(P)
+
+        def contract(tile: Tile) -> Array:
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
+            part = np.ascontiguousarray(P[tile.rows, tile.columns])
+            return tile.count * (blocks.reshape(self.n_kernels, -1) @ part.ravel())
+
+        return self.scales * np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
 
     def images(self, C: Array) -> Images:
         n, m = C.shape
@@ -199,7 +228,7 @@ class _TiledGrams(BaseGrams):
         kernels = [self.kernels[k] for k in which]
         if self.centred:
             return self.samples.blocks(kernels, tile, keep=self._kept is None)
-        return np.stack([self.samples.raw_block(kernel, tile) for kernel in kernels])
+        return self.samples.raw_blocks(kernels, tile)
 
 
 @dataclass(frozen=True)
@@ -207,6 +236,9 @@ class _FactoredImages(Images):
     factors: Array
     coordinates: Array
     quadratics: Array
+
+    def all(self) -> Array:
+        return self.coordinates.T[:, :, None] * self.factors.T
 
     def of(self, which: Array, rows: Array, vector: int) -> Array:
         return self.factors[np.ix_(rows, which)].T * self.coordinates[which, vector, None]
@@ -230,6 +262,83 @@ class _RankOneGrams(BaseGrams):
         part = self.V[:, used] * np.sqrt(weights[used])
         return part @ part.T
 
+    def contracted(self, P: Array) -> Array:
+        return np.einsum("nk,nk->k", self.V, P @ self.V)
+
     def images(self, C: Array) -> Images:
         coordinates = self.V.T @ C
         return _FactoredImages(self.V, coordinates, coordinates**2)
+
+
+class WithIdentity(BaseGrams):
+    """Gram matrices, and behind them the identity: white noise as one more kernel.
+
+    Parameters
+    ----------
+    grams : BaseGrams
+    n_samples : int
+    """
+
+    def __init__(self, grams: BaseGrams, n_samples: int, scale: float = 1.0) -> None:
+        self.grams, self.n_samples, self.scale = grams, n_samples, scale
+        self.n_kernels = grams.n_kernels + 1
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        return WithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
+
+    def traces(self) -> Array:
+        """Their traces; see :meth:`BaseGrams.traces`."""
+        return np.append(self.grams.traces(), self.scale * self.n_samples)
+
+    def combined(self, weights: Array) -> Array:
+        """Their weighted sum; see :meth:`BaseGrams.combined`."""
+        result = self.grams.combined(weights[:-1])
+        result[np.diag_indices_from(result)] += self.scale * weights[-1]
+        return result
+
+    def contracted(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
+        return np.append(self.grams.contracted(P), self.scale * np.trace(P))
+
+    def images(self, C: Array) -> Images:
+        """Products with vectors; see :meth:`BaseGrams.images`."""
+        others = self.grams.images(C)
+        own = self.scale * C.T[:, None]
+        quadratics = np.vstack([others.quadratics, self.scale * (C * C).sum(axis=0)])
+        return _DenseImages(np.concatenate([others.all(), own], axis=1), quadratics)
+
+
+class DenseGram(BaseGrams):
+    """One Gram matrix that is in memory.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    """
+
+    n_kernels = 1
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        return DenseGram(scales[0] * self.K)
+
+    def traces(self) -> Array:
+        """Their traces; see :meth:`BaseGrams.traces`."""
+        return np.array([np.trace(self.K)])
+
+    def combined(self, weights: Array) -> Array:
+        """Their weighted sum; see :meth:`BaseGrams.combined`."""
+        return np.asarray(weights[0] * self.K)
+
+    def contracted(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
+        return np.array([np.vdot(P, self.K)])
+
+    def images(self, C: Array) -> Images:
+        """Products with vectors; see :meth:`BaseGrams.images`."""
+        products = (self.K @ C).T[:, None]
+        return _DenseImages(products, np.einsum("mkn,nm->km", products, C))

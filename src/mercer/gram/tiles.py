@@ -201,18 +201,35 @@ class Samples:
             return self._stack_blocks(kernels, tile)
         shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
         values = np.empty((len(kernels), *shape))
-        groups = radial_groups(kernels)
+        for position in self._fill_radial(values, kernels, tile):
+            values[position] = self._other_block(kernels[position], tile, keep)
+        return values
+
+    def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        """Values of kernels on a tile as they are, shape (n_kernels, n_rows, n_columns)."""
+        if self.stacked:
+            return np.stack([self.raw_block(kernel, tile) for kernel in kernels])
+        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+        values = np.empty((len(kernels), *shape))
+        others = self._fill_radial(values, kernels, tile)
+        for position, kernel in enumerate(kernels):
+            if position in others:
+                values[position] = self.raw_block(kernel, tile)
+            else:
+                values[position] += kernel.offset
+        return values
+
+    def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
+        """Fill in the kernels of a distance, less their offsets; returns who the others are."""
         rest = set(range(len(kernels)))
-        for columns, group in groups.items():
+        for columns, group in radial_groups(kernels).items():
             squared = self.squared_distances(columns, tile)
             for position in group:
                 radial = kernels[position].radial()
                 assert radial is not None
                 values[position] = radial.from_squared(squared)
             rest.difference_update(group)
-        for position in sorted(rest):
-            values[position] = self._other_block(kernels[position], tile, keep)
-        return values
+        return sorted(rest)
 
     def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
         """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""

@@ -9,6 +9,7 @@ learner, a two-stage or one-stage estimator, a `Pipeline` that ends in one, or a
 
 from mercer.inspection.bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection.gram_matrix import GramMatrixDisplay
+from mercer.inspection.objectives import ObjectivePathDisplay
 from mercer.inspection.path import AlignmentPathDisplay
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
     "KernelWeightsDisplay",
+    "ObjectivePathDisplay",
 ]

@@ -229,6 +229,33 @@ def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0
         raise ValueError(f"{name} must be {range_}; got {value!r}.")
 
 
+def check_positive(value: Any, name: str) -> None:
+    """Refuse a setting that is no positive number.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+    """
+    check_number(value, name)
+    if value == 0.0:
+        raise ValueError(f"{name} must be positive; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse a setting that is none of those there are.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    choices : tuple
+    """
+    if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
+        listed = ", ".join(f'"{c}"' if isinstance(c, str) else f"{c}" for c in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+
+
 def owned(features: Features, given: Features) -> Features:
     """The features, copied where they are the caller's own array."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)

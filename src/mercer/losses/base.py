@@ -116,16 +116,3 @@ class Loss(ABC):
     def _precise(self, K: Array, y: Array, accuracy: float, machine: Machine) -> bool:
         primal, dual = self.objective(K, y, machine)
         return primal - dual <= accuracy * abs(primal)
-
-
-def with_diagonal(K: Array, value: float) -> Array:
-    """K + value I, as a new matrix.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    value : float
-    """
-    system = K.copy()
-    system[np.diag_indices_from(system)] += value
-    return system

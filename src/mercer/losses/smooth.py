@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.special import expit, xlogy
 
 from mercer._typing import Array
-from mercer.losses.base import Loss, Machine, with_diagonal
+from mercer.gram.factors import definite_factor, with_diagonal
+from mercer.losses.base import Loss, Machine
 
 _NEWTON_STEPS = 100
 _SHORTEST_STEP = 1e-10
@@ -43,7 +44,7 @@ class Squared(Loss):
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
         """C = (K + alpha I)^-1 (y - b), by a Cholesky factor; see :meth:`Loss.fit`."""
-        system = _definite_factor(with_diagonal(K, self.alpha))
+        system = definite_factor(with_diagonal(K, self.alpha)), True
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
         # The mean first: the intercept then adds little, and c sums to zero up to rounding.
@@ -112,7 +113,7 @@ class Logistic(Loss):
         f = K @ machine.c + machine.intercept
         s = expit(-y * f)
         slope, root = -self.C * y * s, np.sqrt(self.C * s * (1.0 - s))
-        system = _definite_factor(with_diagonal(root[:, None] * K * root, 1.0))
+        system = definite_factor(with_diagonal(root[:, None] * K * root, 1.0)), True
         sides = np.column_stack([root * (f + K @ slope), root])
         both = cho_solve(system, sides, check_finite=False)
         if not intercept:
@@ -141,13 +142,3 @@ def _between(first: Machine, second: Machine, step: float) -> Machine:
         (1.0 - step) * first.c + step * second.c,
         (1.0 - step) * first.intercept + step * second.intercept,
     )
-
-
-def _definite_factor(system: Array) -> tuple[Array, bool]:
-    try:
-        return cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        raise ValueError(
-            "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
-            "negative eigenvalue below the penalty."
-        ) from None

@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from mercer._typing import Array
-from mercer.losses.base import Boxes, Loss, Machine, with_diagonal
+from mercer.gram.factors import with_diagonal
+from mercer.losses.base import Boxes, Loss, Machine
 
 _TOLERANCES = (1e-3, 1e-5)
 """What libsvm is asked for in turn, until the active set gets from there to the duality gap."""

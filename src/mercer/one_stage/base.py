@@ -21,7 +21,13 @@ from mercer.callbacks import reported_steps, with_callbacks
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum
-from mercer.learners.base import KernelEstimator, check_number, owned
+from mercer.learners.base import (
+    KernelEstimator,
+    check_choice,
+    check_number,
+    check_positive,
+    owned,
+)
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.targets import Target, as_target
 from mercer.weights.one_stage import LearnedWeights, Problems
@@ -285,30 +291,3 @@ class OneStageRegressor(RegressorMixin, OneStage):
         responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._one_column = responses.ndim == 1
         return responses.reshape(len(responses), -1)
-
-
-def check_positive(value: Any, name: str) -> None:
-    """Refuse a setting that is no positive number.
-
-    Parameters
-    ----------
-    value : object
-    name : str
-    """
-    check_number(value, name)
-    if value == 0.0:
-        raise ValueError(f"{name} must be positive; got {value!r}.")
-
-
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a setting that is none of those there are.
-
-    Parameters
-    ----------
-    name : str
-    value : object
-    choices : tuple
-    """
-    if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
-        listed = ", ".join(f'"{c}"' if isinstance(c, str) else f"{c}" for c in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")

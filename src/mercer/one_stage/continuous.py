@@ -12,14 +12,8 @@ from mercer.continuous import Mixing, learn_mixture
 from mercer.gram.combination import base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, as_dictionary
-from mercer.learners.base import check_number, check_takes
-from mercer.one_stage.base import (
-    OneStage,
-    OneStageClassifier,
-    OneStageRegressor,
-    check_choice,
-    check_positive,
-)
+from mercer.learners.base import check_choice, check_number, check_positive, check_takes
+from mercer.one_stage.base import OneStage, OneStageClassifier, OneStageRegressor
 from mercer.targets import Target
 from mercer.weights.one_stage import Problems
 

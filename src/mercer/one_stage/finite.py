@@ -12,14 +12,8 @@ from sklearn.utils import check_scalar
 from mercer._typing import Array, Features
 from mercer.gram.combination import base_grams
 from mercer.gram.tiles import Samples
-from mercer.learners.base import base_kernels, check_number
-from mercer.one_stage.base import (
-    OneStage,
-    OneStageClassifier,
-    OneStageRegressor,
-    check_choice,
-    check_positive,
-)
+from mercer.learners.base import base_kernels, check_choice, check_number, check_positive
+from mercer.one_stage.base import OneStage, OneStageClassifier, OneStageRegressor
 from mercer.targets import Target
 from mercer.weights.lp_norm import WeightSet, weight_set
 from mercer.weights.one_stage import Problems, learn_weights

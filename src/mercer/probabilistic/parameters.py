@@ -1,0 +1,244 @@
+"""The parameters of kernels, with their weights and the noise, by marginal likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.optimize import OptimizeResult
+from scipy.optimize import minimize as descend
+
+from mercer._typing import Array
+from mercer.gram.combination import DenseGram, base_grams
+from mercer.gram.factors import definite_factor, inverted
+from mercer.gram.tiles import Samples, Tile, map_tiles, serial_algebra
+from mercer.kernels.base import Kernel
+from mercer.probabilistic.descent import minimize
+from mercer.probabilistic.learning import starting_point
+from mercer.probabilistic.likelihoods import LaplaceLikelihood, Likelihood
+from mercer.probabilistic.objectives import Point, VariationalBound
+
+_REACH = 20.0
+"""Logarithms of weights and noise stay within this of where they start."""
+_LADDER = (0.0, -1.2, 1.2)
+"""Widths are tried as they are, and a factor e^1.2 narrower and wider."""
+_INNER = 1e-8
+"""Relative precision of latent values, within one evaluation."""
+_PAIRS = 20
+
+
+@dataclass(frozen=True)
+class LearnedParameters:
+    """Kernels, weights and noise of a high marginal likelihood.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    theta : ndarray of shape (n_kernels,)
+        Their weights.
+    noise : float
+        Variance of the noise; NaN where there is none.
+    history : list of float
+        Objective after each step, on the -2 log scale.
+    converged : bool
+    """
+
+    kernels: list[Kernel]
+    theta: Array
+    noise: float
+    history: list[float]
+    converged: bool
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What a Gram matrix says of the data, and how that changes with the matrix.
+
+    `slope` is the derivative in the logarithm of the noise, `sensitivity` that in the matrix.
+    """
+
+    value: float
+    slope: float
+    sensitivity: Array
+
+
+def learn_parameters(
+    samples: Samples,
+    kernels: Sequence[Kernel],
+    Y: Array,
+    theta: Array,
+    *,
+    likelihood: Likelihood | None,
+    noise: float,
+    learns_noise: bool,
+    tol: float,
+    max_iter: int,
+    on_step: Callable[..., None] | None = None,
+) -> LearnedParameters:
+    """Maximise the marginal likelihood, or its variational bound, over all parameters together.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernels : sequence of Kernel
+        Bound to the samples; their bounds are kept.
+    Y : ndarray of shape (n_samples, n_problems)
+    theta : ndarray of shape (n_kernels,)
+        Positive weights to start from.
+    likelihood : Likelihood, or None
+        None for Gaussian noise, whose marginal likelihood is in closed form.
+    noise : float
+        Variance of the noise; NaN where there is none.
+    learns_noise : bool
+    tol : float
+        Stop where a step changes the objective by less than this part of it.
+    max_iter : int
+    on_step : callable, default=None
+        Called after each step.
+
+    Notes
+    -----
+    L-BFGS in logarithms, from the best of three scales of the widths. With C = K + Gamma the
+    gradient is <C^-1 - alpha alpha', dK>, which every kernel contracts tile by tile. An evaluation
+    is O(n^3 + p n^2 d), and its memory a few n x n matrices.
+    """
+    problem = _Problem(
+        samples, list(kernels), Y, likelihood=likelihood, noise=noise, learns_noise=learns_noise
+    )
+    bounds = problem.bounds(np.log(theta))
+    starts = [np.clip(problem.start(np.log(theta), shift), *bounds.T) for shift in _LADDER]
+    if not problem.widths.any():
+        starts = starts[:1]
+    values = [problem(x)[0] for x in starts]
+    start = starts[int(np.argmin(values))]
+    history = [min(values)]
+
+    def after(intermediate_result: OptimizeResult) -> None:
+        history.append(float(intermediate_result.fun))
+        if on_step is not None:
+            on_step()
+
+    found = descend(  # type: ignore[call-overload]
+        problem,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=after,
+        options={"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxcor": _PAIRS},
+    )
+    learned, weights, noise = problem.read(found.x)
+    return LearnedParameters(learned, weights, noise, history, bool(found.success))
+
+
+class _Problem:
+    """The objective as a function of the logarithms of weights, noise and parameters."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        kernels: list[Kernel],
+        Y: Array,
+        *,
+        likelihood: Likelihood | None,
+        noise: float,
+        learns_noise: bool,
+    ) -> None:
+        self.samples, self.kernels, self.Y = samples, kernels, Y
+        self.likelihood, self.noise, self.learns_noise = likelihood, noise, learns_noise
+        sizes = [kernel.theta.size for kernel in kernels]
+        first = len(kernels) + learns_noise
+        edges = first + np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self.parts = [slice(int(a), int(b)) for a, b in pairwise(edges)]
+        self.widths = np.zeros(int(edges[-1]), dtype=bool)
+        for kernel, part in zip(kernels, self.parts, strict=True):
+            self.widths[part.start : part.start + kernel.n_widths] = True
+        self._alpha: Array | None = None
+
+    def start(self, log_theta: Array, shift: float) -> Array:
+        own = [np.log([self.noise])] if self.learns_noise else []
+        x = np.concatenate([log_theta, *own, *(kernel.theta for kernel in self.kernels)])
+        return np.asarray(x + shift * self.widths)
+
+    def bounds(self, log_theta: Array) -> Array:
+        centre = self.start(log_theta, 0.0)
+        bounds = np.stack([centre - _REACH, centre + _REACH], axis=1)
+        for kernel, part in zip(self.kernels, self.parts, strict=True):
+            bounds[part] = kernel.log_bounds(self.samples.X)
+        return bounds
+
+    def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
+        p = len(self.kernels)
+        noise = float(np.exp(x[p])) if self.learns_noise else self.noise
+        learned = [
+            kernel.with_theta(x[part])
+            for kernel, part in zip(self.kernels, self.parts, strict=True)
+        ]
+        return learned, np.exp(x[:p]), noise
+
+    @serial_algebra()
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        kernels, theta, noise = self.read(x)
+        K = base_grams(self.samples, kernels, centred=False).combined(theta)
+        evidence = self._gaussian(K, noise) if self.likelihood is None else self._bound(K, noise)
+        P = evidence.sensitivity
+        widest = max(part.stop - part.start for part in self.parts)
+
+        def contract(tile: Tile) -> Array:
+            part = np.ascontiguousarray(P[tile.rows, tile.columns])
+            result = np.zeros((len(kernels), 1 + widest))
+            for k, kernel in enumerate(kernels):
+                value, slopes = kernel.tile_vjp(self.samples.X, part, tile.rows, tile.columns)
+                result[k, 0], result[k, 1 : 1 + slopes.size] = value, slopes
+            return tile.count * result
+
+        total = np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
+        total *= theta[:, None]
+        gradient = np.empty_like(x)
+        gradient[: len(theta)] = total[:, 0]
+        if self.learns_noise:
+            gradient[len(theta)] = evidence.slope
+        for k, part in enumerate(self.parts):
+            gradient[part] = total[k, 1 : 1 + part.stop - part.start]
+        return evidence.value, gradient
+
+    def _gaussian(self, K: Array, noise: float) -> _Evidence:
+        K[np.diag_indices_from(K)] += noise
+        n, m = self.Y.shape
+        factor = definite_factor(K)
+        alpha = cho_solve((factor, True), self.Y, check_finite=False)
+        log_determinant, P = inverted(factor)
+        P *= m
+        P -= alpha @ alpha.T
+        value = float(np.sum(self.Y * alpha)) + m * (log_determinant + n * np.log(2.0 * np.pi))
+        return _Evidence(value, noise * float(np.trace(P)), P)
+
+    def _bound(self, K: Array, noise: float) -> _Evidence:
+        assert self.likelihood is not None
+        likelihood, slope = self.likelihood, 0.0
+        if isinstance(likelihood, LaplaceLikelihood):
+            likelihood = LaplaceLikelihood.of_variance(noise)
+        point = starting_point(DenseGram(K), self.Y.shape[1], np.ones(1), 0.0)
+        if self._alpha is not None:
+            images = (K @ self._alpha).T[:, None]
+            point = Point(point.theta, self._alpha, K, images, 0.0)
+        found = minimize(
+            VariationalBound(likelihood),
+            DenseGram(K),
+            self.Y,
+            point,
+            free=False,
+            tol=_INNER,
+            max_iter=100,
+        )
+        self._alpha = found.point.alpha
+        P = -self._alpha @ self._alpha.T
+        for factor, scale in found.majorizer.factors:
+            P += inverted(factor)[1] * scale * scale[:, None]
+        if isinstance(likelihood, LaplaceLikelihood):
+            assert found.majorizer.gamma is not None
+            slope = self.Y.size - likelihood.rate**2 * float(found.majorizer.gamma.sum())
+        return _Evidence(found.majorizer.value, slope, P)
