@@ -56,9 +56,9 @@ PARTS = {
     "products": "images",
     "libsvm": "libsvm",
     "active set": "_exchanged",
-    "second derivatives": "_curvature",
+    "second derivatives": "among",
     "programme": "_on_simplex",
-    "alignment": "moments",
+    "alignment": "gram_alignment",
 }
 """What is told apart in a profile, and the function of the package that does it."""
 

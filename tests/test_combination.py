@@ -91,6 +91,15 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centred: bool) -> None:
         found = images.of(which, rows, vector)
         assert found.shape == (2, 3)
         assert_allclose(found, products[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
+        summed = np.tensordot(weights, products[:, :, vector], axes=1)
+        assert_allclose(images.summed(weights, vector), summed, rtol=0.0, atol=p * atol)
+        against = products[:, :, vector] @ C[:, 0]
+        atol_against = n * atol * np.abs(C).max()
+        assert_allclose(images.against(C[:, 0], vector), against, rtol=0.0, atol=atol_against)
+    part = products[:, :, 0].T * np.sqrt(weights)
+    expected = np.tensordot(weights[::-1], matrices, axes=1) + part @ part.T
+    found = grams.with_images(weights[::-1], weights, grams.images(C[:, :1]))
+    assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
 @either_way
@@ -128,6 +137,44 @@ def test_sparse_tables(n: int, centred: bool) -> None:
     ):
         samples = Samples(sp.csr_array(X), len(kernels))
         assert_dense(base_grams(samples, kernels, centred=centred), dense, centred)
+
+
+@either_way
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_columns_of_few_nonzero_entries(container: Any, centred: bool) -> None:
+    """Some constant, some dense and far from zero, some repeated, most of them nearly empty."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.uniform(size=(500, 600)) < 0.03, rng.normal(size=(500, 600)) + 2.0, 0.0)
+    X[:, 1::100] = rng.normal(size=(500, 6)) + 1e3
+    X[:, 2::100], X[:, 3::100] = 0.0, 0.1
+    chosen = [*rng.permutation(600), 7, 7, 1]
+    kernels = [OnColumns(Linear(), [z]) for z in chosen]
+    grams = base_grams(Samples(container(X), len(kernels)), kernels, centred=centred)
+    assert grams.rank_one
+    V = (X - X.mean(axis=0) if centred else X)[:, chosen]
+    V[:, np.ptp(X[:, chosen], axis=0) == 0.0] *= not centred
+    scales = rng.uniform(size=len(chosen))
+    for case, W in ((grams, V), (grams.scaled(scales), V * np.sqrt(scales))):
+        assert_allclose(case.traces(), (W**2).sum(axis=0), rtol=1e-12)
+        weights, squares = rng.uniform(size=(2, len(chosen)))
+        weights[::2] = 0.0
+        combined = (W * weights) @ W.T
+        assert_allclose(case.combined(weights), combined, atol=1e-12 * np.abs(combined).max())
+        C = vectors(500, centred)
+        images, coordinates = case.images(C), W.T @ C
+        atol = 1e-12 * np.abs(coordinates).max()
+        assert_allclose(images.quadratics, coordinates**2, rtol=1e-9, atol=atol**2)
+        which, rows = np.array([602, 5, 3, 0]), np.array([4, 0, 499])
+        products = W[np.ix_(rows, which)].T * coordinates[which, :1]
+        assert_allclose(images.of(which, rows, 0), products, atol=1e3 * atol)
+        summed = W @ (weights * coordinates[:, 0])
+        assert_allclose(images.summed(weights, 0), summed, atol=1e-11 * np.abs(summed).max())
+        against = (W.T @ C[:, 2]) * coordinates[:, 0]
+        atol = 1e-11 * np.abs(against).max()
+        assert_allclose(images.against(C[:, 2], 0), against, rtol=0.0, atol=atol)
+        both = (W * (weights + squares * coordinates[:, 0] ** 2)) @ W.T
+        found = case.with_images(weights, squares, case.images(C[:, :1]))
+        assert_allclose(found, both, atol=1e-11 * np.abs(both).max())
 
 
 @either_way

@@ -18,7 +18,7 @@ from reference import centre, gaussian
 from threadpoolctl import threadpool_limits
 
 from mercer.gram.centering import centre_tiles, centred
-from mercer.gram.moments import moments
+from mercer.gram.moments import gram_alignment, moments
 from mercer.gram.tiles import Samples, centred_columns, map_tiles, tile_plan
 from mercer.kernels import (
     Gaussian,
@@ -219,6 +219,9 @@ def test_alignments_of_the_moments() -> None:
     assert_allclose(found.alignments(), [cosine(K) for K in grams], rtol=1e-11)
     assert_allclose(found.alignment(weights), cosine(0.2 * grams[0] + 3.0 * grams[2]), rtol=1e-11)
     assert found.alignment(np.zeros(3)) == 0.0
+    for K in grams:
+        assert_allclose(gram_alignment(K, Y), cosine(K), rtol=1e-11)
+    assert gram_alignment(np.full((30, 30), 0.1), Y) == 0.0
 
 
 @pytest.mark.parametrize("n", [20, SEVERAL_TILES])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mercer.gram.combination import base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, Linear
-from mercer.losses import EpsilonInsensitive, Hinge, Loss
+from mercer.losses import EpsilonInsensitive, Hinge, Loss, Machine
 from mercer.weights.interior import interior_weights
 from mercer.weights.lp_norm import Simplex
 from mercer.weights.one_stage import Problems, learn_weights
@@ -56,6 +58,36 @@ def test_the_saddle_point(
     assert found.objective == pytest.approx(bound, rel=5e-6)
     reached = _objective(measure, grams.combined(theta), Y, intercept)
     assert reached == pytest.approx(bound, rel=5e-6)
+
+
+@pytest.mark.parametrize("loss", [Hinge(1.0), Hinge(1e4), EpsilonInsensitive(2.0, 0.1)])
+def test_many_features_are_left_few_at_once(loss: Any) -> None:
+    """Also where the machines' margins are hard, and a trace of a weight weighs much."""
+    X = table(120)
+    grams = base_grams(Samples(X), Linear(per_feature=True).expand(X), centred=True)
+    found = learn_weights(Problems(loss, np.sign(X[:, :1] + 0.3), True), grams, Simplex())
+    assert found.gap <= 1e-3
+    assert len(found.history) == 2
+    assert np.count_nonzero(found.theta) <= 40
+    size = np.abs(found.dual)
+    assert (size[size < 1e-6 * size.max()] == 0.0).all()
+    assert (size[size > (1.0 - 1e-6) * loss.C] == loss.C).all()
+    assert abs(found.dual.sum()) <= 1e-12 * size.sum()
+    if loss.C == 1.0:
+        assert 0 < np.count_nonzero(size == 0.0) < 40
+
+
+def test_what_rounding_allows_is_found() -> None:
+    """Where the tolerance cannot be reached, the best on the way counts."""
+    X = table(60) * 10.0 ** np.linspace(-2.0, 2.0, 60)
+    grams = base_grams(Samples(X), Linear(per_feature=True).expand(X), centred=True)
+    loss, y = Hinge(1e3), np.sign(X[:, 0] + 0.003)
+    boxes = loss.boxes(y[:, None], intercept=True)
+    theta, C, intercepts = interior_weights(boxes, grams, 1e-30)
+    bound = -loss.conjugate(y, C[:, 0]) - 0.5 * grams.images(C).quadratics.max()
+    machine = Machine(C[:, 0], float(intercepts[0]))
+    reached = loss.objective(grams.combined(theta), y, machine)[0]
+    assert reached == pytest.approx(bound, rel=1e-6)
 
 
 def _objective(loss: Loss, K: np.ndarray, Y: np.ndarray, intercept: bool) -> float:

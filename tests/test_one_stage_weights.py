@@ -135,21 +135,37 @@ def test_nothing_to_learn(weights: WeightSet, naive: Ball) -> None:
     assert_inside(weights.start(5), naive)
 
 
-def curvature(which: Matrix) -> Matrix:
-    factor = np.random.default_rng(1).normal(size=(5, 5))[which]
-    return factor @ factor.T
+class Curvature:
+    H = np.cov(np.random.default_rng(1).normal(size=(5, 9)))
+
+    def among(self, which: Matrix) -> Matrix:
+        return self.H[np.ix_(which, which)]
+
+    def along(self, direction: Matrix) -> float:
+        return float(direction @ self.H @ direction)
 
 
 @every_set
 @pytest.mark.parametrize("q", GRADIENTS[:2])
 def test_steps_stay_inside_and_descend(weights: WeightSet, naive: Ball, q: Matrix) -> None:
     theta = weights.start(5)
-    for path in (weights.newton(theta, q, curvature), weights.closed_form(theta, q)):
+    for path in (weights.newton(theta, q, Curvature()), weights.closed_form(theta, q)):
         for part in (1.0, 0.5, 1e-3):
             assert_inside(path(part), naive)
         assert q @ (path(1e-4) - theta) >= -1e-12
         if naive.p > 1.0 and not np.isinf(naive.p):
             assert q @ (path(1e-4) - theta) > 0.0
+
+
+def test_a_ball_is_crossed_as_far_as_second_derivatives_say() -> None:
+    theta, q = SETS["shifted"][0].start(5), 0.01 * GRADIENTS[0]
+    path = SETS["shifted"][0].newton(theta, q, Curvature())
+
+    def model(part: float) -> float:
+        change = path(part) - theta
+        return -0.5 * float(q @ change) + 0.5 * Curvature().along(change)
+
+    assert model(1.0) < min(model(0.99), model(1.01), 0.0)
 
 
 @pytest.mark.parametrize("p", [1.0, 4 / 3, 2.0, 4.0])
@@ -167,7 +183,7 @@ def test_optimal_weights_stay(p: float) -> None:
     q = GRADIENTS[0]
     theta = Ball(p).support(q)[1]
     for path in (
-        weight_set(p).newton(theta, q, curvature),
+        weight_set(p).newton(theta, q, Curvature()),
         weight_set(p).closed_form(theta, q),
     ):
         assert_allclose(path(1.0), theta, rtol=1e-9)
@@ -191,7 +207,8 @@ def test_the_gap_is_proven(problem: str, solver: str, tol: float) -> None:
     assert_allclose(found.objective, primal, rtol=1e-10)
     dual = dual_objective(grams, case.Y, loss, weights, found.witness)
     gap = (primal - dual) / abs(primal)
-    assert found.gap <= tol
+    assert 0.0 <= found.gap <= tol
+    assert_allclose(found.gram, K, rtol=0.0, atol=1e-12 * np.abs(K).max())
     assert gap <= found.gap + 1e-4 * tol
     if model.loss in ("squared", "logistic") and weights.p > 1.0 and type(model) is not L2KRR:
         # Without kinks, the bound is that of the machines themselves.

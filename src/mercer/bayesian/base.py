@@ -13,17 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array, Features
 from mercer.callbacks import reported_steps, with_callbacks
-from mercer.gram.centering import centred
+from mercer.checks import check_choice, check_number, check_positive
+from mercer.gram.moments import gram_alignment
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum
-from mercer.learners.base import (
-    KernelEstimator,
-    base_kernels,
-    check_choice,
-    check_number,
-    check_positive,
-    owned,
-)
+from mercer.learners.base import KernelEstimator, base_kernels, owned
 from mercer.probabilistic.descent import ObjectiveStep
 from mercer.probabilistic.model import LearnedModel, Settings, learn_model
 from mercer.probabilistic.posterior import LatentPosterior, ObjectiveName
@@ -137,7 +131,7 @@ class BayesianMKL(KernelEstimator):
     def _store(self, model: LearnedModel, target: Array) -> None:
         self.weights_ = model.weights
         self.kernel_ = WeightedSum(model.kernels, model.weights)
-        self.alignment_ = _alignment(model.K, target)
+        self.alignment_ = gram_alignment(model.K, target)
         parts = model.weights * model.traces
         self.shares_ = parts / parts.sum() if parts.any() else parts
         self.dual_coef_ = model.posterior.alpha
@@ -219,10 +213,3 @@ class BayesianMKL(KernelEstimator):
                 "shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
             )
         return self.diagonal_[0]
-
-
-def _alignment(K: Array, target: Array) -> float:
-    """Centred alignment of a Gram matrix with a centred target factor, zero for none."""
-    K = centred(K)
-    norm = float(np.linalg.norm(K)) * float(np.linalg.norm(target.T @ target))
-    return float(np.sum(target * (K @ target))) / norm if norm > 0.0 else 0.0

@@ -10,7 +10,7 @@ from sklearn.utils import Tags, check_array
 
 from mercer._typing import Array, Features
 from mercer.bayesian.base import BayesianMKL
-from mercer.learners.base import check_choice, check_positive
+from mercer.checks import check_choice, check_positive
 from mercer.probabilistic.model import LearnedModel, Settings
 from mercer.targets import Target
 

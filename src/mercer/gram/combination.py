@@ -11,8 +11,9 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.centering import centred
+from mercer.gram.columns import TableColumns, table_columns
 from mercer.gram.moments import check_finite
-from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working_memory
+from mercer.gram.tiles import Samples, Tile, assembled, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 
 _CONSTANT = 1e-13
@@ -38,6 +39,14 @@ class Images(ABC):
     def of(self, which: Array, rows: Array, vector: int) -> Array:
         """Images of one vector under some kernels, on some rows, shape (n_which, n_rows)."""
 
+    @abstractmethod
+    def summed(self, weights: Array, vector: int) -> Array:
+        """The weighted sum of one vector's images, shape (n_samples,)."""
+
+    @abstractmethod
+    def against(self, d: Array, vector: int) -> Array:
+        """Inner products d'K_k c of another vector with one vector's images, (n_kernels,)."""
+
 
 class BaseGrams(ABC):
     """The Gram matrices of a dictionary, each times a scale.
@@ -45,9 +54,12 @@ class BaseGrams(ABC):
     Attributes
     ----------
     n_kernels : int
+    rank_one : bool
+        Whether every matrix is known to be of rank one.
     """
 
     n_kernels: int
+    rank_one = False
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
@@ -89,6 +101,22 @@ class BaseGrams(ABC):
         C : ndarray of shape (n_samples, n_vectors)
         """
 
+    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+        """The sum of weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        weights, squares : ndarray of shape (n_kernels,)
+            Not negative.
+        images : Images
+            Of one vector c.
+        """
+        result = self.combined(weights)
+        which, rows = np.arange(self.n_kernels), np.arange(len(result))
+        part = images.of(which, rows, 0).T * np.sqrt(squares)
+        result += part @ part.T
+        return result
+
 
 def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centred: bool) -> BaseGrams:
     """The Gram matrices of a dictionary, from features where all kernels are inner products.
@@ -106,12 +134,12 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centred: bool) ->
     ValueError
         From the matrices, if a kernel returns NaN or infinities.
     """
-    if not samples.stacked and not hasattr(samples.X, "toarray"):
+    if not samples.stacked:
         chosen = [kernel.linear_columns(samples.X.shape[1]) for kernel in kernels]
         columns = [c for c in chosen if c is not None]
         if len(columns) == len(kernels) and all(len(c) == 1 for c in columns):
-            X = centred_columns(samples.X) if centred else samples.X
-            return _RankOneGrams(X[:, np.concatenate(columns).astype(int)])
+            positions = np.concatenate(columns).astype(int)
+            return _RankOneGrams(table_columns(samples.X, positions, centred=centred))
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centred=centred)
 
 
@@ -125,6 +153,12 @@ class _DenseImages(Images):
 
     def of(self, which: Array, rows: Array, vector: int) -> Array:
         return self.products[vector][np.ix_(which, rows)]
+
+    def summed(self, weights: Array, vector: int) -> Array:
+        return weights @ self.products[vector]
+
+    def against(self, d: Array, vector: int) -> Array:
+        return self.products[vector] @ d
 
 
 class _TiledGrams(BaseGrams):
@@ -166,21 +200,15 @@ class _TiledGrams(BaseGrams):
         return np.asarray(self.scales * diagonal)
 
     def combined(self, weights: Array) -> Array:
-        n = self.samples.n_samples
-        result = np.zeros((n, n))
-        used = np.flatnonzero(weights)
+        n, used = self.samples.n_samples, np.flatnonzero(weights)
         if not used.size:
-            return result
+            return np.zeros((n, n))
         coefficients = (weights * self.scales)[used]
 
-        def fill(tile: Tile) -> None:
-            block = np.tensordot(coefficients, self._blocks(tile, used), axes=1)
-            result[tile.rows, tile.columns] = block
-            if tile.count == 2.0:
-                result[tile.columns, tile.rows] = block.T
+        def block(tile: Tile) -> Array:
+            return np.tensordot(coefficients, self._blocks(tile, used), axes=1)
 
-        for _ in map_tiles(fill, self.samples.plan):
-            pass
+        result = assembled(self.samples.plan, n, block)
         return centred(result) if self.centred else result
 
     def contracted(self, P: Array) -> Array:
@@ -233,41 +261,56 @@ class _TiledGrams(BaseGrams):
 
 @dataclass(frozen=True)
 class _FactoredImages(Images):
-    factors: Array
+    factors: TableColumns
     coordinates: Array
     quadratics: Array
 
     def all(self) -> Array:
-        return self.coordinates.T[:, :, None] * self.factors.T
+        which, rows = np.arange(self.factors.n_columns), np.arange(len(self.factors.dense))
+        return self.coordinates.T[:, :, None] * self.factors.entries(rows, which).T
 
     def of(self, which: Array, rows: Array, vector: int) -> Array:
-        return self.factors[np.ix_(rows, which)].T * self.coordinates[which, vector, None]
+        return self.factors.entries(rows, which).T * self.coordinates[which, vector, None]
+
+    def summed(self, weights: Array, vector: int) -> Array:
+        return self.factors.times(weights * self.coordinates[:, vector])
+
+    def against(self, d: Array, vector: int) -> Array:
+        return self.coordinates[:, vector] * self.factors.dots(d[:, None])[:, 0]
 
 
 class _RankOneGrams(BaseGrams):
-    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products."""
+    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products.
 
-    def __init__(self, V: Array) -> None:
-        self.V = V
-        self.n_kernels = V.shape[1]
+    Sparse features count with their nonzero entries only.
+    """
+
+    rank_one = True
+
+    def __init__(self, factors: TableColumns) -> None:
+        self.factors = factors
+        self.n_kernels = factors.n_columns
 
     def scaled(self, scales: Array) -> BaseGrams:
-        return _RankOneGrams(self.V * np.sqrt(scales))
+        return _RankOneGrams(self.factors.scaled(np.sqrt(scales)))
 
     def traces(self) -> Array:
-        return np.einsum("nk,nk->k", self.V, self.V)
+        return self.factors.squares()
 
     def combined(self, weights: Array) -> Array:
-        used = np.flatnonzero(weights)
-        part = self.V[:, used] * np.sqrt(weights[used])
-        return part @ part.T
+        return self.factors.gram(weights)
 
     def contracted(self, P: Array) -> Array:
-        return np.einsum("nk,nk->k", self.V, P @ self.V)
+        V = self.factors.entries(np.arange(len(P)), np.arange(self.n_kernels))
+        return np.einsum("nk,nk->k", V, P @ V)
 
     def images(self, C: Array) -> Images:
-        coordinates = self.V.T @ C
-        return _FactoredImages(self.V, coordinates, coordinates**2)
+        coordinates = self.factors.dots(C)
+        return _FactoredImages(self.factors, coordinates, coordinates**2)
+
+    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+        # K_k c c'K_k = (c'K_k c) K_k where K_k = v_k v_k'.
+        return self.combined(weights + squares * images.quadratics[:, 0])
 
 
 class WithIdentity(BaseGrams):

@@ -10,7 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array
+from mercer.gram.centering import centred
 from mercer.gram.tiles import Samples, Tile, centred_columns, map_tiles, working_memory
+from mercer.kernels.arithmetic import inner
 from mercer.kernels.base import Kernel
 
 _CONSTANT = 1e-13
@@ -129,6 +131,22 @@ def moments(
     M[:, first:] = products.T
     traces[first:] -= totals[first:] / n
     return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
+
+
+def gram_alignment(K: Array, Y: Array) -> float:
+    """Centred alignment of a Gram matrix with a target, zero where the matrix is constant.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centred target factor.
+    """
+    K_c = centred(K)
+    norm = float(np.linalg.norm(K_c))
+    if norm <= _CONSTANT * float(np.linalg.norm(K)):
+        return 0.0
+    return inner(K_c @ Y, Y) / (norm * _target_scale(Y)[0])
 
 
 def _on_tile(

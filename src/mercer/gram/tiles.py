@@ -138,6 +138,33 @@ def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Itera
                 future.cancel()
 
 
+def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array]) -> Array:
+    """A symmetric matrix from its tiles, each computed in a thread.
+
+    Parameters
+    ----------
+    plan : sequence of Tile
+    n_samples : int
+    block : callable
+        From a tile to its values, shape (n_rows, n_columns).
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+    """
+    result = np.zeros((n_samples, n_samples))
+
+    def fill(tile: Tile) -> None:
+        values = block(tile)
+        result[tile.rows, tile.columns] = values
+        if tile.count == 2.0:
+            result[tile.columns, tile.rows] = values.T
+
+    for _ in map_tiles(fill, plan):
+        pass
+    return result
+
+
 def working_memory() -> float:
     """Bytes that intermediate arrays may take, scikit-learn's `working_memory`."""
     return float(get_config()["working_memory"]) * 2**20

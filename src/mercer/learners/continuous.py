@@ -10,10 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._typing import Features
 from mercer.callbacks import reported_steps
+from mercer.checks import check_number
 from mercer.continuous import Growth, choose_penalty, learn_families
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, WeightedSum, as_dictionary
-from mercer.learners.base import KernelLearner, check_number, check_takes
+from mercer.learners.base import KernelLearner, check_takes
 from mercer.targets import Target, Task
 from mercer.weights.steps import CorrectiveStep, StagewiseStep, StepRule
 

@@ -10,12 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._typing import Features
 from mercer.callbacks import reported_steps
+from mercer.checks import check_number
 from mercer.criteria import CRITERIA
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples
 from mercer.history import Step
 from mercer.kernels import Gaussian, as_kernel
-from mercer.learners.base import KernelLearner, check_number, check_takes
+from mercer.learners.base import KernelLearner, check_takes
 from mercer.search.criterion import optimise_criterion
 from mercer.targets import Target, Task
 

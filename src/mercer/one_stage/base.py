@@ -18,16 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array, Features
 from mercer.callbacks import reported_steps, with_callbacks
-from mercer.gram.moments import moments
+from mercer.checks import check_choice, check_number, check_positive
+from mercer.gram.moments import gram_alignment
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum
-from mercer.learners.base import (
-    KernelEstimator,
-    check_choice,
-    check_number,
-    check_positive,
-    owned,
-)
+from mercer.learners.base import KernelEstimator, owned
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.targets import Target, as_target
 from mercer.weights.one_stage import LearnedWeights, Problems
@@ -127,8 +122,7 @@ class OneStage(KernelEstimator):
         """Keep the learned kernel and the machines."""
         self.weights_ = weights
         self.kernel_ = WeightedSum(kernels, weights)
-        found = moments(samples, [self.kernel_], target.centred)
-        self.alignment_ = found.alignment(np.ones(1))
+        self.alignment_ = gram_alignment(machines.gram, target.centred)
         self.objective_ = machines.objective
         self.dual_coef_ = machines.dual
         self.support_ = np.flatnonzero(machines.dual.any(axis=1))

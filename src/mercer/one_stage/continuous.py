@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mercer._typing import Features
+from mercer.checks import check_choice, check_number, check_positive
 from mercer.continuous import Mixing, learn_mixture
 from mercer.gram.combination import base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, as_dictionary
-from mercer.learners.base import check_choice, check_number, check_positive, check_takes
+from mercer.learners.base import check_takes
 from mercer.one_stage.base import OneStage, OneStageClassifier, OneStageRegressor
 from mercer.targets import Target
 from mercer.weights.one_stage import Problems

@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.utils import check_scalar
 
 from mercer._typing import Array, Features
+from mercer.checks import check_choice, check_number, check_positive
 from mercer.gram.combination import base_grams
 from mercer.gram.tiles import Samples
-from mercer.learners.base import base_kernels, check_choice, check_number, check_positive
+from mercer.learners.base import base_kernels
 from mercer.one_stage.base import OneStage, OneStageClassifier, OneStageRegressor
 from mercer.targets import Target
 from mercer.weights.lp_norm import WeightSet, weight_set
@@ -166,11 +167,12 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
     asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
     norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
     of dual variables found on the way, and if a dozen steps are not enough, an interior-point
-    method finds weights and dual variables together.
+    method finds weights and dual variables together; at once, where each kernel is a column and
+    there are more of them than samples.
 
     A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
     memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never
-    evaluated.
+    evaluated, and cost what nonzero entries they have where these are few.
 
     References
     ----------
@@ -293,11 +295,12 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
     asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
     norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
     of dual variables found on the way, and if a dozen steps are not enough, an interior-point
-    method finds weights and dual variables together.
+    method finds weights and dual variables together; at once, where each kernel is a column and
+    there are more of them than samples.
 
     A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
     memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never
-    evaluated.
+    evaluated, and cost what nonzero entries they have where these are few.
 
     References
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from mercer._typing import Array
-from mercer.learners.base import check_choice, check_positive
+from mercer.checks import check_choice, check_positive
 from mercer.one_stage.base import OneStageRegressor
 from mercer.one_stage.finite import FiniteOneStage, MKLClassifier
 from mercer.weights.lp_norm import ShiftedBall, WeightSet

@@ -184,7 +184,7 @@ class _Search:
         if not self.settled:
             return False
         if not self.free:
-            return self.decrease <= small and self.moved <= tol
+            return self.majorizer.direct or (self.decrease <= small and self.moved <= tol)
         return (
             max(self.point.theta.size * self.barrier, self.decrease, self._residual()) <= small
             and self.gap() <= small
@@ -205,7 +205,10 @@ class _Search:
         trial = self._followed(self.point)
         majorizer = self._touching(trial, self.majorizer)
         decrease = self.majorizer.value - majorizer.value
-        if decrease < 0.0 and self.majorizer.caution < _MOST_CAUTIOUS:
+        if majorizer.direct:
+            # Found at once, from latent values that the loss may not even allow.
+            self.point, self.majorizer, self.decrease = trial, majorizer, 0.0
+        elif decrease < 0.0 and self.majorizer.caution < _MOST_CAUTIOUS:
             self._grow_cautious()
             self.decrease = np.inf
         elif decrease < 0.0 and self.history:

@@ -44,10 +44,20 @@ class Tilt:
         gamma, slope : ndarray of shape (n_samples,)
         m : float
         """
-        return cls(np.maximum(m / slope - gamma, _LEAST_TILT * gamma), m)
+        return cls(np.maximum(m / slope - gamma, _LEAST_TILT), m)
+
+    @classmethod
+    def of_variance(cls, variance: Array) -> Tilt:
+        """What is exact for one sample whose latent value has a prior variance.
+
+        Parameters
+        ----------
+        variance : ndarray of shape (n_samples,)
+        """
+        return cls(np.maximum(variance, _LEAST_TILT), 1.0)
 
     def value(self, gamma: Array) -> Array:
-        """m ln(1 + gamma / c), shape (n_samples,)."""
+        """The function m ln(1 + gamma / c) at widths, shape (n_samples,)."""
         return self.m * np.log1p(gamma / self.c)
 
     def stiffness(self, gamma: Array) -> Array:
@@ -117,6 +127,9 @@ class GaussianLikelihood(Likelihood):
 
     noise: float = 1.0
 
+    def __post_init__(self) -> None:
+        _check_positive(self.noise, "noise")
+
     def value(self, y: Array, u: Array) -> float:
         """Sum of (y - u)^2 / noise + ln(2 pi noise); see :meth:`Loss.value`."""
         return float(self.bound(y, u, np.full_like(u, self.noise)).sum())
@@ -169,6 +182,9 @@ class LaplaceLikelihood(Likelihood):
 
     rate: float = 1.0
     direct = True
+
+    def __post_init__(self) -> None:
+        _check_positive(self.rate, "rate")
 
     @classmethod
     def of_variance(cls, variance: float) -> LaplaceLikelihood:
@@ -258,6 +274,8 @@ class LogisticLikelihood(Likelihood):
     array([0.5   , 0.7752])
     """
 
+    of_classes = True
+
     def value(self, y: Array, u: Array) -> float:
         """Sum of 2 ln(1 + exp(-y u)); see :meth:`Loss.value`."""
         return 2.0 * float(np.logaddexp(0.0, -y * u).sum())
@@ -324,7 +342,7 @@ class LogisticLikelihood(Likelihood):
 
 _SMALL = 1e-2
 """Arguments s below this use the series of s / tanh(s / 2)."""
-_LEAST_TILT = 1e-12
+_LEAST_TILT = 1e-100
 _SOFTEST = 1e-3
 """Limits where rounding, or a width far from where the tilt was taken, would be a problem."""
 _NARROWEST = 1e-8
@@ -350,6 +368,11 @@ def _width(squared: Array) -> tuple[Array, Array]:
         width = np.where(small, series, width)
         slope = np.where(small, 1.0 / 3.0 - squared / 90.0, slope)
     return width, slope
+
+
+def _check_positive(value: float, name: str) -> None:
+    if not (np.isfinite(value) and value > 0.0):
+        raise ValueError(f"{name} must be positive and finite; got {value!r}.")
 
 
 def _height(squared: Array, gamma: Array) -> Array:

@@ -33,6 +33,9 @@ class Parabola:
 class Loss(ABC):
     """A convex loss on the -2 log scale."""
 
+    of_classes: bool = False
+    """Whether its targets are the labels -1 and 1."""
+
     direct: bool = False
     """Whether `solved` finds the latent values of a Gram matrix at once; it must, for kinks."""
 
@@ -95,6 +98,11 @@ class SupportVectorLoss(ConjugateLoss):
 
     half: losses.Hinge | losses.EpsilonInsensitive
     direct = True
+
+    @property
+    def of_classes(self) -> bool:  # type: ignore[override]
+        """Of the hinge loss."""
+        return isinstance(self.half, losses.Hinge)
 
     def solved(self, K: Array, y: Array) -> Array:
         """By a support vector machine; see :meth:`Loss.solved`."""

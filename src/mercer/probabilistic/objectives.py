@@ -26,6 +26,9 @@ from mercer.gram.factors import definite_factor, inverted, with_diagonal
 from mercer.probabilistic.likelihoods import Likelihood, Tilt
 from mercer.probabilistic.losses import ConjugateLoss, Loss, Parabola
 
+_LEAST = 1e-100
+"""Weights below this curve a penalty no more."""
+
 
 @dataclass(frozen=True)
 class Point:
@@ -145,7 +148,7 @@ class Majorizer:
             value = value + self.penalty * theta**p
             slope = slope + self.penalty * p * theta ** (p - 1.0)
             if p > 1.0:
-                curvature = self.penalty * p * (p - 1.0) * theta ** (p - 2.0)
+                curvature = self.penalty * p * (p - 1.0) * np.maximum(theta, _LEAST) ** (p - 2.0)
         return Parabola(value, slope, curvature)
 
     def bend(self, grams: BaseGrams, probes: Array) -> Array:
@@ -341,7 +344,7 @@ class VariationalBound(Objective):
         """The tangent of ln|K + Gamma| has slopes tr(C^-1 K_m) and diag(C^-1); see the base."""
         U = point.latent
         diagonal = np.diag(point.K)
-        before = [Tilt(diagonal, 1.0)] * Y.shape[1]
+        before = [Tilt.of_variance(diagonal)] * Y.shape[1]
         loss = self.loss
         if previous is not None:
             assert previous.tilts is not None

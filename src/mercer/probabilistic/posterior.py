@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.utils import check_X_y
+from sklearn.utils import check_array, check_X_y
 
 from mercer._typing import Array, Features
+from mercer.checks import check_choice, check_number, check_positive
 from mercer.gram.combination import BaseGrams, base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
@@ -82,10 +83,47 @@ def as_problem(
     y : array-like of shape (n_samples,)
     kernels : sequence of Kernel, or of what stands for one
     """
-    bound = as_dictionary(kernels, X)
+    table = X if hasattr(X, "columns") or hasattr(X, "toarray") else np.asarray(X)
+    bound = as_dictionary(kernels, table)
     features, targets = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
     samples = Samples(features, len(bound))
     return base_grams(samples, bound, centred=False), targets.astype(float)[:, None], bound
+
+
+def check_weights(weights: Any, n_kernels: int) -> Array:
+    """Weights of kernels, one or several rows of them, as floats.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_kernels,) or (n_points, n_kernels)
+    n_kernels : int
+
+    Raises
+    ------
+    ValueError
+        If their number is another, or one is negative, NaN or infinite.
+    """
+    theta = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
+    if theta.shape[-1] != n_kernels:
+        raise ValueError(
+            f"weights must hold {n_kernels} numbers, one for each of the {n_kernels} "
+            f"kernels; got {theta.shape[-1]}."
+        )
+    if theta.min() < 0.0:
+        raise ValueError(f"weights must be finite and not negative; got {theta.min():g}.")
+    return theta
+
+
+def check_labels(Y: Array, likelihood: ConjugateLoss) -> None:
+    """Refuse labels that a likelihood of classes does not have.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, n_problems)
+    likelihood : ConjugateLoss
+    """
+    if likelihood.of_classes and not np.isin(Y, (-1.0, 1.0)).all():
+        raise ValueError("The labels of this likelihood must be -1 and 1.")
 
 
 @dataclass(frozen=True)
@@ -252,8 +290,7 @@ def posterior(
     >>> mean.round(3), variance.round(3)
     (array([-1.51,  0.  ,  1.51]), array([1.695, 2.11 , 1.695]))
     """
-    grams, Y, bound = as_problem(X, y, kernels)
-    theta = np.asarray(weights, dtype=float)
+    check_choice("objective", objective, OBJECTIVES)
     noise = likelihood.noise if isinstance(likelihood, GaussianLikelihood) else 0.0
     goal = as_objective(
         objective,
@@ -262,6 +299,14 @@ def posterior(
         penalty=penalty,
         norm=norm,
     )
+    check_number(jitter, "jitter")
+    if objective == "map":
+        check_positive(jitter, "jitter")
+    check_positive(penalty, "penalty")
+    check_number(norm, "norm", low=1.0)
+    grams, Y, bound = as_problem(X, y, kernels)
+    check_labels(Y, likelihood)
+    theta = check_weights(weights, grams.n_kernels)
     found = minimize(
         goal,
         grams,

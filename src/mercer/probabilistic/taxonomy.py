@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import Array, Features
+from mercer.checks import check_number, check_positive
 from mercer.gram.combination import BaseGrams, WithIdentity
 from mercer.gram.factors import definite_factor, inverted, with_diagonal
 from mercer.probabilistic.descent import Minimum, minimize
@@ -21,7 +22,7 @@ from mercer.probabilistic.objectives import (
     PenalizedRisk,
     VariationalBound,
 )
-from mercer.probabilistic.posterior import as_problem
+from mercer.probabilistic.posterior import as_problem, check_labels, check_weights
 
 _TOL = 1e-9
 _MAX_ITER = 1000
@@ -128,14 +129,12 @@ def compare_objectives(
     (14.98, 14.98, -5.6)
     """
     grams, Y, _ = as_problem(X, y, kernels)
-    path = np.atleast_2d(np.asarray(weights, dtype=float))
-    origin = path[0] if tangent_at is None else np.asarray(tangent_at, dtype=float)
-    for given in (path, origin[None]):
-        if given.shape[1] != grams.n_kernels or not (given >= 0.0).all():
-            raise ValueError(
-                f"weights must be {grams.n_kernels} for each point, one for each kernel, and none "
-                f"negative; got {given.shape[1]} for each, the least {given.min():g}."
-            )
+    check_labels(Y, likelihood)
+    check_positive(jitter, "jitter")
+    check_positive(penalty, "penalty")
+    check_number(norm, "norm", low=1.0)
+    path = np.atleast_2d(check_weights(weights, grams.n_kernels))
+    origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
     log_determinant, inverse = inverted(
         definite_factor(with_diagonal(grams.combined(origin), jitter))
     )

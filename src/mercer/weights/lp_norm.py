@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
@@ -17,8 +18,16 @@ from mercer.weights.interior import interior_weights
 Path = Callable[[float], Array]
 """Weights after a part of a step, from 0 to 1."""
 
-Curvature = Callable[[Array], Array]
-"""Second derivatives of the machine's objective in some of the weights."""
+
+class Curvature(Protocol):
+    """Second derivatives of the machines' objective in the weights."""
+
+    def among(self, which: Array) -> Array:
+        """Those in some of the weights, shape (n_which, n_which)."""
+
+    def along(self, direction: Array) -> float:
+        """The one along a direction, of shape (n_kernels,)."""
+
 
 _RIDGES = (1e-10, 1e-8, 1e-6)
 """Parts of the mean second derivative that make duplicated kernels share their weight."""
@@ -98,8 +107,7 @@ class WeightSet(ABC):
         theta : ndarray of shape (n_kernels,)
         q : ndarray of shape (n_kernels,)
             -2 times the gradient of the objective: c'K_k c.
-        curvature : callable
-            From positions of kernels to their second derivatives.
+        curvature : Curvature
         """
 
     @abstractmethod
@@ -161,7 +169,7 @@ class Simplex(WeightSet):
         if which.size > _TOO_MANY:
             target[_largest(q)] = 1.0 / _MANY
             return _straight(theta, target)
-        H = curvature(which)
+        H = curvature.among(which)
         target[which] = _on_simplex(H, 0.5 * q[which] + H @ theta[which])
         return _straight(theta, target)
 
@@ -212,8 +220,8 @@ class LpBall(WeightSet):
         if np.isinf(self.p):
             return _straight(theta, self.start(theta.size))
         used = np.flatnonzero(theta)
-        q = _floored(q)
-        return self._along(theta, used, self._newton(theta[used], q[used], curvature(used)))
+        q, H = _floored(q), curvature.among(used)
+        return self._along(theta, used, self._newton(theta[used], q[used], H))
 
     def closed_form(self, theta: Array, q: Array) -> Path:
         """|w_k|^(2/(p+1)) with |w_k|^2 = theta_k^2 q_k, up to norm [1]_.
@@ -283,7 +291,7 @@ class ShiftedBall(WeightSet):
     def newton(self, theta: Array, q: Array, curvature: Curvature) -> Path:
         """Towards the largest <theta, q> as far as second derivatives say."""
         difference = self.support_point(q) - theta
-        bend = float(difference @ curvature(np.arange(theta.size)) @ difference)
+        bend = curvature.along(difference)
         slope = 0.5 * float(q @ difference)
         part = min(1.0, slope / bend) if bend > 0.0 else 1.0
         return _straight(theta, theta + part * difference)

@@ -25,8 +25,8 @@ _ATTEMPTS = 12
 _WIDER = 1.5
 _PATIENCE = 12
 """Steps after which kinks are what slows them down, where there are any."""
-_SADDLE = 0.05
-"""Part of the tolerance, and of what was not enough, asked of the method for kinks."""
+_SADDLE, _FINEST = 0.01, 1e-10
+"""Part of the tolerance asked of the method for kinks, and the least that is."""
 _MOST_CUTS = 40
 """Dual variables kept for the bound."""
 _SUFFICIENT = 1e-4
@@ -53,6 +53,8 @@ class LearnedWeights:
         Primal objective.
     gap : float
         Its proven distance from the optimum, relative to it.
+    gram : ndarray of shape (n_samples, n_samples)
+        The weighted sum of the kernels, centred where the machines have intercepts.
     history : list of WeightStep
     """
 
@@ -63,6 +65,7 @@ class LearnedWeights:
     quadratics: Array
     objective: float
     gap: float
+    gram: Array
     history: list[WeightStep]
 
 
@@ -144,9 +147,11 @@ def learn_weights(
     n_free) for the second derivatives.
     """
     search = _Search(problems, grams, weights)
-    accuracy, saddle, width = _INNER * tol, _SADDLE * tol, float(np.std(problems.Y))
+    accuracy, width = _INNER * tol, float(np.std(problems.Y))
     state = search.at(weights.start(grams.n_kernels) if start is None else start, accuracy)
     cuts, proof, bound = [state.cut()], state.machines, -np.inf
+    # With more features than samples, each a kernel, weights meet kinks at once.
+    patience = 0 if grams.rank_one and grams.n_kernels > len(problems.Y) else _PATIENCE
     history: list[WeightStep] = []
     while True:
         blend = search.blend(cuts, state.primal - tol * abs(state.primal))
@@ -159,12 +164,11 @@ def learn_weights(
             on_step(history[-1])
         if gap <= tol or len(history) >= max_iter:
             break
-        if len(history) > _PATIENCE and saddle > np.finfo(float).eps:
-            jumped = search.saddle(state, saddle, accuracy)
-            saddle *= _SADDLE
+        if len(history) == patience + 1:
+            jumped = search.saddle(state, tol)
             if jumped is not None:
                 state, cut = jumped
-                cuts = [*cuts[2 - _MOST_CUTS :], state.cut(), cut]
+                cuts = [*cuts[2 - _MOST_CUTS :], cut, state.cut()]
                 continue
         found, width = search.descended(state, accuracy, width)
         if found is None:
@@ -274,34 +278,32 @@ class _Search:
             witness.q,
             chosen.primal,
             gap,
+            state.K,
             history,
         )
 
-    def saddle(
-        self, state: _State, precision: float, accuracy: float
-    ) -> tuple[_State, _Cut] | None:
+    def saddle(self, state: _State, tol: float) -> tuple[_State, _Cut] | None:
         """A state near the saddle point, and dual variables there; None where there is no need."""
         problems = self.problems
         boxes = problems.loss.boxes(problems.Y, intercept=problems.intercept)
         if boxes is None:
             return None
-        found = self.weights.saddle(boxes, self.grams, precision)
+        found = self.weights.saddle(boxes, self.grams, max(_SADDLE * tol, _FINEST))
         if found is None or not np.isfinite(np.concatenate([part.ravel() for part in found])).all():
             return None
         theta, C, intercepts = found
-        near = self.at(theta, accuracy, state.machines)
-        conjugate = sum(
-            problems.loss.conjugate(y, c) for y, c in zip(problems.Y.T, C.T, strict=True)
-        )
-        q = np.maximum(self.grams.images(C).quadratics.sum(axis=1), 0.0)
-        return near, _Cut(C, intercepts, float(conjugate), q)
+        machines = [Machine(c, b) for c, b in zip(C.T, intercepts.tolist(), strict=True)]
+        near = self._with(theta, self.grams.combined(theta), machines)
+        cut = near.cut()
+        proven = _relative(near.primal - self.bound([cut], np.ones(1)), near.primal) <= tol
+        return near if proven or near.primal < state.primal else state, cut
 
     def descended(
         self, state: _State, accuracy: float, width: float
     ) -> tuple[_State | None, float]:
         """A state of lower objective, or None if no step leads to one; and the kinks' width."""
         newton = partial(self.weights.newton, state.theta, state.q)
-        path, part = newton(partial(self._curvature, state, width)), 1.0
+        path, part = newton(_Curvature(self.problems, state, width)), 1.0
         for attempt in range(_ATTEMPTS):
             if attempt == _ATTEMPTS // 2:
                 path, part = self.weights.closed_form(state.theta, state.q), 1.0
@@ -317,30 +319,57 @@ class _Search:
                 return trial, change
             if change > _WIDER * width and attempt < _ATTEMPTS // 2 - 1:
                 width = change
-                path = newton(partial(self._curvature, state, width))
+                path = newton(_Curvature(self.problems, state, width))
             else:
                 # The minimum of the parabola through both values with the slope at the first.
                 part *= float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
         return None, width
 
-    def _curvature(self, state: _State, width: float, which: Array) -> Array:
-        """Second derivatives of the objective in some weights, shape (n_which, n_which)."""
+
+@dataclass(frozen=True)
+class _Curvature:
+    """Second derivatives of the objective in the weights, given the width of kinks."""
+
+    problems: Problems
+    state: _State
+    width: float
+
+    def among(self, which: Array) -> Array:
+        """Those in some of the weights, shape (n_which, n_which)."""
         H = np.zeros((which.size, which.size))
-        for position, y in enumerate(self.problems.Y.T):
-            flexibility = self.problems.loss.flexibility(y, state.f[:, position], width)
-            free = np.flatnonzero(np.isfinite(flexibility))
-            system = state.K[np.ix_(free, free)] + np.diag(flexibility[free])
-            L = _factor(system)
-            if L is None:
-                continue
-            image = state.images.of(which, free, position).T
-            solved = solve_triangular(L, image, lower=True, check_finite=False)
-            if self.problems.intercept:
-                ones = solve_triangular(L, np.ones(free.size), lower=True, check_finite=False)
-                ones /= np.linalg.norm(ones)
-                solved -= np.outer(ones, ones @ solved)
-            H += solved.T @ solved
+        for position in range(self.problems.Y.shape[1]):
+            free, L = self._system(position)
+            if L is not None:
+                image = self.state.images.of(which, free, position).T
+                solved = self._solved(L, image)
+                H += solved.T @ solved
         return H
+
+    def along(self, direction: Array) -> float:
+        """The one along a direction, of shape (n_kernels,)."""
+        total = 0.0
+        for position in range(self.problems.Y.shape[1]):
+            free, L = self._system(position)
+            if L is not None:
+                image = self.state.images.summed(direction, position)[free]
+                total += float(np.sum(self._solved(L, image[:, None]) ** 2))
+        return total
+
+    def _system(self, position: int) -> tuple[Array, Array | None]:
+        """Samples whose dual variables are free to move, and the factor of their system."""
+        y, f = self.problems.Y[:, position], self.state.f[:, position]
+        flexibility = self.problems.loss.flexibility(y, f, self.width)
+        free = np.flatnonzero(np.isfinite(flexibility))
+        return free, _factor(self.state.K[np.ix_(free, free)] + np.diag(flexibility[free]))
+
+    def _solved(self, L: Array, image: Array) -> Array:
+        """What images are in the metric of the system, without what an intercept takes up."""
+        solved = solve_triangular(L, image, lower=True, check_finite=False)
+        if self.problems.intercept:
+            ones = solve_triangular(L, np.ones(len(L)), lower=True, check_finite=False)
+            ones /= np.linalg.norm(ones)
+            solved -= np.outer(ones, ones @ solved)
+        return np.asarray(solved)
 
 
 def _blended(cuts: list[_Cut], blend: Array) -> list[Machine]:
@@ -351,7 +380,8 @@ def _blended(cuts: list[_Cut], blend: Array) -> list[Machine]:
 
 
 def _relative(gap: float, primal: float) -> float:
-    return gap / max(abs(primal), float(np.finfo(float).tiny))
+    """A gap as part of the objective; below zero it is rounding."""
+    return max(gap, 0.0) / max(abs(primal), float(np.finfo(float).tiny))
 
 
 def _factor(system: Array) -> Array | None:
