@@ -11,7 +11,17 @@ import pytest
 from cli_cases import Run, call, class_table, pd, refused, response_table
 from sklearn.exceptions import FitFailedWarning
 
-from mercer.cli.methods import COMPARED, DEMONSTRATED, LEARNERS, METHODS, check_fit, make_model
+from mercer.cli.errors import InputError
+from mercer.cli.methods import (
+    COMPARED,
+    DEMONSTRATED,
+    LEARNERS,
+    METHODS,
+    check_fit,
+    check_size,
+    fitting_in,
+    make_model,
+)
 from mercer.cli.models import load_model
 from mercer.cli.tables import as_problem, read_table
 from mercer.cli.terminal import gathered_warnings
@@ -44,11 +54,16 @@ class TestFit:
         result = run("predict", "m.skops", "classes.csv", "--out", "p.csv")
         assert result.exit_code == 0, result.output
         predicted, table = pd.read_csv("p.csv"), read_table(Path("classes.csv"))
-        assert list(predicted) == ["prediction", "decision_cat & dog"]
+        if learner == "bayes":
+            assert len(predicted.columns) == 3
+            np.testing.assert_allclose(predicted.iloc[:, 1:].sum(axis=1), 1.0)
+        else:
+            assert list(predicted) == ["prediction", "decision_cat & dog"]
         # The classes overlap: the best possible rule is right on 87 of 100 rows.
         assert (predicted["prediction"] == table["kind"]).mean() > 0.8
         model = load_model(Path("m.skops"))
-        np.testing.assert_array_equal(predicted.iloc[:, 1], model.decision_function(table))
+        values = model.predict_proba if learner == "bayes" else model.decision_function
+        np.testing.assert_array_equal(predicted.iloc[:, 1:].squeeze(), values(table))
 
     @pytest.mark.parametrize("learner", learners("regression"))
     def test_responses(self, run: Run, learner: str) -> None:
@@ -58,6 +73,10 @@ class TestFit:
         result = run("predict", "m.skops", "responses.csv", "--out", "p.csv")
         assert result.exit_code == 0, result.output
         errors = pd.read_csv("p.csv")["prediction"] - pd.read_csv("responses.csv")["y"]
+        if learner == "bayes":
+            std = pd.read_csv("p.csv")["std"]
+            assert (std > 0.0).all()
+            assert (errors.abs() < 3.0 * std).mean() > 0.9
         # A response without noise, of variance 0.45.
         assert (errors**2).mean() < 0.02
 
@@ -157,3 +176,10 @@ def test_warnings_that_differ_in_numbers_are_one_note() -> None:
             warnings.warn(f"Stopped at a gap of {gap}.\nmore", UserWarning, stacklevel=1)
         warnings.warn("Other words.", UserWarning, stacklevel=1)
     assert notes == ["first", "Stopped at a gap of 0.0013.", "Other words."]
+
+
+def test_too_many_rows_for_a_method() -> None:
+    check_size(["bayes", "ca"], 2000)
+    assert fitting_in(["bayes", "ca"], 2001) == ["ca"]
+    with pytest.raises(InputError, match=r"bayes .* 2,001 rows; try --max-rows 2000"):
+        check_size(["ca", "bayes"], 2001)

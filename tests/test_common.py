@@ -50,11 +50,8 @@ SETTINGS = [
     MKLRegressor([Gaussian(), "linear"], norm=4, alpha=0.1, fit_intercept=False),
     L2KRR(center="uniform", normalize=None, tol=1e-6),
     BayesianMKLClassifier(objective="map"),
-    BayesianMKLClassifier([Gaussian(), Linear(per_feature=True)], objective="mkl", norm=2.0),
-    BayesianMKLClassifier([Gaussian(), "linear"], learn_parameters=True, n_starts=1),
-    BayesianMKLRegressor(likelihood="laplace", objective="vb", n_starts=1),
-    BayesianMKLRegressor(objective="map", noise=0.1),
-    BayesianMKLRegressor(likelihood="laplace", objective="mkl", noise=0.1),
+    BayesianMKLClassifier([Linear(per_feature=True)], objective="mkl", norm=2.0),
+    BayesianMKLRegressor([Gaussian(), "linear"], likelihood="laplace", objective="vb", n_starts=1),
     BayesianMKLRegressor([Gaussian(), "linear"], learn_parameters=True, normalize_y=False),
 ]
 
@@ -68,6 +65,7 @@ def test_every_estimator_is_checked() -> None:
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
 @pytest.mark.filterwarnings("ignore:The criterion still changed")
+@pytest.mark.filterwarnings("ignore:The objective is as low without any kernel:UserWarning")
 @parametrize_with_checks([*DEFAULTS, *SETTINGS])
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)

@@ -75,3 +75,22 @@ class WeightStep:
     objective: float
     gap: float
     n_kernels: int
+
+
+@dataclass(frozen=True)
+class ObjectiveStep:
+    """One step of probabilistic kernel learning.
+
+    Attributes
+    ----------
+    objective : float
+        Its value after the step, on the -2 log scale.
+    barrier : float
+        Weight of the logarithmic barrier that keeps the weights positive.
+    residual : float
+        Largest theta_m |d objective / d theta_m|, less where the barrier holds a weight up.
+    """
+
+    objective: float
+    barrier: float
+    residual: float

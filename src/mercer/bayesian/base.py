@@ -16,9 +16,9 @@ from mercer.callbacks import reported_steps, with_callbacks
 from mercer.checks import check_choice, check_number, check_positive
 from mercer.gram.moments import gram_alignment
 from mercer.gram.tiles import Samples
+from mercer.history import ObjectiveStep
 from mercer.kernels import Kernel, WeightedSum
 from mercer.learners.base import KernelEstimator, base_kernels, owned
-from mercer.probabilistic.descent import ObjectiveStep
 from mercer.probabilistic.model import LearnedModel, Settings, learn_model
 from mercer.probabilistic.posterior import LatentPosterior, ObjectiveName
 from mercer.targets import Target, as_target

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._typing import Array, Features
 from mercer.bayesian.base import BayesianMKL
@@ -144,40 +145,25 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.tol = tol
         self.max_iter = max_iter
 
-    def decision_function(self, X: Features) -> Array:
-        """Means of the latent functions.
+    def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
+        """Predict the most probable classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive values speak for ``classes_[1]``.
-        """
-        means = self._means(X)
-        return means[:, 0] if means.shape[1] == 1 else means
-
-    def predict(self, X: Features) -> NDArray[Any]:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            Of precomputed kernels and more than two classes, as in `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            For two classes those of probability above one half. For more, those of the largest
-            latent mean.
         """
-        means = self._means(X)
-        if means.shape[1] == 1:
-            return self.classes_[(means[:, 0] > 0.0).astype(int)]
-        return self.classes_[means.argmax(axis=1)]
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            # One half is where the latent mean changes its sign, whatever its variance.
+            return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
+        return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
     def predict_proba(self, X: Features, diagonal: Any = None) -> Array:
         """Class probabilities, integrated over the posterior of the latent functions.
@@ -193,7 +179,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`.
+            In the order of `classes_`; for more than two, each class's own probability divided by
+            their sum.
         """
         means, variances = self._means_and_variances(X, diagonal)
         likelihood = LogisticLikelihood()
@@ -203,6 +190,25 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         if own.shape[1] == 1:
             return np.hstack([1.0 - own, own])
         return np.asarray(own / own.sum(axis=1, keepdims=True))
+
+    def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
+        """Means and standard deviations of the latent functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            Of precomputed kernels, as in `predict_proba`.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive means speak for ``classes_[1]``.
+        """
+        means, variances = self._means_and_variances(X, diagonal)
+        std = np.sqrt(variances)
+        return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
 
     def _targets(self, y: Any, target: Target) -> Array:
         assert target.classes is not None

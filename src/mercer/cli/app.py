@@ -10,9 +10,18 @@ import typer
 from typer.core import TyperGroup
 
 from mercer.cli import comparison, fitting, terminal
-from mercer.cli.errors import check_packages, chosen, one_line
+from mercer.cli.errors import check_packages, chosen, listing, one_line
 from mercer.cli.files import check_outputs
-from mercer.cli.methods import COMPARED, DEMONSTRATED, LEARNERS, METHODS, check_fit, method_names
+from mercer.cli.methods import (
+    COMPARED,
+    DEMONSTRATED,
+    LEARNERS,
+    METHODS,
+    check_fit,
+    check_size,
+    fitting_in,
+    method_names,
+)
 from mercer.cli.models import load_model, save_model
 from mercer.cli.report import write_comparison_report, write_fit_report
 from mercer.cli.tables import (
@@ -110,6 +119,7 @@ def fit(
     problem = as_problem(read_table(table), target, task)
     check_fit([learner], problem.task, LEARNERS)
     [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed, max_rows=max_rows)
+    check_size([learner], len(rows[0]))
     _fit(problem, learner, rows, out=out, report=report, seed=seed)
 
 
@@ -160,6 +170,14 @@ def compare(
     problem = as_problem(read_table(table), target, task)
     check_fit(names, problem.task)
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed, max_rows=max_rows)
+    n_rows = len(rows[0][0])
+    if methods is None:
+        fitting_names = fitting_in(names, n_rows)
+        left_out = [name for name in names if name not in fitting_names]
+        names = fitting_names
+        if left_out:
+            terminal.remark([f"left out, for {n_rows:,} rows would take long: {listing(left_out)}"])
+    check_size(names, n_rows)
     _compare(problem, names, rows, csv=csv, report=report, seed=seed)
 
 

@@ -171,8 +171,9 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
     Returns
     -------
     predictions : DataFrame of shape (n_rows, n_outputs)
-        The column `prediction`, and for classifiers the decision values: one column for two
-        classes (positive for the second), else one for each class.
+        The column `prediction`. For classifiers the decision values, one column for two classes
+        (positive for the second), else one for each class; and the classes' probabilities where the
+        model has them. For a model with uncertainties the standard deviation of a new response.
     notes : list of str
         Columns ignored, and categories that were not there to learn from.
 
@@ -199,6 +200,11 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
             predictions[f"decision_{model.classes_[1]}"] = values
         else:
             predictions[[f"decision_{name}" for name in model.classes_]] = values
+    if hasattr(model, "predict_proba"):
+        names = [f"probability_{name}" for name in model.classes_]
+        predictions[names] = model.predict_proba(frame)
+    if hasattr(model[-1], "noise_variance_"):
+        _, predictions["std"] = model.predict(frame, return_std=True, include_noise=True)
     return predictions, notes
 
 

@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from mercer._typing import Array, Features
+from mercer.bayesian import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.cli.errors import InputError, chosen, listing
 from mercer.cli.tables import Problem, Rows, Task, is_number
 from mercer.inspection.base import best_of
@@ -55,6 +56,9 @@ rows, more regularisation than this erred more, and less no less. Of equal value
 _TOL = 1e-2
 """Of `cr`: a tenth of this costs several times as much and changes the error by its noise."""
 
+_MOST_FOR_BAYES = 2000
+"""Rows that `bayes` learns from at most: its time grows with their third power."""
+
 Make: TypeAlias = Callable[[], BaseEstimator]
 MakeWithFolds: TypeAlias = Callable[[int], BaseEstimator]
 
@@ -69,10 +73,13 @@ class Method:
         How it finds its Gaussians' widths and weights, in a few words.
     makers : mapping from {"classification", "regression"} to callable
         Makes the unfitted estimator for a number of folds; only for the tasks that it fits.
+    most_rows : int or None
+        Number of rows that it can learn from in reasonable time.
     """
 
     words: str
     makers: Mapping[Task, MakeWithFolds]
+    most_rows: int | None = None
 
 
 def _two_stage(words: str, learner: Make) -> Method:
@@ -148,6 +155,14 @@ METHODS: dict[str, Method] = {
         classifier=lambda: ContinuousMKLClassifier(tol=_TOL),
         regressor=lambda: ContinuousMKLRegressor(tol=_TOL),
     ),
+    "bayes": Method(
+        "fixed, most probable",
+        {
+            "classification": lambda n_folds: BayesianMKLClassifier(),
+            "regression": lambda n_folds: BayesianMKLRegressor(),
+        },
+        most_rows=_MOST_FOR_BAYES,
+    ),
     "l1-svm": _one_stage("mkl, for classes", classifier=L1SVM),
     "l2-krr": _one_stage("mkl-2, for responses", regressor=L2KRR),
     "grid": Method("RBF, grid search", {"classification": _grid_svm, "regression": _grid_ridge}),
@@ -201,6 +216,41 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
     if others:
         fit = [name for name in options if task in METHODS[name].makers]
         raise InputError(f"not for {task}: {listing(others)}; choose from {', '.join(fit)}")
+
+
+def check_size(names: Iterable[str], n_rows: int) -> None:
+    """Refuse methods that would take hours for so many rows.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `METHODS`.
+    n_rows : int
+        Rows to learn from.
+
+    Raises
+    ------
+    InputError
+        Naming a method and what to do.
+    """
+    for name in names:
+        most = METHODS[name].most_rows
+        if most is not None and n_rows > most:
+            raise InputError(
+                f"{name} takes too long to learn from {n_rows:,} rows; try --max-rows {most}"
+            )
+
+
+def fitting_in(names: Iterable[str], n_rows: int) -> list[str]:
+    """Those of the methods that learn from so many rows in reasonable time.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Keys of `METHODS`.
+    n_rows : int
+    """
+    return [name for name in names if n_rows <= (METHODS[name].most_rows or n_rows)]
 
 
 def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeline:

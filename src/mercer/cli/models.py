@@ -16,7 +16,7 @@ import mercer
 import mercer.kernels
 from mercer.cli.errors import InputError, listing, one_line
 from mercer.cli.files import replacing
-from mercer.history import MixingStep, Step, WeightStep
+from mercer.history import MixingStep, ObjectiveStep, Step, WeightStep
 
 _SCIKIT_LEARN_NEEDS = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
 """Types that a fitted preparation of columns or a search holds and skops does not trust of itself;
@@ -29,7 +29,8 @@ def trusted_types() -> list[str]:
         getattr(module, name) for module in (mercer, mercer.kernels) for name in module.__all__
     ]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
-    types = [*estimators, Step, MixingStep, WeightStep, *_SCIKIT_LEARN_NEEDS]
+    steps = (Step, MixingStep, WeightStep, ObjectiveStep)
+    types = [*estimators, *steps, *_SCIKIT_LEARN_NEEDS]
     return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 

@@ -11,6 +11,7 @@ from mercer._typing import Array
 from mercer.gram.combination import BaseGrams
 from mercer.gram.factors import with_diagonal
 from mercer.gram.tiles import serial_algebra
+from mercer.history import ObjectiveStep
 from mercer.probabilistic.newton import Direction, NewtonModel
 from mercer.probabilistic.objectives import Majorizer, Objective, Point
 
@@ -34,25 +35,6 @@ _MOST_CAUTIOUS = 1e6
 """Multipliers of tilts grow by the one up to the other, which is the tangent but for rounding."""
 _LONGEST_REACH = 64.0
 """Steps are made longer by up to a factor, which grows while that succeeds."""
-
-
-@dataclass(frozen=True)
-class ObjectiveStep:
-    """One step of probabilistic kernel learning.
-
-    Attributes
-    ----------
-    objective : float
-        Its value after the step, on the -2 log scale.
-    barrier : float
-        Weight of the logarithmic barrier that keeps the weights positive.
-    residual : float
-        Largest theta_m |d objective / d theta_m|, less where the barrier holds a weight up.
-    """
-
-    objective: float
-    barrier: float
-    residual: float
 
 
 @dataclass(frozen=True)
@@ -171,7 +153,7 @@ class _Search:
             self._step_in_latents()
         change = np.abs(self.point.latent - before)
         self.moved = float(change.max() / max(np.abs(before).max(), 1e-300))
-        self.width = float(np.median(change)) or self.width
+        self.width = float(change.max()) or self.width
         self.history.append(ObjectiveStep(self.majorizer.value, self.barrier, self._residual()))
         if not self.settled:
             self.settled = self.majorizer.direct or self.decrease <= _SETTLED * self._size()

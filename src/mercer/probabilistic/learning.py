@@ -14,6 +14,9 @@ from mercer.probabilistic.objectives import Objective, Point
 
 _ROUGH = 1e-3
 """Relative precision to which every start is followed."""
+_MAX_ITER = 100
+_FAR = 2.0
+"""Zeros may take the other weights this many tolerances away from their optimum."""
 PRECISE = 1e-7
 """Relative precision of the latent values at the weights that were found."""
 
@@ -118,9 +121,10 @@ def with_zeros(
     theta = found.point.theta
     slopes = found.majorizer.costs(theta).slope
     size = max(abs(found.majorizer.value), 1.0)
-    nothing = (theta * slopes <= tol * size / theta.size) & (found.gradient > 0.0)
-    candidates = [np.where(nothing, 0.0, theta), theta] if nothing.any() else [theta]
-    for weights in candidates:
+    parts = np.where(found.gradient > 0.0, theta * slopes, np.inf)
+    # Many small weights can add up to something: then only the smallest become zero, or none.
+    for bound in (tol * size, tol * size / theta.size, 0.0):
+        weights = np.where(parts <= bound, 0.0, theta)
         point = replace(found.point, theta=weights, K=grams.combined(weights))
         final = minimize(
             objective,
@@ -130,10 +134,11 @@ def with_zeros(
             free=False,
             previous=found.majorizer,
             tol=min(tol, PRECISE),
-            max_iter=100,
+            max_iter=_MAX_ITER,
         )
-        if final.majorizer.value <= found.majorizer.value:
-            break
-    else:
-        return found
-    return replace(final, history=found.history + final.history[-1:], converged=found.converged)
+        residual = float(np.abs(weights * final.gradient).max())
+        if final.majorizer.value <= found.majorizer.value and residual <= _FAR * tol * size:
+            last = replace(found.history[-1], objective=final.majorizer.value, residual=residual)
+            history = [*found.history[:-1], last]
+            return replace(final, history=history, converged=found.converged)
+    return found

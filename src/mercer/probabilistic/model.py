@@ -11,8 +11,9 @@ import numpy as np
 from mercer._typing import Array
 from mercer.gram.combination import WithIdentity, base_grams
 from mercer.gram.tiles import Samples
+from mercer.history import ObjectiveStep
 from mercer.kernels.base import Kernel
-from mercer.probabilistic.descent import Minimum, ObjectiveStep, minimize
+from mercer.probabilistic.descent import Minimum, minimize
 from mercer.probabilistic.learning import (
     PRECISE,
     learn_theta,
