@@ -89,6 +89,7 @@ class BayesianMKL(KernelEstimator):
                 Samples(features, len(kernels)), kernels, Y, self._settings(), report
             )
         self._store(model, target.centred)
+        self._warn(model)
         self.X_fit_ = None if self._takes_stack() else owned(features, X)
         if self._takes_stack():
             self.diagonal_ = np.einsum("iik->ik", features).copy()
@@ -146,7 +147,6 @@ class BayesianMKL(KernelEstimator):
             self.log_marginal_likelihood_ = -0.5 * model.value
         if model.gap is not None:
             self.dual_gap_ = model.gap
-        self._warn(model)
 
     def _warn(self, model: LearnedModel) -> None:
         if model.collapsed:
@@ -155,7 +155,7 @@ class BayesianMKL(KernelEstimator):
                 f"(now {self.jitter:g}), or take an objective that does not, such as "
                 'objective="vb".',
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         if not model.converged:
             gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
@@ -163,7 +163,7 @@ class BayesianMKL(KernelEstimator):
                 f"Stopped after {self.n_iter_} steps before tol={self.tol:g} was reached{gap}: "
                 f"raise max_iter (now {self.max_iter}), or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def _means(self, X: Features) -> Array:

@@ -8,6 +8,9 @@ from scipy.linalg.lapack import dpotri
 
 from mercer._typing import Array
 
+_BLOCK = 128
+"""Rows that a triangle is mirrored by at once, so that both ends stay in cache."""
+
 
 def with_diagonal(K: Array, value: float) -> Array:
     """K + value I, as a new matrix.
@@ -36,12 +39,29 @@ def definite_factor(system: Array) -> Array:
         If the matrix is not positive definite.
     """
     try:
-        return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))
+        # The transpose of a symmetric matrix in rows is the same one in columns, as LAPACK has it.
+        columns = system.T if system.flags.c_contiguous else system
+        return np.asarray(cholesky(columns, lower=True, overwrite_a=True, check_finite=False))
     except LinAlgError:
         raise ValueError(
             "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
             "negative eigenvalue below the penalty."
         ) from None
+
+
+def scaled_system(K: Array, scale: Array, value: float) -> Array:
+    """S K S + value I with S = diag(scale), as a new matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    scale : ndarray of shape (n_samples,)
+    value : float
+    """
+    system = K * scale
+    system *= scale[:, None]
+    system[np.diag_indices_from(system)] += value
+    return np.asarray(system)
 
 
 def inverted(factor: Array) -> tuple[float, Array]:
@@ -52,8 +72,10 @@ def inverted(factor: Array) -> tuple[float, Array]:
     factor : ndarray of shape (n_samples, n_samples)
     """
     log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
-    lower, _ = dpotri(factor, lower=1)
-    # The other triangle holds the factor's zeros.
-    inverse = lower + lower.T
-    inverse[np.diag_indices_from(inverse)] *= 0.5
-    return log_determinant, inverse
+    inverse, _ = dpotri(factor, lower=1)
+    for start in range(0, len(inverse), _BLOCK):
+        stop = start + _BLOCK
+        corner = inverse[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        inverse[start:stop, stop:] = inverse[stop:, start:stop].T
+    return log_determinant, inverse.T

@@ -234,11 +234,10 @@ class Samples:
 
     def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
         """Values of kernels on a tile as they are, shape (n_kernels, n_rows, n_columns)."""
-        if self.stacked:
-            return np.stack([self.raw_block(kernel, tile) for kernel in kernels])
         shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
         values = np.empty((len(kernels), *shape))
-        others = self._fill_radial(values, kernels, tile)
+        everyone = list(range(len(kernels)))
+        others = everyone if self.stacked else self._fill_radial(values, kernels, tile)
         for position, kernel in enumerate(kernels):
             if position in others:
                 values[position] = self.raw_block(kernel, tile)

@@ -52,10 +52,8 @@ class ObjectivePathDisplay(Display):
     ...     X,
     ...     np.sin(2 * X).ravel(),
     ...     [Gaussian(0.3), Gaussian(1.0)],
-    ...     [2.0, 0.0],
-    ...     [0.0, 2.0],
+    ...     np.linspace([2.0, 0.0], [0.0, 2.0], 5),
     ...     likelihood=GaussianLikelihood(0.1),
-    ...     n_points=5,
     ... )
     >>> display.ax_.get_xlabel()
     'Position on the path of weights'
@@ -76,16 +74,14 @@ class ObjectivePathDisplay(Display):
         X: Features,
         y: Any,
         kernels: Sequence[Any],
-        start: Any,
-        stop: Any,
+        path: Any,
         *,
         likelihood: Likelihood,
         jitter: float = 0.1,
-        n_points: int = 41,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Evaluate the objectives on the straight line between two weightings, and draw them.
+        """Evaluate the objectives along a path of weights, and draw them.
 
         Parameters
         ----------
@@ -93,12 +89,11 @@ class ObjectivePathDisplay(Display):
         y : array-like of shape (n_samples,)
             Labels -1 and 1, or responses.
         kernels : sequence of Kernel, or of what stands for one
-        start, stop : array-like of shape (n_kernels,)
-            Weights at the ends of the path; MKL's tangent is at the middle.
+        path : array-like of shape (n_points, n_kernels)
+            Weights; MKL's tangent is at the middle one.
         likelihood : GaussianLikelihood, LaplaceLikelihood or LogisticLikelihood
         jitter : float, default=0.1
             White noise in the latent function.
-        n_points : int, default=41
         ax : matplotlib Axes, default=None
             Where to draw; a new figure where None.
         **kwargs : dict
@@ -108,19 +103,17 @@ class ObjectivePathDisplay(Display):
         -------
         ObjectivePathDisplay
         """
-        first, last = np.asarray(start, dtype=float), np.asarray(stop, dtype=float)
-        positions = np.linspace(0.0, 1.0, n_points)
-        path = first + positions[:, None] * (last - first)
+        weights = np.asarray(path, dtype=float)
         values = compare_objectives(
             X,
             y,
             kernels,
-            path,
+            weights,
             likelihood=likelihood,
             jitter=jitter,
-            tangent_at=0.5 * (first + last),
+            tangent_at=weights[len(weights) // 2],
         )
-        return cls(values, positions).plot(ax=ax, **kwargs)
+        return cls(values).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the objectives, each less its smallest value.

@@ -9,7 +9,7 @@ from scipy.linalg import cho_solve
 from scipy.special import expit, xlogy
 
 from mercer._typing import Array
-from mercer.gram.factors import definite_factor, with_diagonal
+from mercer.gram.factors import definite_factor, scaled_system, with_diagonal
 from mercer.losses.base import Loss, Machine
 
 _NEWTON_STEPS = 100
@@ -113,7 +113,7 @@ class Logistic(Loss):
         f = K @ machine.c + machine.intercept
         s = expit(-y * f)
         slope, root = -self.C * y * s, np.sqrt(self.C * s * (1.0 - s))
-        system = definite_factor(with_diagonal(root[:, None] * K * root, 1.0)), True
+        system = definite_factor(scaled_system(K, root, 1.0)), True
         sides = np.column_stack([root * (f + K @ slope), root])
         both = cho_solve(system, sides, check_finite=False)
         if not intercept:

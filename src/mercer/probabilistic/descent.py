@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._typing import Array
-from mercer.gram.combination import BaseGrams
 from mercer.gram.factors import with_diagonal
 from mercer.gram.tiles import serial_algebra
 from mercer.history import ObjectiveStep
 from mercer.probabilistic.newton import Direction, NewtonModel
-from mercer.probabilistic.objectives import Majorizer, Objective, Point
+from mercer.probabilistic.objectives import Majorizer, Point
+from mercer.probabilistic.problem import Problem
 
 _BOUNDARY = 0.99
 """A step goes at most this part of the way to where a weight would vanish."""
@@ -30,6 +30,12 @@ _PROBES = 4
 _FIRST_REACH = 2.0
 _ADVANCE = 2.0
 _RETREAT = 4.0
+_EXACT = 1e-14
+"""Relative change of the objective that is rounding."""
+_PATIENCE = 12
+"""Steps without a decrease, each of a lower barrier, after which rounding is to blame."""
+_ROUNDING = 1e-6
+"""Residual, for each sample, that rounding may leave."""
 _CAUTION = 1e3
 _MOST_CAUTIOUS = 1e6
 """Multipliers of tilts grow by the one up to the other, which is the tangent but for rounding."""
@@ -61,9 +67,7 @@ class Minimum:
 
 @serial_algebra()
 def minimize(
-    objective: Objective,
-    grams: BaseGrams,
-    Y: Array,
+    problem: Problem,
     point: Point,
     *,
     free: bool = True,
@@ -77,9 +81,7 @@ def minimize(
 
     Parameters
     ----------
-    objective : Objective
-    grams : BaseGrams
-    Y : ndarray of shape (n_samples, n_problems)
+    problem : Problem
     point : Point
         Where to start; its weights are positive where they are free.
     free : bool, default=True
@@ -108,12 +110,12 @@ def minimize(
     A step is O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels, and nothing
     is multiplied by the inverse of the learned Gram matrix.
     """
-    search = _Search(objective, grams, Y, point, free=free, barrier=barrier, previous=previous)
+    search = _Search(problem, point, free=free, barrier=barrier, previous=previous)
     for _ in range(max_iter):
         search.step()
         if on_step is not None:
             on_step()
-        if search.has_converged(tol):
+        if search.has_converged(tol) or search.is_stuck():
             break
     return search.result(tol)
 
@@ -123,25 +125,25 @@ class _Search:
 
     def __init__(
         self,
-        objective: Objective,
-        grams: BaseGrams,
-        Y: Array,
+        problem: Problem,
         point: Point,
         *,
         free: bool,
         barrier: float | None,
         previous: Majorizer | None,
     ) -> None:
-        self.objective, self.grams, self.Y, self.free = objective, grams, Y, free
-        self.point = point
-        self.majorizer = self._touching(point, previous)
+        self.problem, self.grams, self.Y, self.free = problem, problem.grams, problem.Y, free
+        # Latent values that are found at once are at their optimum throughout.
+        self.point = self._solved(point) if problem.objective.direct else point
+        self.majorizer = self.problem.touching(self.point, previous)
         first = _FIRST_BARRIER * self._size() / point.theta.size
         self.barrier = 0.0 if not free else first if barrier is None else barrier
-        self.probes = np.random.default_rng(0).normal(size=(len(Y), _PROBES))
-        self.reach = 1.0 if objective.convex else _FIRST_REACH
-        self.width = float(np.std(Y))
-        self.settled = not free
+        self.probes = np.random.default_rng(0).normal(size=(len(self.Y), _PROBES))
+        self.reach = 1.0 if problem.objective.convex else _FIRST_REACH
+        self.width = float(np.std(self.Y))
+        self.settled = not free or problem.objective.direct
         self.decrease = self.moved = np.inf
+        self.stalled = 0
         self.history: list[ObjectiveStep] = []
 
     def step(self) -> None:
@@ -155,8 +157,9 @@ class _Search:
         self.moved = float(change.max() / max(np.abs(before).max(), 1e-300))
         self.width = float(change.max()) or self.width
         self.history.append(ObjectiveStep(self.majorizer.value, self.barrier, self._residual()))
+        self.stalled = self.stalled + 1 if self.decrease <= 0.0 else 0
         if not self.settled:
-            self.settled = self.majorizer.direct or self.decrease <= _SETTLED * self._size()
+            self.settled = self.decrease <= _SETTLED * self._size()
         elif self.decrease < 0.5 * self.point.theta.size * self.barrier:
             self.barrier *= _BARRIER_FACTOR
 
@@ -166,15 +169,21 @@ class _Search:
         if not self.settled:
             return False
         if not self.free:
-            return self.majorizer.direct or (self.decrease <= small and self.moved <= tol)
+            return self.decrease <= small and self.moved <= tol
+        if self.is_stuck():
+            return self._residual() <= _ROUNDING * len(self.Y)
         return (
             max(self.point.theta.size * self.barrier, self.decrease, self._residual()) <= small
             and self.gap() <= small
         )
 
+    def is_stuck(self) -> bool:
+        """Whether rounding ends the search: no step has lowered the objective for a while."""
+        return self.stalled >= _PATIENCE
+
     def gap(self) -> float:
         """How far above the optimum a convex objective is at most; zero for others."""
-        bound = self.objective.dual(self.grams, self.Y, self.point)
+        bound = self.problem.dual(self.point)
         return 0.0 if bound is None else self.majorizer.value - bound
 
     def result(self, tol: float) -> Minimum:
@@ -184,13 +193,15 @@ class _Search:
         )
 
     def _step_in_latents(self) -> None:
+        if self.majorizer.direct:
+            self.decrease = 0.0
+            return
         trial = self._followed(self.point)
-        majorizer = self._touching(trial, self.majorizer)
+        majorizer = self.problem.touching(trial, self.majorizer)
         decrease = self.majorizer.value - majorizer.value
-        if majorizer.direct:
-            # Found at once, from latent values that the loss may not even allow.
-            self.point, self.majorizer, self.decrease = trial, majorizer, 0.0
-        elif decrease < 0.0 and self.majorizer.caution < _MOST_CAUTIOUS:
+        if abs(decrease) <= _EXACT * self._size():
+            decrease = 0.0
+        if decrease < 0.0 and self.majorizer.caution < _MOST_CAUTIOUS:
             self._grow_cautious()
             self.decrease = np.inf
         elif decrease < 0.0 and self.history:
@@ -207,7 +218,7 @@ class _Search:
         while step > _SHORTEST_STEP:
             direction = model.direction(bend, self.reach) if stretched else model.direction()
             trial, length = self._moved(direction, step)
-            majorizer = self._touching(trial, self.majorizer)
+            majorizer = self.problem.touching(trial, self.majorizer)
             reached = majorizer.value + self._bar(trial)
             if reached <= value + _ARMIJO * length * direction.slope:
                 break
@@ -242,9 +253,9 @@ class _Search:
         alpha = self.point.alpha + length * direction.alpha
         images = self.point.images + length * self.grams.images(direction.alpha).all()
         point = Point(theta, alpha, self.grams.combined(theta), images, self.point.jitter)
-        if self.objective.convex and not self.majorizer.direct:
+        if self.problem.objective.convex and not self.majorizer.direct:
             # Values cost next to nothing here, and tell whether the step's own latents will do.
-            reached = self._touching(point, self.majorizer).value + self._bar(point)
+            reached = self.problem.touching(point, self.majorizer).value + self._bar(point)
             expected = -_FAITHFUL * length * direction.slope
             if self.majorizer.value + self._bar(self.point) - reached >= expected:
                 return point, length
@@ -271,7 +282,8 @@ class _Search:
 
     def _solved(self, point: Point) -> Point:
         K = with_diagonal(point.K, point.jitter)
-        alpha = np.column_stack([self.majorizer.loss.solved(K.copy(), y) for y in self.Y.T])
+        loss = self.problem.objective.loss
+        alpha = np.column_stack([loss.solved(K.copy(), y) for y in self.Y.T])
         return replace(point, alpha=alpha, images=self.grams.images(alpha).all())
 
     def _majorized(self, point: Point) -> float:
@@ -295,9 +307,6 @@ class _Search:
 
     def _size(self) -> float:
         return max(abs(self.majorizer.value), 1.0)
-
-    def _touching(self, point: Point, previous: Majorizer | None) -> Majorizer:
-        return self.objective.majorizer(self.grams, self.Y, point, previous=previous)
 
 
 def _longest(theta: Array, move: Array) -> float:

@@ -8,13 +8,15 @@ from dataclasses import replace
 import numpy as np
 
 from mercer._typing import Array
-from mercer.gram.combination import BaseGrams
 from mercer.probabilistic.descent import Minimum, minimize
-from mercer.probabilistic.objectives import Objective, Point
+from mercer.probabilistic.objectives import Point
+from mercer.probabilistic.problem import Problem
 
 _ROUGH = 1e-3
 """Relative precision to which every start is followed."""
 _MAX_ITER = 100
+_ROUNDS = 3
+"""Returns to the search, at most, after latent values have been made precise."""
 _FAR = 2.0
 """Zeros may take the other weights this many tolerances away from their optimum."""
 PRECISE = 1e-7
@@ -33,9 +35,7 @@ def starting_scales(n_starts: int) -> Array:
 
 
 def learn_theta(
-    objective: Objective,
-    grams: BaseGrams,
-    Y: Array,
+    problem: Problem,
     starts: list[Array],
     *,
     tol: float,
@@ -46,9 +46,7 @@ def learn_theta(
 
     Parameters
     ----------
-    objective : Objective
-    grams : BaseGrams
-    Y : ndarray of shape (n_samples, n_problems)
+    problem : Problem
     starts : list of ndarray of shape (n_kernels,)
         Positive weights; a convex objective needs the first only.
     tol : float
@@ -66,9 +64,7 @@ def learn_theta(
 
     def followed(point: Point, tol: float, earlier: Minimum | None = None) -> Minimum:
         return minimize(
-            objective,
-            grams,
-            Y,
+            problem,
             point,
             barrier=None if earlier is None else earlier.history[-1].barrier,
             previous=None if earlier is None else earlier.majorizer,
@@ -77,8 +73,8 @@ def learn_theta(
             on_step=on_step,
         )
 
-    points = (starting_point(grams, Y.shape[1], theta, objective.jitter) for theta in starts)
-    if objective.convex or len(starts) == 1:
+    points = (problem.start(theta) for theta in starts)
+    if problem.objective.convex or len(starts) == 1:
         best = followed(next(points), tol)
     else:
         rough = [followed(point, max(tol, _ROUGH)) for point in points]
@@ -86,59 +82,71 @@ def learn_theta(
         if tol < _ROUGH:
             fine = followed(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
-    return with_zeros(objective, grams, Y, best, tol)
+    precise = _inferred(problem, best.point, best, tol)
+    for _ in range(_ROUNDS):
+        # Latent values that were not quite at their optimum hide some of the weights' gradient.
+        if not best.converged or _residual(precise) <= tol * _size(precise):
+            break
+        more = followed(precise.point, tol, replace(precise, history=best.history))
+        best = replace(more, history=best.history + more.history)
+        precise = _inferred(problem, best.point, best, tol)
+    return with_zeros(problem, precise if _is_certain(problem, precise, tol) else best, tol)
 
 
-def starting_point(grams: BaseGrams, n_problems: int, theta: Array, jitter: float) -> Point:
-    """Given weights, and latent values of zero.
-
-    Parameters
-    ----------
-    grams : BaseGrams
-    n_problems : int
-    theta : ndarray of shape (n_kernels,)
-    jitter : float
-    """
-    K = grams.combined(theta)
-    n = len(K)
-    return Point(theta, np.zeros((n, n_problems)), K, np.zeros((n_problems, theta.size, n)), jitter)
-
-
-def with_zeros(
-    objective: Objective, grams: BaseGrams, Y: Array, found: Minimum, tol: float
-) -> Minimum:
+def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
     """The minimum with zeros for weights that add nothing, unless the objective objects.
 
     Parameters
     ----------
-    objective : Objective
-    grams : BaseGrams
-    Y : ndarray of shape (n_samples, n_problems)
+    problem : Problem
     found : Minimum
     tol : float
         A weight adds nothing if its part of the log-determinant or penalty is below this.
     """
     theta = found.point.theta
     slopes = found.majorizer.costs(theta).slope
-    size = max(abs(found.majorizer.value), 1.0)
+    size = _size(found)
     parts = np.where(found.gradient > 0.0, theta * slopes, np.inf)
     # Many small weights can add up to something: then only the smallest become zero, or none.
-    for bound in (tol * size, tol * size / theta.size, 0.0):
+    for bound in (tol * size, tol * size / theta.size):
+        if not (parts <= bound).any():
+            break
         weights = np.where(parts <= bound, 0.0, theta)
-        point = replace(found.point, theta=weights, K=grams.combined(weights))
-        final = minimize(
-            objective,
-            grams,
-            Y,
-            point,
-            free=False,
-            previous=found.majorizer,
-            tol=min(tol, PRECISE),
-            max_iter=_MAX_ITER,
-        )
-        residual = float(np.abs(weights * final.gradient).max())
-        if final.majorizer.value <= found.majorizer.value and residual <= _FAR * tol * size:
-            last = replace(found.history[-1], objective=final.majorizer.value, residual=residual)
-            history = [*found.history[:-1], last]
-            return replace(final, history=history, converged=found.converged)
+        point = replace(found.point, theta=weights, K=problem.grams.combined(weights))
+        final = _inferred(problem, point, found, tol)
+        value, residual = final.majorizer.value, _residual(final)
+        if (
+            value <= found.majorizer.value
+            and residual <= _FAR * tol * size
+            and _is_certain(problem, final, tol)
+        ):
+            last = replace(found.history[-1], objective=value, residual=residual)
+            return replace(final, history=[*found.history[:-1], last])
     return found
+
+
+def _size(found: Minimum) -> float:
+    return max(abs(found.majorizer.value), 1.0)
+
+
+def _residual(found: Minimum) -> float:
+    return float(np.abs(found.point.theta * found.gradient).max())
+
+
+def _is_certain(problem: Problem, found: Minimum, tol: float) -> bool:
+    """Whether the duality gap is as small as that of a search that has converged."""
+    bound, value = problem.dual(found.point), found.majorizer.value
+    return bound is None or not found.converged or value - bound <= tol * _size(found)
+
+
+def _inferred(problem: Problem, point: Point, found: Minimum, tol: float) -> Minimum:
+    """The latent values of a point, as precise as predictions are to be."""
+    final = minimize(
+        problem,
+        point,
+        free=False,
+        previous=found.majorizer,
+        tol=min(tol, PRECISE),
+        max_iter=_MAX_ITER,
+    )
+    return replace(final, history=found.history, converged=found.converged)

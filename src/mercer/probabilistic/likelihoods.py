@@ -8,7 +8,7 @@ A super-Gaussian likelihood is ln p(y | u) = b r + g(r^2) with r = u - c, so tha
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,51 +18,19 @@ from scipy.special import expit, ndtr, xlogy
 from mercer import losses
 from mercer._typing import Array
 from mercer.probabilistic.losses import ConjugateLoss, Parabola, SupportVectorLoss
+from mercer.probabilistic.widths import (
+    Tilt,
+    logistic_height,
+    tilted_laplace_width,
+    tilted_logistic_width,
+    touching_argument,
+    touching_width,
+)
 
-
-@dataclass(frozen=True)
-class Tilt:
-    """The function m ln(1 + gamma / c) that stands for ln|K + Gamma| of each width by itself.
-
-    Attributes
-    ----------
-    c : ndarray of shape (n_samples,)
-    m : float
-        At least one. One is exact for each width while the others stay; the larger, the nearer to
-        the tangent, which is above ln|K + Gamma| for all widths together.
-    """
-
-    c: Array
-    m: float
-
-    @classmethod
-    def at(cls, gamma: Array, slope: Array, m: float) -> Tilt:
-        """The tilt of given slopes at given widths.
-
-        Parameters
-        ----------
-        gamma, slope : ndarray of shape (n_samples,)
-        m : float
-        """
-        return cls(np.maximum(m / slope - gamma, _LEAST_TILT), m)
-
-    @classmethod
-    def of_variance(cls, variance: Array) -> Tilt:
-        """What is exact for one sample whose latent value has a prior variance.
-
-        Parameters
-        ----------
-        variance : ndarray of shape (n_samples,)
-        """
-        return cls(np.maximum(variance, _LEAST_TILT), 1.0)
-
-    def value(self, gamma: Array) -> Array:
-        """The function m ln(1 + gamma / c) at widths, shape (n_samples,)."""
-        return self.m * np.log1p(gamma / self.c)
-
-    def stiffness(self, gamma: Array) -> Array:
-        """1 - m (gamma / (gamma + c))^2: gamma^2 times the second derivative, with -ln gamma."""
-        return np.maximum(1.0 - self.m * (gamma / (gamma + self.c)) ** 2, _SOFTEST)
+_NARROWEST = 1e-8
+"""Least distance from the response at which a Laplace likelihood is bounded."""
+_WIDEST = 50.0
+"""Rates are looked for within this, in logarithms, of the one before."""
 
 
 class Likelihood(ConjugateLoss):
@@ -222,7 +190,7 @@ class LaplaceLikelihood(Likelihood):
         def excess(log_rate: float) -> float:
             rate = float(np.exp(log_rate))
             widths = [
-                _laplace_width(u - y, rate, tilt)
+                tilted_laplace_width(u - y, rate, tilt)
                 for y, u, tilt in zip(Y.T, U.T, tilts, strict=True)
             ]
             return rate**2 * float(np.sum(widths)) - Y.size
@@ -254,7 +222,7 @@ class LaplaceLikelihood(Likelihood):
     def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
         """With the width that balances them; see :meth:`Likelihood.tilted`."""
         r = u - y
-        gamma = _laplace_width(r, self.rate, tilt)
+        gamma = tilted_laplace_width(r, self.rate, tilt)
         value = self.bound(y, u, gamma) - np.log(gamma) + tilt.value(gamma)
         # The width follows u, so that the curvature is below the 2 / gamma of a fixed parabola.
         stiffness = tilt.stiffness(gamma)
@@ -296,19 +264,21 @@ class LogisticLikelihood(Likelihood):
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
         """u^2 / gamma - y u + h(gamma); see :meth:`Likelihood.bound`."""
-        return u**2 / gamma - y * u + _height(_argument(gamma), gamma)
+        return u**2 / gamma - y * u + logistic_height(touching_argument(gamma), gamma)
 
     def touching(self, y: Array, u: Array) -> Array:
         """2 u / tanh(u / 2); see :meth:`Likelihood.touching`."""
-        return _width(u**2)[0]
+        return touching_width(u**2)[0]
 
     def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
         """With the width that balances them; see :meth:`Likelihood.tilted`."""
-        squared, gamma = _logistic_width(u, tilt)
-        bound = u**2 / gamma - y * u + _height(squared, gamma)
+        squared, gamma = tilted_logistic_width(u, tilt)
+        bound = u**2 / gamma - y * u + logistic_height(squared, gamma)
         value = bound - np.log(gamma) + tilt.value(gamma)
         # The width follows u, so that the curvature is below the 2 / gamma of a fixed parabola.
-        bend = np.where(squared > 0.0, 1.0 / _width(squared)[1] - 2.0 * squared / gamma, 0.0)
+        bend = np.where(
+            squared > 0.0, 1.0 / touching_width(squared)[1] - 2.0 * squared / gamma, 0.0
+        )
         stiffness = bend + tilt.stiffness(gamma)
         curvature = 2.0 / gamma * stiffness / (stiffness + 2.0 * u**2 / gamma)
         return Parabola(value, 2.0 * u / gamma - y, curvature), gamma
@@ -340,112 +310,6 @@ class LogisticLikelihood(Likelihood):
         return np.where(deviation[:, 0] <= 1.0, narrow, wide)
 
 
-_SMALL = 1e-2
-"""Arguments s below this use the series of s / tanh(s / 2)."""
-_LEAST_TILT = 1e-100
-_SOFTEST = 1e-3
-"""Limits where rounding, or a width far from where the tilt was taken, would be a problem."""
-_NARROWEST = 1e-8
-"""Least distance from the response at which a Laplace likelihood is bounded."""
-_ROOT_STEPS = 100
-_ROOT_PRECISION = 1e-8
-"""The step after one that is this small, relative to where it is, would be rounding."""
-_WIDEST = 50.0
-"""Rates are looked for within this, in logarithms, of the one before."""
-
-
-def _width(squared: Array) -> tuple[Array, Array]:
-    """The width gamma = 2 s / tanh(s / 2) of the logistic bound that touches at s, given s^2.
-
-    Also its derivative in s^2: 1/3 at zero, near 1 / s for large s.
-    """
-    s = np.sqrt(np.maximum(squared, _SMALL**2))
-    coth = 1.0 / np.tanh(0.5 * s)
-    width, slope = 2.0 * s * coth, coth / s - 0.5 * (coth**2 - 1.0)
-    small = squared < _SMALL**2
-    if small.any():
-        series = 4.0 + squared / 3.0 - squared**2 / 180.0
-        width = np.where(small, series, width)
-        slope = np.where(small, 1.0 / 3.0 - squared / 90.0, slope)
-    return width, slope
-
-
 def _check_positive(value: float, name: str) -> None:
     if not (np.isfinite(value) and value > 0.0):
         raise ValueError(f"{name} must be positive and finite; got {value!r}.")
-
-
-def _height(squared: Array, gamma: Array) -> Array:
-    """The logistic bound's h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma, given s^2."""
-    s = np.sqrt(squared)
-    return s + 2.0 * np.log1p(np.exp(-s)) - squared / gamma
-
-
-def _argument(gamma: Array) -> Array:
-    """The s^2 at which the logistic bound of a width touches, zero for widths up to 4."""
-    reach = np.maximum(gamma - 4.0, 0.0)
-
-    def equation(v: Array) -> tuple[Array, Array]:
-        width, slope = _width(v)
-        return width - np.maximum(gamma, 4.0), slope
-
-    # gamma - 4 <= 2 s and gamma - 4 <= s^2 / 3 bound s from below, 2 s <= gamma from above.
-    low, high = np.maximum(3.0 * reach, 0.25 * reach**2), 0.25 * gamma**2
-    return _increasing_root(equation, low, low, np.maximum(low, high))
-
-
-def _logistic_width(u: Array, tilt: Tilt) -> tuple[Array, Array]:
-    """The s^2 at which the least tilted bound touches, zero for widths up to 4; and the width."""
-    m, c = tilt.m, tilt.c
-
-    def equation(v: Array) -> tuple[Array, Array]:
-        gamma, slope = _width(v)
-        part = gamma / (gamma + c)
-        excess = v - u**2 - gamma + m * gamma * part
-        return excess, 1.0 + slope * (m * part * (2.0 - part) - 1.0)
-
-    narrow = equation(np.zeros_like(u))[0] >= 0.0
-    high = np.where(narrow, 0.0, 1.5 * (u**2 + 4.0))
-    squared = _increasing_root(equation, np.minimum(u**2 + 1.0, high), np.zeros_like(u), high)
-    gamma = _width(squared)[0]
-    if narrow.any():
-        # There the bound's height is constant, which leaves a quadratic equation.
-        half = 0.5 * (u**2 + c)
-        root = (half + np.sqrt(half**2 + (m - 1.0) * u**2 * c)) / max(m - 1.0, 1e-300)
-        gamma = np.where(narrow, root, gamma)
-    return squared, gamma
-
-
-def _laplace_width(r: Array, rate: float, tilt: Tilt) -> Array:
-    """The root of rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2."""
-    m, c, squared = tilt.m, tilt.c, rate**2
-
-    def equation(gamma: Array) -> tuple[Array, Array]:
-        excess = squared * gamma - 1.0 + m * gamma / (gamma + c) - r**2 / gamma
-        return excess, squared + m * c / (gamma + c) ** 2 + (r / gamma) ** 2
-
-    def quadratic(s: Array) -> Array:
-        return (1.0 + np.sqrt(1.0 + 4.0 * s * r**2)) / (2.0 * s)
-
-    # m gamma / (gamma + c) is between zero and m gamma / c.
-    low, high = quadratic(squared + m / c), quadratic(np.full_like(r, squared))
-    return _increasing_root(equation, low, low, high)
-
-
-def _increasing_root(
-    equation: Callable[[Array], tuple[Array, Array]], start: Array, low: Array, high: Array
-) -> Array:
-    """Roots of increasing functions between bounds, by Newton's method with bisection."""
-    at = start
-    for _ in range(_ROOT_STEPS):
-        value, slope = equation(at)
-        low, high = np.where(value < 0.0, at, low), np.where(value > 0.0, at, high)
-        following = at - value / slope
-        inside = (following >= low) & (following <= high)
-        if not inside.all():
-            following = np.where(inside, following, 0.5 * (low + high))
-        moved = np.abs(following - at) > _ROOT_PRECISION * (1.0 + following)
-        at = following
-        if not moved.any():
-            break
-    return at

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.gram.combination import WithIdentity, base_grams
+from mercer.gram.factors import definite_factor, with_diagonal
 from mercer.gram.tiles import Samples
 from mercer.history import ObjectiveStep
 from mercer.kernels.base import Kernel
@@ -17,7 +18,6 @@ from mercer.probabilistic.descent import Minimum, minimize
 from mercer.probabilistic.learning import (
     PRECISE,
     learn_theta,
-    starting_point,
     starting_scales,
     with_zeros,
 )
@@ -27,13 +27,14 @@ from mercer.probabilistic.likelihoods import (
     Likelihood,
     LogisticLikelihood,
 )
-from mercer.probabilistic.parameters import learn_parameters
+from mercer.probabilistic.parameters import Noise, learn_parameters
 from mercer.probabilistic.posterior import (
     LatentPosterior,
     ObjectiveName,
     as_objective,
     latent_posterior,
 )
+from mercer.probabilistic.problem import Problem
 
 LikelihoodName: TypeAlias = Literal["gaussian", "laplace", "logistic"]
 
@@ -43,6 +44,8 @@ _DESCENT = 1e-2
 """Parameters change the objective by less than this part of the tolerance at the last step."""
 _MAX_ITER = 100
 _COLLAPSE = 1e-3
+_INDEFINITE = 1e-8
+"""A learned Gram matrix may be this far from definite, in mean squares of the targets."""
 _FIRST_NOISE = 0.1
 """Part of the targets' mean square that is taken for noise at first."""
 
@@ -167,9 +170,9 @@ def learn_model(
             kernels,
             Y,
             theta,
-            likelihood=None if settings.exact else settings.given(noise),
-            noise=noise,
-            learns_noise=settings.learns_noise,
+            noise=Noise(
+                None if settings.exact else settings.given(noise), noise, settings.learns_noise
+            ),
             tol=_DESCENT * settings.tol,
             max_iter=settings.max_iter,
             on_step=on_step,
@@ -215,20 +218,26 @@ class _Weighing:
         noise: float,
         size: float,
     ) -> None:
-        self.kernels, self.Y, self.settings, self.size = list(kernels), Y, settings, size
-        plain = base_grams(samples, self.kernels, centred=False)
-        self.traces = plain.traces()
-        means = self.traces / samples.n_samples
-        self.scales = np.divide(1.0, means, out=np.zeros_like(means), where=means > 0.0)
+        self.kernels, self.settings, self.size, self.noise = list(kernels), settings, size, noise
+        self.traces = base_grams(samples, self.kernels, centred=False).traces()
+        if (self.traces < 0.0).any():
+            name = self.kernels[int(self.traces.argmin())].describe()
+            raise ValueError(
+                f"A kernel is not positive semi-definite: the trace of {name} is negative."
+            )
+        # Weights of kernels that are zero on the samples would cost nothing, and grow for ever.
+        self.empty = not self.traces.any()
+        self.used = np.arange(1) if self.empty else np.flatnonzero(self.traces)
+        traces = self.traces[self.used]
+        self.scales = np.zeros(1) if self.empty else samples.n_samples / traces
+        plain = base_grams(samples, [self.kernels[k] for k in self.used], centred=False)
         self.plain = plain.scaled(self.scales)
-        self.grams, self.noise = self.plain, noise
-        jitter = settings.jitter
-        if settings.exact:
-            jitter = noise
-            if settings.learns_noise:
-                jitter = _SMALLEST_NOISE * size
-                self.grams = WithIdentity(self.plain, samples.n_samples)
-        self.goal = as_objective(
+        self.noisy = settings.exact and settings.learns_noise
+        jitter = noise if settings.exact else settings.jitter
+        grams = self.plain
+        if self.noisy:
+            jitter, grams = _SMALLEST_NOISE * size, WithIdentity(self.plain, samples.n_samples)
+        goal = as_objective(
             "mlm" if settings.exact else settings.objective,
             settings.given(noise),
             jitter=jitter,
@@ -236,15 +245,18 @@ class _Weighing:
             norm=settings.norm,
             learns_noise=settings.learns_noise,
         )
+        self.problem = Problem(goal, grams, Y)
 
     def learned(self, on_step: Callable[..., None] | None) -> Minimum:
         """The best weights that the starts lead to."""
-        p, settings = len(self.kernels), self.settings
+        p, settings = self.used.size, self.settings
+        if self.empty:
+            # All is noise, whose most likely variance is what the targets have.
+            self.noise = self.size
+            return self._inferred(self._with_noise(np.zeros(p)))
         equal = np.full(p, self.size / p)
         return learn_theta(
-            self.goal,
-            self.grams,
-            self.Y,
+            self.problem,
             [self._with_noise(scale * equal) for scale in starting_scales(settings.n_starts)],
             tol=settings.tol,
             max_iter=settings.max_iter,
@@ -253,40 +265,46 @@ class _Weighing:
 
     def at(self, weights: Array) -> Minimum:
         """The posterior for weights of the kernels as they are, zero where they add nothing."""
-        theta = np.divide(weights, self.scales, out=np.zeros_like(weights), where=self.scales > 0.0)
-        point = starting_point(
-            self.grams, self.Y.shape[1], self._with_noise(theta), self.goal.jitter
-        )
-        found = minimize(
-            self.goal, self.grams, self.Y, point, free=False, tol=PRECISE, max_iter=_MAX_ITER
-        )
-        return with_zeros(self.goal, self.grams, self.Y, found, self.settings.tol)
+        if self.empty:
+            return self.learned(None)
+        theta = weights[self.used] / self.scales
+        return with_zeros(self.problem, self._inferred(self._with_noise(theta)), self.settings.tol)
+
+    def _inferred(self, theta: Array) -> Minimum:
+        start = self.problem.start(theta)
+        return minimize(self.problem, start, free=False, tol=PRECISE, max_iter=_MAX_ITER)
 
     def _with_noise(self, theta: Array) -> Array:
-        if self.grams is self.plain:
+        if not self.noisy:
             return theta
-        return np.append(theta, max(self.noise - self.goal.jitter, 0.0))
+        return np.append(theta, max(self.noise - self.problem.objective.jitter, 0.0))
 
     def summary(self, found: Minimum, noise: float) -> LearnedModel:
         """What users want to know of a minimum."""
-        p, goal, settings = len(self.kernels), self.goal, self.settings
+        p, settings = self.used.size, self.settings
         theta, value = found.point.theta, found.majorizer.value
         loss = found.majorizer.loss
         if settings.exact:
-            noise = float(theta[p:].sum()) + goal.jitter
+            noise = float(theta[p:].sum()) + self.problem.objective.jitter
         elif isinstance(loss, LaplaceLikelihood):
             noise = 2.0 / loss.rate**2
-        bound = goal.dual(self.grams, self.Y, found.point)
+        if found.majorizer.direct:
+            # Support vector machines take any matrix, without a word.
+            least = _INDEFINITE * self.size
+            definite_factor(with_diagonal(found.point.K, self.problem.objective.jitter + least))
+        bound = self.problem.dual(found.point)
         gap = None if bound is None else max(value - bound, 0.0) / max(abs(value), 1.0)
+        weights = np.zeros(len(self.kernels))
+        weights[self.used] = theta[:p] * self.scales
         return LearnedModel(
             kernels=self.kernels,
-            weights=theta[:p] * self.scales,
+            weights=weights,
             traces=self.traces,
             K=self.plain.combined(theta[:p]),
             noise=None if settings.likelihood == "logistic" else noise,
             value=value,
             gap=gap,
-            posterior=latent_posterior(found, self.Y),
+            posterior=latent_posterior(found, self.problem.Y),
             history=found.history,
             converged=found.converged,
             collapsed=settings.objective == "map" and self._collapsed(value),
@@ -294,9 +312,5 @@ class _Weighing:
 
     def _collapsed(self, value: float) -> bool:
         """Whether the objective without any kernel is as low."""
-        none = np.zeros(len(self.kernels))
-        point = starting_point(self.grams, self.Y.shape[1], none, self.goal.jitter)
-        empty = minimize(
-            self.goal, self.grams, self.Y, point, free=False, tol=PRECISE, max_iter=_MAX_ITER
-        )
+        empty = self._inferred(np.zeros(self.used.size))
         return empty.majorizer.value - value <= _COLLAPSE * abs(value)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 
 from mercer._typing import Array
-from mercer.gram.factors import definite_factor, with_diagonal
+from mercer.gram.factors import definite_factor, scaled_system, with_diagonal
 from mercer.probabilistic.losses import Parabola
 from mercer.probabilistic.objectives import Majorizer, Point
 
@@ -118,8 +118,7 @@ class _LatentSystem:
         self.K = K
         exact = np.isinf(loss.curvature).all()
         self.root = np.ones_like(alpha) if exact else np.sqrt(0.5 * loss.curvature)
-        system = self.root[:, None] * K * self.root
-        self.factor = definite_factor(system if exact else with_diagonal(system, 1.0))
+        self.factor = definite_factor(scaled_system(K, self.root, 0.0 if exact else 1.0))
         # What is found at once is at its optimum.
         self.gradient = np.zeros_like(alpha) if direct else 2.0 * alpha + loss.slope
         self.residual = self.gradient - self.solved(K @ self.gradient)

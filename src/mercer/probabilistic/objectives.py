@@ -22,9 +22,10 @@ from scipy.linalg import solve_triangular
 
 from mercer._typing import Array
 from mercer.gram.combination import BaseGrams
-from mercer.gram.factors import definite_factor, inverted, with_diagonal
-from mercer.probabilistic.likelihoods import Likelihood, Tilt
+from mercer.gram.factors import definite_factor, inverted, scaled_system, with_diagonal
+from mercer.probabilistic.likelihoods import Likelihood
 from mercer.probabilistic.losses import ConjugateLoss, Loss, Parabola
+from mercer.probabilistic.widths import Tilt
 
 _LEAST = 1e-100
 """Weights below this curve a penalty no more."""
@@ -195,6 +196,11 @@ class Objective(ABC):
     jitter: float = 0.0
     convex: bool = False
 
+    @property
+    def direct(self) -> bool:
+        """Whether the latent values that are best for a Gram matrix are found at once."""
+        return self.loss.direct
+
     @abstractmethod
     def majorizer(
         self,
@@ -332,6 +338,7 @@ class VariationalBound(Objective):
 
     loss: Likelihood
     learns_noise: bool = False
+    direct = False
 
     def majorizer(
         self,
@@ -358,8 +365,7 @@ class VariationalBound(Objective):
             tilted, width = loss.tilted(y, u, tilt)
             bound = tilted.value - tilt.value(width) + np.log(width)
             scale = 1.0 / np.sqrt(width)
-            B = scale[:, None] * point.K * scale
-            factor = definite_factor(with_diagonal(B, 1.0))
+            factor = definite_factor(scaled_system(point.K, scale, 1.0))
             log_determinant, inverse = inverted(factor)
             value += float(bound.sum()) + log_determinant
             inverse *= scale[:, None]

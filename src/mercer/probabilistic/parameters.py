@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,9 +17,9 @@ from mercer.gram.factors import definite_factor, inverted
 from mercer.gram.tiles import Samples, Tile, map_tiles, serial_algebra
 from mercer.kernels.base import Kernel
 from mercer.probabilistic.descent import minimize
-from mercer.probabilistic.learning import starting_point
 from mercer.probabilistic.likelihoods import LaplaceLikelihood, Likelihood
-from mercer.probabilistic.objectives import Point, VariationalBound
+from mercer.probabilistic.objectives import VariationalBound
+from mercer.probabilistic.problem import Problem
 
 _REACH = 20.0
 """Logarithms of weights and noise stay within this of where they start."""
@@ -28,6 +28,25 @@ _LADDER = (0.0, -1.2, 1.2)
 _INNER = 1e-8
 """Relative precision of latent values, within one evaluation."""
 _PAIRS = 20
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the noise.
+
+    Attributes
+    ----------
+    likelihood : Likelihood, or None
+        None for Gaussian noise, whose marginal likelihood is in closed form.
+    variance : float
+        Where the search starts; of no meaning where there is no noise.
+    free : bool
+        Whether it is learned.
+    """
+
+    likelihood: Likelihood | None
+    variance: float
+    free: bool
 
 
 @dataclass(frozen=True)
@@ -71,9 +90,7 @@ def learn_parameters(
     Y: Array,
     theta: Array,
     *,
-    likelihood: Likelihood | None,
-    noise: float,
-    learns_noise: bool,
+    noise: Noise,
     tol: float,
     max_iter: int,
     on_step: Callable[..., None] | None = None,
@@ -88,11 +105,7 @@ def learn_parameters(
     Y : ndarray of shape (n_samples, n_problems)
     theta : ndarray of shape (n_kernels,)
         Positive weights to start from.
-    likelihood : Likelihood, or None
-        None for Gaussian noise, whose marginal likelihood is in closed form.
-    noise : float
-        Variance of the noise; NaN where there is none.
-    learns_noise : bool
+    noise : Noise
     tol : float
         Stop where a step changes the objective by less than this part of it.
     max_iter : int
@@ -105,14 +118,12 @@ def learn_parameters(
     gradient is <C^-1 - alpha alpha', dK>, which every kernel contracts tile by tile. An evaluation
     is O(n^3 + p n^2 d), and its memory a few n x n matrices.
     """
-    problem = _Problem(
-        samples, list(kernels), Y, likelihood=likelihood, noise=noise, learns_noise=learns_noise
-    )
+    problem = _Problem(samples, list(kernels), Y, noise)
     bounds = problem.bounds(np.log(theta))
     starts = [np.clip(problem.start(np.log(theta), shift), *bounds.T) for shift in _LADDER]
     if not problem.widths.any():
         starts = starts[:1]
-    values = [problem(x)[0] for x in starts]
+    values = [problem.value(x) for x in starts]
     start = starts[int(np.argmin(values))]
     history = [min(values)]
 
@@ -130,8 +141,8 @@ def learn_parameters(
         callback=after,
         options={"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxcor": _PAIRS},
     )
-    learned, weights, noise = problem.read(found.x)
-    return LearnedParameters(learned, weights, noise, history, bool(found.success))
+    learned, weights, variance = problem.read(found.x)
+    return LearnedParameters(learned, weights, variance, history, bool(found.success))
 
 
 class _Problem:
@@ -142,15 +153,16 @@ class _Problem:
         samples: Samples,
         kernels: list[Kernel],
         Y: Array,
-        *,
-        likelihood: Likelihood | None,
-        noise: float,
-        learns_noise: bool,
+        noise: Noise,
     ) -> None:
         self.samples, self.kernels, self.Y = samples, kernels, Y
-        self.likelihood, self.noise, self.learns_noise = likelihood, noise, learns_noise
+        self.likelihood, self.noise, self.learns_noise = (
+            noise.likelihood,
+            noise.variance,
+            noise.free,
+        )
         sizes = [kernel.theta.size for kernel in kernels]
-        first = len(kernels) + learns_noise
+        first = len(kernels) + noise.free
         edges = first + np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.parts = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.widths = np.zeros(int(edges[-1]), dtype=bool)
@@ -180,10 +192,18 @@ class _Problem:
         return learned, np.exp(x[:p]), noise
 
     @serial_algebra()
+    def value(self, x: Array) -> float:
+        kernels, theta, noise = self.read(x)
+        K = base_grams(self.samples, kernels, centred=False).combined(theta)
+        if self.likelihood is not None:
+            return self._bound(K, noise).value
+        return self._gaussian(K, noise)[0]
+
+    @serial_algebra()
     def __call__(self, x: Array) -> tuple[float, Array]:
         kernels, theta, noise = self.read(x)
         K = base_grams(self.samples, kernels, centred=False).combined(theta)
-        evidence = self._gaussian(K, noise) if self.likelihood is None else self._bound(K, noise)
+        evidence = self._evidence(K, noise) if self.likelihood is None else self._bound(K, noise)
         P = evidence.sensitivity
         widest = max(part.stop - part.start for part in self.parts)
 
@@ -205,15 +225,21 @@ class _Problem:
             gradient[part] = total[k, 1 : 1 + part.stop - part.start]
         return evidence.value, gradient
 
-    def _gaussian(self, K: Array, noise: float) -> _Evidence:
+    def _gaussian(self, K: Array, noise: float) -> tuple[float, Array, Array]:
+        """The objective, the Cholesky factor of K with the noise, and the dual variables."""
         K[np.diag_indices_from(K)] += noise
         n, m = self.Y.shape
         factor = definite_factor(K)
         alpha = cho_solve((factor, True), self.Y, check_finite=False)
-        log_determinant, P = inverted(factor)
-        P *= m
+        log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+        constant = m * (log_determinant + n * np.log(2.0 * np.pi))
+        return float(np.sum(self.Y * alpha)) + constant, factor, alpha
+
+    def _evidence(self, K: Array, noise: float) -> _Evidence:
+        value, factor, alpha = self._gaussian(K, noise)
+        P = inverted(factor)[1]
+        P *= self.Y.shape[1]
         P -= alpha @ alpha.T
-        value = float(np.sum(self.Y * alpha)) + m * (log_determinant + n * np.log(2.0 * np.pi))
         return _Evidence(value, noise * float(np.trace(P)), P)
 
     def _bound(self, K: Array, noise: float) -> _Evidence:
@@ -221,19 +247,12 @@ class _Problem:
         likelihood, slope = self.likelihood, 0.0
         if isinstance(likelihood, LaplaceLikelihood):
             likelihood = LaplaceLikelihood.of_variance(noise)
-        point = starting_point(DenseGram(K), self.Y.shape[1], np.ones(1), 0.0)
+        problem = Problem(VariationalBound(likelihood), DenseGram(K), self.Y)
+        point = problem.start(np.ones(1))
         if self._alpha is not None:
             images = (K @ self._alpha).T[:, None]
-            point = Point(point.theta, self._alpha, K, images, 0.0)
-        found = minimize(
-            VariationalBound(likelihood),
-            DenseGram(K),
-            self.Y,
-            point,
-            free=False,
-            tol=_INNER,
-            max_iter=100,
-        )
+            point = replace(point, alpha=self._alpha, images=images)
+        found = minimize(problem, point, free=False, tol=_INNER, max_iter=100)
         self._alpha = found.point.alpha
         P = -self._alpha @ self._alpha.T
         for factor, scale in found.majorizer.factors:

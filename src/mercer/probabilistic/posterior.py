@@ -16,11 +16,16 @@ from mercer.gram.combination import BaseGrams, base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic.descent import Minimum, minimize
-from mercer.probabilistic.learning import starting_point
 from mercer.probabilistic.likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic.losses import ConjugateLoss, Interpolation
 from mercer.probabilistic.newton import NewtonModel
-from mercer.probabilistic.objectives import JointMAP, Objective, PenalizedRisk, VariationalBound
+from mercer.probabilistic.objectives import (
+    JointMAP,
+    Objective,
+    PenalizedRisk,
+    VariationalBound,
+)
+from mercer.probabilistic.problem import Problem
 
 ObjectiveName: TypeAlias = Literal["mlm", "vb", "map", "mkl"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("mlm", "vb", "map", "mkl")
@@ -54,13 +59,17 @@ def as_objective(
     Raises
     ------
     ValueError
-        If the objective needs another likelihood.
+        If the objective needs another likelihood, or a setting is out of its range.
     """
+    check_positive(penalty, "penalty")
+    check_number(norm, "norm", low=1.0)
+    check_number(jitter, "jitter")
     if name == "mkl":
         return PenalizedRisk(likelihood, penalty, norm)
     if not isinstance(likelihood, Likelihood):
         raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
     if name == "map":
+        check_positive(jitter, "jitter")
         return JointMAP(likelihood, jitter)
     if name == "vb":
         return VariationalBound(likelihood, learns_noise)
@@ -286,9 +295,9 @@ def posterior(
     >>> from mercer.probabilistic import LogisticLikelihood, posterior
     >>> X, y = np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([-1, -1, 1, 1])
     >>> found = posterior(X, y, [Gaussian(2.0)], [4.0], likelihood=LogisticLikelihood())
-    >>> mean, variance = found.predict([[0.5], [2.0], [3.5]])
+    >>> mean, variance = found.predict([[0.5], [3.5]])
     >>> mean.round(3), variance.round(3)
-    (array([-1.51,  0.  ,  1.51]), array([1.695, 2.11 , 1.695]))
+    (array([-1.51,  1.51]), array([1.695, 1.695]))
     """
     check_choice("objective", objective, OBJECTIVES)
     noise = likelihood.noise if isinstance(likelihood, GaussianLikelihood) else 0.0
@@ -299,23 +308,11 @@ def posterior(
         penalty=penalty,
         norm=norm,
     )
-    check_number(jitter, "jitter")
-    if objective == "map":
-        check_positive(jitter, "jitter")
-    check_positive(penalty, "penalty")
-    check_number(norm, "norm", low=1.0)
     grams, Y, bound = as_problem(X, y, kernels)
     check_labels(Y, likelihood)
     theta = check_weights(weights, grams.n_kernels)
-    found = minimize(
-        goal,
-        grams,
-        Y,
-        starting_point(grams, 1, theta, goal.jitter),
-        free=False,
-        tol=_TOL,
-        max_iter=_MAX_ITER,
-    )
+    problem = Problem(goal, grams, Y)
+    found = minimize(problem, problem.start(theta), free=False, tol=_TOL, max_iter=_MAX_ITER)
     majorizer = found.majorizer
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
     latent = found.point.latent[:, 0]

@@ -11,9 +11,8 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.checks import check_number, check_positive
 from mercer.gram.combination import BaseGrams, WithIdentity
-from mercer.gram.factors import definite_factor, inverted, with_diagonal
+from mercer.gram.factors import definite_factor, inverted, scaled_system, with_diagonal
 from mercer.probabilistic.descent import Minimum, minimize
-from mercer.probabilistic.learning import starting_point
 from mercer.probabilistic.likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic.losses import Interpolation
 from mercer.probabilistic.objectives import (
@@ -23,6 +22,7 @@ from mercer.probabilistic.objectives import (
     VariationalBound,
 )
 from mercer.probabilistic.posterior import as_problem, check_labels, check_weights
+from mercer.probabilistic.problem import Problem
 
 _TOL = 1e-9
 _MAX_ITER = 1000
@@ -180,8 +180,8 @@ class _Objectives:
 
     def _minimum(self, goal: Objective, theta: Array, *, noisy: bool = False) -> Minimum:
         grams = self.noisy if noisy else self.grams
-        point = starting_point(grams, 1, theta, goal.jitter)
-        return minimize(goal, grams, self.Y, point, free=False, tol=_TOL, max_iter=_MAX_ITER)
+        problem = Problem(goal, grams, self.Y)
+        return minimize(problem, problem.start(theta), free=False, tol=_TOL, max_iter=_MAX_ITER)
 
     def _bound(self, joint: Minimum) -> float:
         """The variational bound at MAP's mode, its widths those that touch there."""
@@ -189,7 +189,7 @@ class _Objectives:
         gamma = self.likelihood.touching(y, u)
         scale = 1.0 / np.sqrt(gamma)
         K = with_diagonal(joint.point.K, self.jitter)
-        factor = definite_factor(with_diagonal(scale[:, None] * K * scale, 1.0))
+        factor = definite_factor(scaled_system(K, scale, 1.0))
         log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
         square = float(joint.point.alpha[:, 0] @ u)
         return square + self.likelihood.value(y, u) + log_determinant
