@@ -29,6 +29,8 @@ from mercer.probabilistic.widths import (
 
 _NARROWEST = 1e-8
 """Least distance from the response at which a Laplace likelihood is bounded."""
+_LEAST_VARIANCE = 1e-8
+"""Of noise that is learned, in mean squares of the responses."""
 _WIDEST = 50.0
 """Rates are looked for within this, in logarithms, of the one before."""
 
@@ -185,7 +187,7 @@ class LaplaceLikelihood(Likelihood):
         return np.clip(alpha, -self.rate, self.rate)
 
     def refitted(self, Y: Array, U: Array, tilts: Sequence[Tilt]) -> LaplaceLikelihood:
-        """Of the rate at which rate^2 sum gamma = n; see :meth:`Likelihood.refitted`."""
+        """Of the rate at which rate^2 sum gamma = n, up to a limit; see the base."""
 
         def excess(log_rate: float) -> float:
             rate = float(np.exp(log_rate))
@@ -203,7 +205,9 @@ class LaplaceLikelihood(Likelihood):
             high += 1.0
         if excess(low) > 0.0 or excess(high) < 0.0:
             return self
-        return LaplaceLikelihood(float(np.exp(brentq(excess, low, high, xtol=1e-12))))
+        rate = float(np.exp(brentq(excess, low, high, xtol=1e-12)))
+        least = _LEAST_VARIANCE * float(np.mean(Y * Y))
+        return LaplaceLikelihood(min(rate, float(np.sqrt(2.0 / least))))
 
     def _machine(self) -> SupportVectorLoss:
         return SupportVectorLoss(losses.EpsilonInsensitive(self.rate, 0.0))

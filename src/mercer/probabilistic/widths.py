@@ -11,7 +11,7 @@ from mercer._typing import Array
 
 _SMALL = 1e-2
 """Arguments s below this use the series of s / tanh(s / 2)."""
-_LEAST_TILT = 1e-100
+_LEAST_TILT = 1e-8
 _SOFTEST = 1e-3
 """Limits where rounding, or a width far from where the tilt was taken, would be a problem."""
 _ROOT_STEPS = 100
@@ -43,7 +43,7 @@ class Tilt:
         gamma, slope : ndarray of shape (n_samples,)
         m : float
         """
-        return cls(np.maximum(m / slope - gamma, _LEAST_TILT), m)
+        return cls(np.maximum(m / slope - gamma, _LEAST_TILT * gamma), m)
 
     @classmethod
     def of_variance(cls, variance: Array) -> Tilt:

@@ -1,0 +1,116 @@
+"""Problems of the probabilistic estimators, the estimators, and their optimality conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from one_stage_cases import PROBLEMS as TABLES
+from one_stage_cases import Problem
+from sklearn.base import BaseEstimator, clone
+
+from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+
+Matrix = np.ndarray
+
+
+def noise_alone() -> Problem:
+    case = TABLES["regression"]()
+    y = np.random.default_rng(7).normal(size=len(case.X))
+    return Problem(case.X, y, case.kernels, case.grams)
+
+
+def no_noise() -> Problem:
+    case = TABLES["regression_nested_widths"]()
+    y = np.sin(2.0 * case.X[:, 0])
+    return Problem(case.X, y, case.kernels, case.grams)
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    name: make for name, make in TABLES.items() if name != "wild_units"
+}
+PROBLEMS |= {"noise_alone": cache(noise_alone), "no_noise": cache(no_noise)}
+
+CLASSIFIERS: dict[str, BaseEstimator] = {
+    "logistic vb": BayesianMKLClassifier(),
+    "logistic map": BayesianMKLClassifier(objective="map"),
+    "logistic mkl": BayesianMKLClassifier(objective="mkl"),
+    "logistic mkl 3/2": BayesianMKLClassifier(objective="mkl", norm=1.5, penalty=3.0),
+    "logistic mkl 2": BayesianMKLClassifier(objective="mkl", norm=2.0, penalty=0.1),
+}
+REGRESSORS: dict[str, BaseEstimator] = {
+    "gaussian mlm": BayesianMKLRegressor(),
+    "gaussian vb": BayesianMKLRegressor(objective="vb"),
+    "gaussian mlm, known noise": BayesianMKLRegressor(noise=0.3),
+    "gaussian map": BayesianMKLRegressor(objective="map"),
+    "gaussian mkl": BayesianMKLRegressor(objective="mkl"),
+    "gaussian mkl 2": BayesianMKLRegressor(objective="mkl", norm=2.0, noise=0.1),
+    "laplace vb": BayesianMKLRegressor(likelihood="laplace", objective="vb"),
+    "laplace vb, known noise": BayesianMKLRegressor(
+        likelihood="laplace", objective="vb", noise=0.3
+    ),
+    "laplace map": BayesianMKLRegressor(likelihood="laplace", objective="map"),
+    "laplace mkl": BayesianMKLRegressor(likelihood="laplace", objective="mkl", noise=0.1),
+}
+SOLVERS: dict[str, BaseEstimator] = {**CLASSIFIERS, **REGRESSORS}
+PAIRS = [
+    (name, solver)
+    for name, make in PROBLEMS.items()
+    for solver in (CLASSIFIERS if make().classes else REGRESSORS)
+]
+
+
+def finest(solver: str) -> float:
+    """The precision of long runs: support vector machines have not as many digits."""
+    return 1e-4 if solver == "laplace mkl" else 1e-7
+
+
+@cache
+def fitted(problem: str, solver: str, tol: float = 1e-4) -> Any:
+    case = PROBLEMS[problem]()
+    model = clone(SOLVERS[solver]).set_params(kernels=case.kernels, tol=tol, max_iter=400)
+    return model.fit(case.X, case.y)
+
+
+def normalised(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
+    """Gram matrices of mean diagonal one, their weights, and targets of unit variance."""
+    means = np.einsum("kii->k", case.grams) / len(case.X)
+    scales = np.divide(1.0, means, out=np.zeros_like(means), where=means > 0.0)
+    Y = case.Y
+    if not case.classes:
+        Y = (Y - model.y_mean_) / model.y_scale_
+    return scales[:, None, None] * case.grams, model.weights_ * means, Y
+
+
+def noise_of(model: Any) -> float:
+    """Its variance in the unit of the normalised responses."""
+    return float(np.mean(np.asarray(model.noise_variance_) / model.y_scale_**2))
+
+
+def theta_gradient(model: Any, case: Problem) -> Matrix:
+    """d objective / d theta from dense matrices, t_m - alpha'K_m alpha summed over problems."""
+    grams, theta, Y = normalised(model, case)
+    n, K, alpha = len(Y), np.tensordot(theta, grams, axes=1), model.dual_coef_
+    q = np.einsum("im,kij,jm->k", alpha, grams, alpha)
+    if model.objective == "mkl":
+        return model.penalty * model.norm * theta ** (model.norm - 1.0) - q
+    if model.objective == "map":
+        matrices = [K + model.jitter * np.eye(n)] * Y.shape[1]
+    elif getattr(model, "likelihood", "") == "gaussian":
+        matrices = [K + noise_of(model) * np.eye(n)] * Y.shape[1]
+    else:
+        matrices = [K + np.diag(1.0 / scale**2) for scale in model.scale_]
+    inverses = np.sum([np.linalg.inv(C) for C in matrices], axis=0)
+    return np.einsum("kij,ij->k", grams, inverses) - q
+
+
+def noise_gradient(model: Any, case: Problem) -> float:
+    """d objective / d ln noise of a learned noise, weights and widths given."""
+    grams, theta, Y = normalised(model, case)
+    noise, n = noise_of(model), len(Y)
+    if model.likelihood == "laplace":
+        return float(Y.size - 2.0 / noise * np.sum(1.0 / model.scale_**2))
+    inverse = np.linalg.inv(np.tensordot(theta, grams, axes=1) + noise * np.eye(n))
+    return float(noise * (Y.shape[1] * np.trace(inverse) - np.sum(model.dual_coef_**2)))

@@ -1,0 +1,305 @@
+"""Probabilistic kernel learning by its definitions, minimised and integrated generically.
+
+Everything is on the -2 log scale. Nothing here uses the package, and nothing here is meant to be
+fast.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, log_ndtr
+
+Matrix = NDArray[np.float64]
+
+
+class NaiveLikelihood(ABC):
+    """-2 ln p(y | u), and the Gaussians that bound it: r^2 / gamma - 2 b r + h(gamma)."""
+
+    @abstractmethod
+    def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
+        """-2 ln p(y_i | u_i), and its slope in u_i."""
+
+    @abstractmethod
+    def site(self, y: Matrix) -> tuple[Matrix, Matrix]:
+        """b and c, where r = u - c."""
+
+    @abstractmethod
+    def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """gamma of a free variable, d gamma / d t, h(gamma) and h'(gamma)."""
+
+    def bounds(self, y: Matrix, u: Matrix, t: Matrix) -> Matrix:
+        """The Gaussian bound of the width of t."""
+        b, c = self.site(y)
+        gamma, _, h, _ = self.widths(t)
+        return (u - c) ** 2 / gamma - 2.0 * b * (u - c) + h
+
+
+@dataclass(frozen=True)
+class NaiveLogistic(NaiveLikelihood):
+    def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
+        return 2.0 * np.logaddexp(0.0, -y * u), -2.0 * y * expit(-y * u)
+
+    def site(self, y: Matrix) -> tuple[Matrix, Matrix]:
+        return 0.5 * y, np.zeros_like(y)
+
+    def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        s = np.exp(t)
+        gamma = 2.0 * s / np.tanh(0.5 * s)
+        slope = 2.0 / np.tanh(0.5 * s) - s / np.sinh(0.5 * s) ** 2
+        h = 2.0 * np.log(2.0 * np.cosh(0.5 * s)) - s**2 / gamma
+        return gamma, slope * s, h, (s / gamma) ** 2
+
+
+@dataclass(frozen=True)
+class NaiveLaplace(NaiveLikelihood):
+    rate: float
+
+    def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
+        values = 2.0 * self.rate * np.abs(y - u) - 2.0 * np.log(0.5 * self.rate)
+        return values, 2.0 * self.rate * np.sign(u - y)
+
+    def site(self, y: Matrix) -> tuple[Matrix, Matrix]:
+        return np.zeros_like(y), y
+
+    def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        gamma, squared = np.exp(t), self.rate**2
+        h = squared * gamma - 2.0 * np.log(0.5 * self.rate)
+        return gamma, gamma, h, np.full_like(t, squared)
+
+
+@dataclass(frozen=True)
+class NaiveGaussian(NaiveLikelihood):
+    noise: float
+
+    def losses(self, y: Matrix, u: Matrix) -> tuple[Matrix, Matrix]:
+        values = (y - u) ** 2 / self.noise + np.log(2.0 * np.pi * self.noise)
+        return values, 2.0 * (u - y) / self.noise
+
+    def site(self, y: Matrix) -> tuple[Matrix, Matrix]:
+        return np.zeros_like(y), y
+
+    def widths(self, t: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        zero = np.zeros_like(t)
+        h = zero + np.log(2.0 * np.pi * self.noise)
+        return zero + self.noise, zero, h, zero
+
+
+def root(K: Matrix) -> Matrix:
+    """R with R R' = K."""
+    values, vectors = np.linalg.eigh(K)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def _least(function: object, start: Matrix) -> tuple[float, Matrix]:
+    """The minimum of a smooth function, polished until BFGS finds nothing more."""
+    for _ in range(5):
+        found = minimize(
+            function, start, jac=True, method="BFGS", options={"gtol": 1e-10, "maxiter": 5000}
+        )
+        start = found.x
+    return float(found.fun), found.x
+
+
+def mode(K: Matrix, y: Matrix, likelihood: NaiveLikelihood) -> tuple[float, Matrix]:
+    """min_u u'K^-1 u + sum l, and u = R v."""
+    R = root(K)
+    if isinstance(likelihood, NaiveLaplace):
+        return _mode_with_kinks(R, y, likelihood)
+
+    def objective(v: Matrix) -> tuple[float, Matrix]:
+        values, slopes = likelihood.losses(y, R @ v)
+        return float(v @ v + values.sum()), 2.0 * v + R.T @ slopes
+
+    value, v = _least(objective, np.zeros(len(y)))
+    return value, R @ v
+
+
+def _mode_with_kinks(R: Matrix, y: Matrix, likelihood: NaiveLaplace) -> tuple[float, Matrix]:
+    """max_alpha 2 y'alpha - |R'alpha|^2 over |alpha| <= rate; u = K alpha."""
+    found = minimize(
+        lambda a: (float(np.sum((R.T @ a) ** 2) - 2.0 * y @ a), 2.0 * (R @ (R.T @ a) - y)),
+        np.zeros(len(y)),
+        jac=True,
+        method="SLSQP",
+        bounds=[(-likelihood.rate, likelihood.rate)] * len(y),
+        options={"ftol": 1e-15, "maxiter": 2000},
+    )
+    # The dual is flat where it is largest, so that it has more digits than the primal.
+    return -float(found.fun + 2.0 * len(y) * np.log(0.5 * likelihood.rate)), R @ (R.T @ found.x)
+
+
+def mkl(
+    K: Matrix,
+    y: Matrix,
+    likelihood: NaiveLikelihood,
+    theta: Matrix,
+    *,
+    penalty: float,
+    norm: float,
+) -> float:
+    """min_u u'K^-1 u + sum l + penalty sum theta^norm."""
+    return mode(K, y, likelihood)[0] + penalty * float(np.sum(theta**norm))
+
+
+def joint_map(K: Matrix, y: Matrix, likelihood: NaiveLikelihood, jitter: float) -> float:
+    """min_u u'K_e^-1 u + sum l + ln|K_e|."""
+    K = K + jitter * np.eye(len(y))
+    return mode(K, y, likelihood)[0] + float(np.linalg.slogdet(K)[1])
+
+
+def variational(
+    K: Matrix, y: Matrix, likelihood: NaiveLikelihood
+) -> tuple[float, Matrix, Matrix, Matrix]:
+    """min_{u, gamma} u'K^-1 u + sum bounds + ln|I + S K S|: value, u, gamma, posterior covariance.
+
+    In v and t, where u = R v and gamma = gamma(t).
+    """
+    R, n = root(K), len(y)
+    b, c = likelihood.site(y)
+
+    def objective(x: Matrix) -> tuple[float, Matrix]:
+        v, t = x[:n], x[n:]
+        r = R @ v - c
+        gamma, inner, h, slope = likelihood.widths(t)
+        B = np.eye(n) + R.T @ (R / gamma[:, None])
+        covariance = R @ np.linalg.solve(B, R.T)
+        value = v @ v + np.sum(r**2 / gamma - 2.0 * b * r + h) + np.linalg.slogdet(B)[1]
+        in_v = 2.0 * v + R.T @ (2.0 * r / gamma - 2.0 * b)
+        in_t = inner * (slope - (r**2 + np.diag(covariance)) / gamma**2)
+        return float(value), np.concatenate([in_v, in_t])
+
+    value, x = _least(objective, np.zeros(2 * n))
+    gamma = likelihood.widths(x[n:])[0]
+    covariance = np.linalg.inv(np.linalg.inv(K) + np.diag(1.0 / gamma))
+    return value, R @ x[:n], gamma, covariance
+
+
+def evidence(K: Matrix, y: Matrix, likelihood: NaiveLikelihood, points: int = 101) -> float:
+    """-2 ln int N(u | 0, K) p(y | u) du, by the trapezoidal rule in v, u = R v."""
+    grid = np.linspace(-9.0, 9.0, points)
+    V = np.array(list(product(grid, repeat=len(y))))
+    U = V @ root(K).T
+    values = np.sum(V**2, axis=1) + sum(
+        likelihood.losses(np.full(len(U), t), u)[0] for t, u in zip(y, U.T, strict=True)
+    )
+    least = values.min()
+    volume = ((grid[1] - grid[0]) / np.sqrt(2.0 * np.pi)) ** len(y)
+    return float(least - 2.0 * np.log(volume * np.exp(-0.5 * (values - least)).sum()))
+
+
+def laplace_evidence(K: Matrix, y: Matrix, rate: float) -> float:
+    """-2 ln int N(u | 0, K) p(y | u) du of one or two samples, kinks and all.
+
+    The last integral is in closed form; the first by Gauss-Legendre, in parts that end at its kink.
+    """
+
+    def log_integral(mean: Matrix, variance: float, t: float) -> Matrix:
+        s, a = np.sqrt(variance), t - mean
+        above = rate * a + log_ndtr(-a / s - rate * s)
+        below = -rate * a + log_ndtr(a / s - rate * s)
+        return np.log(0.5 * rate) + 0.5 * rate**2 * variance + np.logaddexp(above, below)
+
+    if len(y) == 1:
+        return -2.0 * float(log_integral(np.zeros(1), K[0, 0], y[0])[0])
+    deviation = np.sqrt(K[0, 0])
+    ends = np.unique(np.clip([*np.linspace(-12, 12, 49) * deviation, y[0]], -12 * deviation, None))
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    half, centre = 0.5 * np.diff(ends)[:, None], 0.5 * (ends[1:] + ends[:-1])[:, None]
+    u = (centre + half * nodes).ravel()
+    logs = log_integral(K[0, 1] / K[0, 0] * u, K[1, 1] - K[0, 1] ** 2 / K[0, 0], y[1])
+    logs += np.log(0.5 * rate) - rate * np.abs(u - y[0]) + np.log((half * weights).ravel())
+    logs -= 0.5 * (u**2 / K[0, 0] + np.log(2.0 * np.pi * K[0, 0]))
+    return -2.0 * float(np.logaddexp.reduce(logs))
+
+
+def gaussian_evidence(K: Matrix, y: Matrix, noise: float) -> float:
+    """y'C^-1 y + ln|C| + n ln 2 pi with C = K + noise I."""
+    C = K + noise * np.eye(len(y))
+    constant = len(y) * np.log(2.0 * np.pi)
+    return float(y @ np.linalg.solve(C, y) + np.linalg.slogdet(C)[1] + constant)
+
+
+@dataclass(frozen=True)
+class JointProblem(ABC):
+    """An objective of everything that it depends on at once, logarithms of theta last."""
+
+    grams: Matrix
+    y: Matrix
+    likelihood: NaiveLikelihood
+
+    @abstractmethod
+    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
+        """The objective and its gradient."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[float, float]:
+        """Of the variables, one for each sample, that are not logarithms of theta."""
+
+    def best(self, n_starts: int, rng: np.random.Generator) -> float:
+        """The lowest value of L-BFGS from many random starts."""
+        n, p = len(self.y), len(self.grams)
+        bounds = [self.bounds()] * n + [(-30.0, 15.0)] * p
+        starts = [
+            np.concatenate([0.1 * rng.normal(size=n), rng.uniform(-6.0, 4.0, p)])
+            for _ in range(n_starts)
+        ]
+        options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-11}
+        return min(
+            float(
+                minimize(self, x, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun
+            )
+            for x in starts
+        )
+
+
+@dataclass(frozen=True)
+class NaiveVariational(JointProblem):
+    """The variational bound of free variables of widths and of theta.
+
+    Given those the bound is a Gaussian in u, r^2 / gamma - 2 b r = (u - m)^2 / gamma - gamma b^2
+    with m = c + gamma b, and the best u leaves m'C^-1 m, C = K + Gamma.
+    """
+
+    def bounds(self) -> tuple[float, float]:
+        return -20.0, 5.0
+
+    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
+        n = len(self.y)
+        theta = np.exp(x[n:])
+        b, c = self.likelihood.site(self.y)
+        gamma, inner, h, slope = self.likelihood.widths(x[:n])
+        C = np.tensordot(theta, self.grams, axes=1) + np.diag(gamma)
+        inverse = np.linalg.inv(C)
+        alpha = inverse @ (c + gamma * b)
+        value = (c + gamma * b) @ alpha + np.linalg.slogdet(C)[1]
+        value += np.sum(h - np.log(gamma) - gamma * b**2)
+        in_gamma = slope - 1.0 / gamma + np.diag(inverse) - (alpha - b) ** 2
+        in_theta = np.einsum("kij,ij->k", self.grams, inverse - np.outer(alpha, alpha))
+        return float(value), np.concatenate([inner * in_gamma, theta * in_theta])
+
+
+@dataclass(frozen=True)
+class NaiveJointMAP(JointProblem):
+    """Joint MAP of alpha and theta, u = K_e alpha."""
+
+    jitter: float
+
+    def bounds(self) -> tuple[float, float]:
+        return -50.0, 50.0
+
+    def __call__(self, x: Matrix) -> tuple[float, Matrix]:
+        n = len(self.y)
+        alpha, theta = x[:n], np.exp(x[n:])
+        K = np.tensordot(theta, self.grams, axes=1) + self.jitter * np.eye(n)
+        u = K @ alpha
+        losses, slopes = self.likelihood.losses(self.y, u)
+        value = alpha @ u + losses.sum() + np.linalg.slogdet(K)[1]
+        in_theta = self.grams @ alpha @ (alpha + slopes)
+        in_theta += np.einsum("kij,ij->k", self.grams, np.linalg.inv(K))
+        return float(value), np.concatenate([2.0 * u + K @ slopes, theta * in_theta])
