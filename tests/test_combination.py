@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import centre, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer.gram.combination import BaseGrams, base_grams
+from mercer.gram.combination import BaseGrams, DenseGram, WithIdentity, base_grams
 from mercer.gram.tiles import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -73,6 +73,9 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centred: bool) -> None:
     matrices = np.stack([centre(K) for K in dense]) if centred else dense
     size = np.abs(matrices).max()
     assert grams.n_kernels == p
+    P = vectors(n, centred=False) @ vectors(n, centred=False).T
+    expected = np.einsum("knm,nm->k", matrices, P)
+    assert_allclose(grams.contracted(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum())
     assert_allclose(grams.traces(), np.einsum("kii->k", matrices), rtol=1e-9)
     weights = np.random.default_rng(2).uniform(size=p)
     weights[0] = 0.0
@@ -116,6 +119,21 @@ def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centred: bool)
     scaled = grams.scaled(scales)
     assert_dense(scaled, scales[:, None, None] * dense(X), centred)
     assert_dense(grams, dense(X), centred)
+
+
+@every_size
+def test_white_noise_is_one_more_kernel(n: int) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centred=False)
+    noisy = WithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
+    dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
+    assert_dense(noisy, dense, centred=False)
+
+
+def test_one_matrix_in_memory() -> None:
+    K = gaussian(table(9), 1.5)
+    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centred=False)
 
 
 @either_way

@@ -41,7 +41,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Joint MAP falls without bound as it vanishes, so that small values find no kernel at all; a
         warning says so.
     learn_parameters : bool, default=False
-        Whether "vb" also learns the kernels' own parameters, within their bounds.
+        Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
+        three scales of their widths.
     n_starts : int, default=2
         Searches from different scales of the weights, of which the best is kept; "mkl", which has
         no other optima, takes one.

@@ -50,7 +50,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         functions have mean zero. Predictions are in their own unit either way, `objective_` and
         `log_marginal_likelihood_` are those of the normalised responses.
     learn_parameters : bool, default=False
-        Whether "mlm" and "vb" also learn the kernels' own parameters, within their bounds.
+        Whether "mlm" and "vb" also learn the kernels' own parameters, within their bounds, from the
+        best of three scales of their widths.
     n_starts : int, default=2
         Searches from different scales of the weights, of which the best is kept; "mkl", which has
         no other optima, takes one.

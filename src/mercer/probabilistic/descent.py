@@ -24,7 +24,7 @@ _SHORTER = 0.25
 _SHORTEST_STEP = 1e-8
 _FIRST_BARRIER = 1e-2
 _BARRIER_FACTOR = 0.1
-_SETTLED = 1e-3
+_SETTLED = 1e-2
 """The latent values have settled where a step in them alone lowers the objective by no more."""
 _PROBES = 4
 _FIRST_REACH = 2.0
