@@ -62,6 +62,7 @@ from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic.descent import Minimum, minimize
 from mercer.probabilistic.learning import learn_theta
+from mercer.probabilistic.losses import Loss
 from mercer.probabilistic.objectives import (
     Majorizer,
     Objective,
@@ -126,6 +127,16 @@ class Unbent(Objective):
     """An objective whose log-determinants seem to have no curvature, so that no step is longer."""
 
     of: Objective
+
+    @property
+    def loss(self) -> Loss:  # type: ignore[override]
+        """That of the objective."""
+        return self.of.loss
+
+    @property
+    def direct(self) -> bool:
+        """Whether latent values are found at once."""
+        return self.of.direct
 
     def majorizer(
         self, grams: BaseGrams, Y: Array, point: Point, *, previous: Majorizer | None

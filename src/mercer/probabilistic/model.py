@@ -40,7 +40,7 @@ LikelihoodName: TypeAlias = Literal["gaussian", "laplace", "logistic"]
 
 _SMALLEST_NOISE = 1e-10
 """Variance of Gaussian noise that is always there, in mean squares of the targets."""
-_DESCENT = 1e-2
+_DESCENT = 3e-2
 """Parameters change the objective by less than this part of the tolerance at the last step."""
 _MAX_ITER = 100
 _COLLAPSE = 1e-3
@@ -219,7 +219,8 @@ class _Weighing:
         size: float,
     ) -> None:
         self.kernels, self.settings, self.size, self.noise = list(kernels), settings, size, noise
-        self.traces = base_grams(samples, self.kernels, centred=False).traces()
+        plain = base_grams(samples, self.kernels, centred=False)
+        self.traces = plain.traces()
         if (self.traces < 0.0).any():
             name = self.kernels[int(self.traces.argmin())].describe()
             raise ValueError(
@@ -230,7 +231,8 @@ class _Weighing:
         self.used = np.arange(1) if self.empty else np.flatnonzero(self.traces)
         traces = self.traces[self.used]
         self.scales = np.zeros(1) if self.empty else samples.n_samples / traces
-        plain = base_grams(samples, [self.kernels[k] for k in self.used], centred=False)
+        if self.used.size < len(self.kernels):
+            plain = base_grams(samples, [self.kernels[k] for k in self.used], centred=False)
         self.plain = plain.scaled(self.scales)
         self.noisy = settings.exact and settings.learns_noise
         jitter = noise if settings.exact else settings.jitter
