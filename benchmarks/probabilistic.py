@@ -139,10 +139,17 @@ class Unbent(Objective):
         return self.of.direct
 
     def majorizer(
-        self, grams: BaseGrams, Y: Array, point: Point, *, previous: Majorizer | None
-    ) -> Majorizer:
+        self,
+        grams: BaseGrams,
+        Y: Array,
+        point: Point,
+        *,
+        previous: Majorizer | None,
+        most: float = np.inf,
+    ) -> Majorizer | None:
         """That of the objective, less the factors of its log-determinants."""
-        return replace(self.of.majorizer(grams, Y, point, previous=previous), factors=())
+        found = self.of.majorizer(grams, Y, point, previous=previous, most=most)
+        return None if found is None else replace(found, factors=())
 
 
 class KeptGram(DenseGram):

@@ -55,6 +55,23 @@ class Target:
         return positive - positive.mean(axis=0)
 
 
+def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
+    """Labels as signs, a column for each class against the rest, one for two classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_problems)
+        Of two classes, 1 stands for the second.
+    """
+    positive = np.asarray(y).reshape(-1, 1) == classes
+    return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
+
+
 def as_target(y: Any, task: Task = "auto", n_samples: int | None = None) -> Target:
     """The target that labels or responses define.
 

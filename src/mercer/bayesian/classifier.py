@@ -13,7 +13,7 @@ from mercer._typing import Array, Features
 from mercer.bayesian.base import BayesianMKL
 from mercer.probabilistic.likelihoods import LogisticLikelihood
 from mercer.probabilistic.model import Settings
-from mercer.targets import Target
+from mercer.targets import Target, one_against_rest
 
 
 class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
@@ -214,8 +214,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     def _targets(self, y: Any, target: Target) -> Array:
         assert target.classes is not None
         self.classes_ = target.classes
-        positive = np.asarray(y).reshape(-1, 1) == self.classes_
-        return np.where(positive[:, 1:] if positive.shape[1] == 2 else positive, 1.0, -1.0)
+        return one_against_rest(y, self.classes_)
 
     def _settings(self) -> Settings:
         return Settings(

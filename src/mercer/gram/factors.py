@@ -64,18 +64,27 @@ def scaled_system(K: Array, scale: Array, value: float) -> Array:
     return np.asarray(system)
 
 
-def inverted(factor: Array) -> tuple[float, Array]:
-    """Log-determinant and inverse of a matrix, from its lower Cholesky factor.
+def log_determinant(factor: Array) -> float:
+    """Logarithm of a matrix's determinant, from its Cholesky factor.
 
     Parameters
     ----------
     factor : ndarray of shape (n_samples, n_samples)
     """
-    log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
+    return 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def inverted(factor: Array) -> Array:
+    """Inverse of a matrix, from its lower Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_samples, n_samples)
+    """
     inverse, _ = dpotri(factor, lower=1)
     for start in range(0, len(inverse), _BLOCK):
         stop = start + _BLOCK
         corner = inverse[start:stop, start:stop]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         inverse[start:stop, stop:] = inverse[stop:, start:stop].T
-    return log_determinant, inverse.T
+    return inverse.T

@@ -24,7 +24,7 @@ from mercer.gram.tiles import Samples
 from mercer.kernels import Kernel, WeightedSum
 from mercer.learners.base import KernelEstimator, owned
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
-from mercer.targets import Target, as_target
+from mercer.targets import Target, as_target, one_against_rest
 from mercer.weights.one_stage import LearnedWeights, Problems
 
 _ROWS = 64
@@ -236,8 +236,7 @@ class OneStageClassifier(ClassifierMixin, OneStage):
     def _targets(self, y: Any, target: Target) -> Array:
         assert target.classes is not None
         self.classes_ = target.classes
-        positive = np.asarray(y).reshape(-1, 1) == self.classes_
-        return np.where(positive[:, 1:] if positive.shape[1] == 2 else positive, 1.0, -1.0)
+        return one_against_rest(y, self.classes_)
 
 
 class OneStageRegressor(RegressorMixin, OneStage):

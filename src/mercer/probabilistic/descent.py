@@ -218,9 +218,9 @@ class _Search:
         while step > _SHORTEST_STEP:
             direction = model.direction(bend, self.reach) if stretched else model.direction()
             trial, length = self._moved(direction, step)
-            majorizer = self.problem.touching(trial, self.majorizer)
-            reached = majorizer.value + self._bar(trial)
-            if reached <= value + _ARMIJO * length * direction.slope:
+            most = value + _ARMIJO * length * direction.slope - self._bar(trial)
+            majorizer = self.problem.touching_below(trial, self.majorizer, most)
+            if majorizer is not None and majorizer.value <= most:
                 break
             if stretched:
                 self.reach, stretched = max(self.reach / _RETREAT, _FIRST_REACH), False
@@ -238,7 +238,8 @@ class _Search:
             return
         if stretched:
             self.reach = min(self.reach * _ADVANCE, _LONGEST_REACH)
-        self.point, self.majorizer, self.decrease = trial, majorizer, value - reached
+        self.decrease = value - majorizer.value - self._bar(trial)
+        self.point, self.majorizer = trial, majorizer
 
     def _model(self) -> NewtonModel:
         return NewtonModel(self.majorizer, self.Y, self.point, self.barrier, self.width)

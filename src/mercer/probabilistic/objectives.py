@@ -22,7 +22,13 @@ from scipy.linalg import solve_triangular
 
 from mercer._typing import Array
 from mercer.gram.combination import BaseGrams
-from mercer.gram.factors import definite_factor, inverted, scaled_system, with_diagonal
+from mercer.gram.factors import (
+    definite_factor,
+    inverted,
+    log_determinant,
+    scaled_system,
+    with_diagonal,
+)
 from mercer.probabilistic.likelihoods import Likelihood
 from mercer.probabilistic.losses import ConjugateLoss, Loss, Parabola
 from mercer.probabilistic.widths import Tilt
@@ -209,7 +215,8 @@ class Objective(ABC):
         point: Point,
         *,
         previous: Majorizer | None,
-    ) -> Majorizer:
+        most: float = np.inf,
+    ) -> Majorizer | None:
         """The function that touches the objective at a point.
 
         Parameters
@@ -219,6 +226,8 @@ class Objective(ABC):
         point : Point
         previous : Majorizer, default=None
             That of a point nearby, whose tilts tell the widths of the bounds.
+        most : float, default=inf
+            None is returned, and its inverse is not computed, where the objective is above this.
         """
 
     def dual(self, grams: BaseGrams, Y: Array, point: Point) -> float | None:
@@ -263,7 +272,8 @@ class PenalizedRisk(Objective):
         point: Point,
         *,
         previous: Majorizer | None,
-    ) -> Majorizer:
+        most: float = np.inf,
+    ) -> Majorizer | None:
         """The objective itself; see :meth:`Objective.majorizer`."""
         value = self._fit(Y, point) + self.penalty * float((point.theta**self.norm).sum())
         none = np.zeros_like(point.theta)
@@ -314,14 +324,16 @@ class JointMAP(Objective):
         point: Point,
         *,
         previous: Majorizer | None,
-    ) -> Majorizer:
+        most: float = np.inf,
+    ) -> Majorizer | None:
         """The tangent of ln|K_e| has slopes tr(K_e^-1 K_m); see :meth:`Objective.majorizer`."""
         factor = definite_factor(with_diagonal(point.K, self.jitter))
-        log_determinant, inverse = inverted(factor)
         n_problems = Y.shape[1]
         factors = ((factor, np.full(len(Y), 1.0)),) * n_problems
-        value = self._fit(Y, point) + n_problems * log_determinant
-        slopes = n_problems * grams.contracted(inverse)
+        value = self._fit(Y, point) + n_problems * log_determinant(factor)
+        if value > most:
+            return None
+        slopes = n_problems * grams.contracted(inverted(factor))
         return Majorizer(self.loss, value, None, None, slopes, 0.0, 1.0, factors)
 
 
@@ -347,7 +359,8 @@ class VariationalBound(Objective):
         point: Point,
         *,
         previous: Majorizer | None,
-    ) -> Majorizer:
+        most: float = np.inf,
+    ) -> Majorizer | None:
         """The tangent of ln|K + Gamma| has slopes tr(C^-1 K_m) and diag(C^-1); see the base."""
         U = point.latent
         diagonal = np.diag(point.K)
@@ -359,19 +372,23 @@ class VariationalBound(Objective):
             before, loss = list(previous.tilts), previous.loss
             if self.learns_noise:
                 loss = loss.refitted(Y, U, before)
-        gamma, tilts, factors = np.empty_like(U), [], []
-        value, total = float(np.sum(point.alpha * U)), np.zeros_like(point.K)
+        gamma, factors = np.empty_like(U), []
+        value = float(np.sum(point.alpha * U))
         for c, (y, u, tilt) in enumerate(zip(Y.T, U.T, before, strict=True)):
             tilted, width = loss.tilted(y, u, tilt)
             bound = tilted.value - tilt.value(width) + np.log(width)
             scale = 1.0 / np.sqrt(width)
             factor = definite_factor(scaled_system(point.K, scale, 1.0))
-            log_determinant, inverse = inverted(factor)
-            value += float(bound.sum()) + log_determinant
-            inverse *= scale[:, None]
-            inverse *= scale
+            value += float(bound.sum()) + log_determinant(factor)
             gamma[:, c] = width
             factors.append((factor, scale))
+        if value > most:
+            return None
+        tilts, total = [], np.zeros_like(point.K)
+        for (factor, scale), tilt, width in zip(factors, before, gamma.T, strict=True):
+            inverse = inverted(factor)
+            inverse *= scale[:, None]
+            inverse *= scale
             tilts.append(Tilt.at(width, np.diag(inverse), tilt.m))
             total += inverse
         slopes = grams.contracted(total)

@@ -14,7 +14,7 @@ from scipy.optimize import minimize as descend
 
 from mercer._typing import Array
 from mercer.gram.combination import DenseGram, base_grams
-from mercer.gram.factors import definite_factor, inverted
+from mercer.gram.factors import definite_factor, inverted, log_determinant
 from mercer.gram.tiles import Samples, Tile, map_tiles, serial_algebra
 from mercer.kernels.base import Kernel
 from mercer.probabilistic.descent import minimize
@@ -254,13 +254,12 @@ class _Problem:
         n, m = self.Y.shape
         factor = definite_factor(K)
         alpha = cho_solve((factor, True), self.Y, check_finite=False)
-        log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
-        constant = m * (log_determinant + n * np.log(2.0 * np.pi))
+        constant = m * (log_determinant(factor) + n * np.log(2.0 * np.pi))
         return float(np.sum(self.Y * alpha)) + constant, factor, alpha
 
     def _evidence(self, K: Array, noise: float) -> _Evidence:
         value, factor, alpha = self._gaussian(K, noise)
-        inverse = inverted(factor)[1]
+        inverse = inverted(factor)
         if self.Y.shape[1] > 1:
             inverse *= self.Y.shape[1]
         slope = noise * (float(np.trace(inverse)) - float(np.sum(alpha * alpha)))
@@ -280,7 +279,7 @@ class _Problem:
         self._alpha = found.point.alpha
         inverse = np.zeros_like(K)
         for factor, scale in found.majorizer.factors:
-            inverse += inverted(factor)[1] * scale * scale[:, None]
+            inverse += inverted(factor) * scale * scale[:, None]
         if isinstance(likelihood, LaplaceLikelihood):
             assert found.majorizer.gamma is not None
             slope = self.Y.size - likelihood.rate**2 * float(found.majorizer.gamma.sum())

@@ -46,7 +46,22 @@ class Problem:
         point : Point
         previous : Majorizer, or None
         """
-        return self.objective.majorizer(self.grams, self.Y, point, previous=previous)
+        found = self.touching_below(point, previous, np.inf)
+        assert found is not None
+        return found
+
+    def touching_below(
+        self, point: Point, previous: Majorizer | None, most: float
+    ) -> Majorizer | None:
+        """The majorizer at a point, or None where the objective is above a bound.
+
+        Parameters
+        ----------
+        point : Point
+        previous : Majorizer, or None
+        most : float
+        """
+        return self.objective.majorizer(self.grams, self.Y, point, previous=previous, most=most)
 
     def dual(self, point: Point) -> float | None:
         """A lower bound on the optimum; see :meth:`Objective.dual`.

@@ -11,7 +11,13 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.checks import check_number, check_positive
 from mercer.gram.combination import BaseGrams, WithIdentity
-from mercer.gram.factors import definite_factor, inverted, scaled_system, with_diagonal
+from mercer.gram.factors import (
+    definite_factor,
+    inverted,
+    log_determinant,
+    scaled_system,
+    with_diagonal,
+)
 from mercer.probabilistic.descent import Minimum, minimize
 from mercer.probabilistic.likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic.losses import Interpolation
@@ -135,16 +141,14 @@ def compare_objectives(
     check_number(norm, "norm", low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
-    log_determinant, inverse = inverted(
-        definite_factor(with_diagonal(grams.combined(origin), jitter))
-    )
-    slopes = grams.contracted(inverse)
+    factor = definite_factor(with_diagonal(grams.combined(origin), jitter))
+    height, slopes = log_determinant(factor), grams.contracted(inverted(factor))
     objectives = _Objectives(grams, Y, likelihood, jitter)
     return [
         objectives.at(
             theta,
             PenalizedRisk(likelihood, penalty, norm),
-            tangent=log_determinant + float(slopes @ (theta - origin)),
+            tangent=height + float(slopes @ (theta - origin)),
         )
         for theta in path
     ]
@@ -159,8 +163,7 @@ class _Objectives:
         likelihood, jitter = self.likelihood, self.jitter
         joint = self._minimum(JointMAP(likelihood, jitter), theta)
         factor = definite_factor(with_diagonal(joint.point.K, jitter))
-        log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
-        marginal = np.nan
+        height, marginal = log_determinant(factor), np.nan
         if isinstance(likelihood, GaussianLikelihood):
             noise = JointMAP(Interpolation(), jitter + likelihood.noise)
             marginal = self._minimum(noise, theta).majorizer.value
@@ -172,9 +175,9 @@ class _Objectives:
             variational=variational.majorizer.value,
             map_bound=self._bound(joint),
             map=joint.majorizer.value,
-            mkl_bound=joint.majorizer.value - log_determinant + tangent,
+            mkl_bound=joint.majorizer.value - height + tangent,
             mkl=self._minimum(risk, theta).majorizer.value,
-            log_determinant=log_determinant,
+            log_determinant=height,
             tangent=tangent,
         )
 
@@ -190,6 +193,5 @@ class _Objectives:
         scale = 1.0 / np.sqrt(gamma)
         K = with_diagonal(joint.point.K, self.jitter)
         factor = definite_factor(scaled_system(K, scale, 1.0))
-        log_determinant = 2.0 * float(np.log(np.diag(factor)).sum())
         square = float(joint.point.alpha[:, 0] @ u)
-        return square + self.likelihood.value(y, u) + log_determinant
+        return square + self.likelihood.value(y, u) + log_determinant(factor)
