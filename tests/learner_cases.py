@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
+    HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     UniformCombination,
@@ -24,6 +25,10 @@ FINITE: dict[str, BaseEstimator] = {
     "uniform-trace": UniformCombination(KERNELS, normalize="trace"),
     "align": IndependentAlignment(KERNELS),
     "align-trace": IndependentAlignment(KERNELS, normalize="trace"),
+    "hsic-1": HSICWeights(KERNELS, norm=1),
+    "hsic-2": HSICWeights(KERNELS),
+    "hsic-2-trace": HSICWeights(KERNELS, normalize="trace"),
+    "hsic-cka": HSICWeights(KERNELS, norm="cka"),
     "alignf": AlignmentMaximization(KERNELS),
     "alignf-default": AlignmentMaximization(),
     "alignf-free": AlignmentMaximization(KERNELS, signs="free", clip_spectrum=True),

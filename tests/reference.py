@@ -44,6 +44,25 @@ def target_kernel(y: NDArray[np.generic], task: str = "classification") -> Matri
     return np.where(y[:, None] == y[None, :], 1.0, -1.0)
 
 
+def output_kernel(y: NDArray[np.generic], kind: str | Matrix) -> Matrix:
+    """L of labels, responses or sets of labels, entry by entry."""
+    n = len(y)
+    if not isinstance(kind, str):
+        place = {c: k for k, c in enumerate(sorted(set(y.tolist())))}
+        return np.array([[kind[place[a], place[b]] for b in y.tolist()] for a in y.tolist()])
+    if kind in ("labels", "linear"):
+        return target_kernel(y, "classification" if kind == "labels" else "regression")
+    if kind == "multilabel":
+        return np.array([[float(np.sum(y[i] * y[j])) for j in range(n)] for i in range(n)])
+    if kind == "gaussian":
+        Y = y.reshape(n, -1) / y.reshape(n, -1).std(axis=0)
+        D = np.sqrt(np.sum((Y[:, None] - Y[None]) ** 2, axis=2))
+        return np.exp(-(D**2) / np.median(D[D > 0.0]) ** 2)
+    size = np.array([np.sum(y == label) for label in y])
+    within = np.ones(n) if kind == "delta" else 1.0 / size
+    return np.where(y[:, None] == y[None, :], within, 0.0)
+
+
 def moments(kernels: list[Matrix], L: Matrix) -> tuple[Matrix, Matrix]:
     """a_k = <K_kc, L_c> and M_kl = <K_kc, K_lc>."""
     centred = [centre(K) for K in kernels]

@@ -16,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
+    HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     TwoStageClassifier,
@@ -285,6 +286,9 @@ def test_kernels_that_do_not_take_sparse_tables() -> None:
             AlignmentMaximization(signs="both"),
             'signs must be "nonnegative" or "free"; got \'both\'',
         ),
+        (HSICWeights(norm=3), 'norm must be 1, 2 or "cka"; got 3'),
+        (HSICWeights(norm="ka"), "norm must be 1, 2 or \"cka\"; got 'ka'"),
+        (HSICWeights(normalize=1), 'normalize must be None or "trace"; got 1'),
         (UniformCombination(normalize="norm"), "normalize must be None or \"trace\"; got 'norm'"),
         (IndependentAlignment(normalize=True), 'normalize must be None or "trace"; got True'),
         (KernelOptimization(criterion="hisc"), "criterion must be one of hsic, cka, ka"),

@@ -18,6 +18,7 @@ from mercer import (
     BayesianMKLClassifier,
     BayesianMKLRegressor,
     ContinuousAlignment,
+    HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     MKLClassifier,
@@ -36,11 +37,18 @@ DEFAULTS = [
 SETTINGS = [
     UniformCombination([Gaussian(), Linear(per_feature=True)], normalize="trace"),
     IndependentAlignment([Linear(per_feature=True)]),
+    HSICWeights(norm=1, normalize="trace"),
+    HSICWeights([Linear(per_feature=True), Gaussian()], norm="cka", output_kernel="balanced"),
     AlignmentMaximization(signs="free", clip_spectrum=True),
     ContinuousAlignment(step="stagewise"),
     ContinuousAlignment([Gaussian(ard=True), "linear"], max_kernels=3, tol=0.1),
     KernelOptimization(Gaussian(ard=True), "cka", max_iter=10),
+    IndependentAlignment(output_kernel="gaussian"),
+    AlignmentMaximization(output_kernel="balanced"),
+    KernelOptimization(criterion="ka", output_kernel="delta"),
+    ContinuousAlignment(output_kernel=Gaussian(2.0)),
     TwoStageClassifier(AlignmentMaximization()),
+    TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
     TwoStageRegressor(KernelOptimization(), alpha=1.0),
     MKLClassifier(norm=2, loss="logistic"),
     MKLClassifier([Gaussian(), Linear(per_feature=True)], loss="squared", fit_intercept=False),
@@ -59,7 +67,7 @@ SETTINGS = [
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 15
+    assert len(checked) == 16
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -141,11 +141,16 @@ def test_weights_against_the_definitions(kind: str) -> None:
     p = len(matrices)
     alignments = np.array([centered_alignment(K, L) for K in matrices])
     traces = np.array([np.trace(centre(K)) for K in matrices])
+    criteria = np.array([hsic(K, L) for K in matrices])
     expected = {
         "uniform": np.full(p, 1.0 / p),
         "uniform-trace": (1.0 / traces) / np.sum(1.0 / traces),
         "align": alignments / alignments.sum(),
         "align-trace": (alignments / traces) / np.sum(alignments / traces),
+        "hsic-1": np.eye(p)[criteria.argmax()],
+        "hsic-2": criteria / criteria.sum(),
+        "hsic-2-trace": (criteria / traces**2) / np.sum(criteria / traces**2),
+        "hsic-cka": alignf(matrices, L),
         "alignf": alignf(matrices, L),
     }
     for name, weights in expected.items():

@@ -11,6 +11,7 @@ from mercer.inspection import (
 from mercer.learners import (
     AlignmentMaximization,
     ContinuousAlignment,
+    HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     UniformCombination,
@@ -40,6 +41,7 @@ __all__ = [
     "ContinuousMKLRegressor",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
+    "HSICWeights",
     "IndependentAlignment",
     "KernelOptimization",
     "KernelWeightsDisplay",

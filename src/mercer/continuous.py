@@ -246,8 +246,10 @@ def choose_penalty(
     noise lose.
     """
     few = samples.n_samples < _FEW_SAMPLES
-    counts = np.unique(target.codes, return_counts=True)[1]
-    stratified = target.classes is not None and _HELD_OUT * counts.min() >= 1.0
+    stratified = False
+    if target.codes is not None:
+        rarest = np.unique(target.codes, return_counts=True)[1].min()
+        stratified = bool(_HELD_OUT * rarest >= 1.0)
     splitter = (StratifiedShuffleSplit if stratified else ShuffleSplit)(
         n_splits=3 if few else 1, test_size=_HELD_OUT, random_state=random_state
     )

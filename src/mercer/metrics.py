@@ -13,7 +13,7 @@ from mercer.kernels.arithmetic import inner
 from mercer.targets import Task, as_target
 
 
-def hsic(A: Array, B: Any, *, task: Task = "auto") -> float:
+def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
     """Hilbert-Schmidt independence criterion, <A_c, B_c> / (n - 1)^2.
 
     Parameters
@@ -24,6 +24,9 @@ def hsic(A: Array, B: Any, *, task: Task = "auto") -> float:
         Another Gram matrix, labels or responses.
     task : {"auto", "classification", "regression"}, default="auto"
         What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two labels or responses are; see :func:`mercer.targets.as_target`. Where it is
+        given, `B` is no Gram matrix.
 
     Returns
     -------
@@ -45,11 +48,13 @@ def hsic(A: Array, B: Any, *, task: Task = "auto") -> float:
     >>> hsic(Linear()([[0.0], [0.0], [1.0], [1.0]]), [0, 0, 1, 1])
     0.444...
     """
-    A, B = _pair(A, B, task)
+    A, B = _pair(A, B, task, output_kernel)
     return inner(centred(A), B) / (len(A) - 1) ** 2
 
 
-def centered_alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
+def centered_alignment(
+    A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None
+) -> float:
     """Centred kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
     Parameters
@@ -60,6 +65,9 @@ def centered_alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
         Another Gram matrix, labels or responses.
     task : {"auto", "classification", "regression"}, default="auto"
         What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two labels or responses are; see :func:`mercer.targets.as_target`. Where it is
+        given, `B` is no Gram matrix.
 
     Returns
     -------
@@ -82,11 +90,11 @@ def centered_alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
     >>> round(centered_alignment(Linear()([[0.0], [0.0], [1.0], [1.0]]), [0, 0, 1, 1]), 12)
     1.0
     """
-    A, B = _pair(A, B, task)
+    A, B = _pair(A, B, task, output_kernel)
     return _cosine(centred(A), centred(B))
 
 
-def alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
+def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
     """Kernel alignment without centring, <A, B> / (|A| |B|).
 
     Parameters
@@ -118,7 +126,7 @@ def alignment(A: Array, B: Any, *, task: Task = "auto") -> float:
     >>> alignment(np.ones((4, 4)), [0, 0, 0, 1])
     0.25
     """
-    return _cosine(*_pair(A, B, task))
+    return _cosine(*_pair(A, B, task, output_kernel))
 
 
 def _cosine(A: Array, B: Array) -> float:
@@ -126,12 +134,13 @@ def _cosine(A: Array, B: Array) -> float:
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
-def _pair(A: Any, B: Any, task: Task) -> tuple[Array, Array]:
+def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]:
     A = _checked(A, "A")
-    if np.ndim(B) == 2 and np.shape(B) == (len(np.asarray(B)), len(np.asarray(B))):
+    shape = np.shape(B)
+    if output_kernel is None and len(shape) == 2 and shape[0] == shape[1]:
         B = _checked(B, "B")
     else:
-        target = as_target(B, task)
+        target = as_target(B, task, output_kernel=output_kernel)
         B = (target.factor * target.signs) @ target.factor.T
     if len(A) != len(B):
         raise ValueError(

@@ -10,11 +10,11 @@ from scipy.linalg import LinAlgError, cholesky
 from sklearn.utils import assert_all_finite
 
 from mercer._typing import Array
+from mercer.gram.low_rank import PSD_TOLERANCE
 from mercer.gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 
 _SYMMETRY_TOLERANCE = 1e-8
-_PSD_TOLERANCE = 1e-8
-"""Negative eigenvalues down to this part of the trace are rounding."""
+"""Entries that differ by less than this part of the largest diagonal one do so by rounding."""
 _PSD_ROWS = 256
 """Definiteness is tested on all rows up to this many, evenly spaced ones beyond."""
 
@@ -111,7 +111,7 @@ def check_stack(stack: Array) -> None:
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
     for position, matrix in enumerate(part):
         trace = np.trace(matrix)
-        jitter = _PSD_TOLERANCE * max(trace, 0.0) + np.finfo(float).tiny
+        jitter = PSD_TOLERANCE * max(trace, 0.0) + np.finfo(float).tiny
         try:
             cholesky(matrix + jitter * np.eye(len(matrix)), lower=True, check_finite=False)
         except LinAlgError:
@@ -134,10 +134,19 @@ def _check_symmetry(stack: Array) -> None:
         return
     assert_all_finite(stack, input_name="X")
     for position in range(stack.shape[2]):
-        matrix = stack[:, :, position]
-        difference = float(np.abs(matrix - matrix.T).max())
-        if difference > _SYMMETRY_TOLERANCE * scale[position]:
-            raise ValueError(
-                f"Precomputed kernel {position} is not symmetric: "
-                f"entries differ by up to {difference:.3g}."
-            )
+        check_symmetry(stack[:, :, position], f"Precomputed kernel {position}")
+
+
+def check_symmetry(matrix: Array, name: str) -> None:
+    """Refuse a matrix that is not symmetric.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_samples, n_samples)
+        Finite.
+    name : str
+        What the matrix is called.
+    """
+    difference = float(np.abs(matrix - matrix.T).max())
+    if difference > _SYMMETRY_TOLERANCE * float(np.abs(np.diag(matrix)).max()):
+        raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")

@@ -27,6 +27,7 @@ from mercer.kernels import Gaussian
 from mercer.learners import (
     AlignmentMaximization,
     ContinuousAlignment,
+    HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     UniformCombination,
@@ -136,6 +137,7 @@ METHODS: dict[str, Method] = {
     ),
     "alignf": _two_stage("fixed, best weights", AlignmentMaximization),
     "align": _two_stage("fixed, own alignment", IndependentAlignment),
+    "hsic-w": _two_stage("fixed, own HSIC", HSICWeights),
     "uniform": _two_stage("fixed, equal weights", UniformCombination),
     "hsic": _two_stage("one width, HSIC", lambda: KernelOptimization(criterion="hsic")),
     "cka": _two_stage("one width, alignment", lambda: KernelOptimization(criterion="cka")),

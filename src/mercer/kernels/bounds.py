@@ -71,17 +71,33 @@ def distance_range(X: Features) -> tuple[float, float]:
     Of more than 300 samples, those are taken that divide the distances from the mean evenly, so
     that the answer does not depend on the order of rows.
     """
+    positive = _positive_squared(X)
+    low = np.sqrt(np.quantile(positive, _SMALL_QUANTILE))
+    return float(low), float(np.sqrt(positive.max()))
+
+
+def median_distance(X: Features) -> float:
+    """The median of the positive distances between samples; one where all rows agree.
+
+    Of more than 300 samples, some are taken, as by :func:`distance_range`.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    return float(np.median(np.sqrt(_positive_squared(X))))
+
+
+def _positive_squared(X: Features) -> Array:
+    """Positive squared distances between samples, or some of them; one where there are none."""
     if X.shape[0] > _SAMPLE_ROWS:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
         places = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
         X = X[np.argsort(from_mean, kind="stable")[places]]
     squared = squared_distances(X)
-    largest = squared.max()
-    positive = squared[squared > 1e-12 * largest]
-    if positive.size == 0:
-        return 1.0, 1.0
-    return float(np.sqrt(np.quantile(positive, _SMALL_QUANTILE))), float(np.sqrt(largest))
+    positive = squared[squared > 1e-12 * squared.max()]
+    return positive if positive.size else np.ones(1)
 
 
 def feature_spread(X: Features) -> Array:

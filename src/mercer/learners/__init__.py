@@ -4,6 +4,7 @@ from mercer.learners.base import KernelLearner
 from mercer.learners.continuous import ContinuousAlignment
 from mercer.learners.finite import (
     AlignmentMaximization,
+    HSICWeights,
     IndependentAlignment,
     UniformCombination,
 )
@@ -12,6 +13,7 @@ from mercer.learners.single import KernelOptimization
 __all__ = [
     "AlignmentMaximization",
     "ContinuousAlignment",
+    "HSICWeights",
     "IndependentAlignment",
     "KernelLearner",
     "KernelOptimization",

@@ -17,7 +17,7 @@ from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary
 from mercer.kernels.arithmetic import rows_squared
 from mercer.kernels.bounds import distance_range
 from mercer.stacks import as_stack, check_stack
-from mercer.targets import Target, Task, as_target
+from mercer.targets import Target, Task, as_target, check_output_kernel, check_task
 
 _DEFAULT_WIDTHS = 20
 _SMALLEST_SQUARE = 1e-280
@@ -97,6 +97,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     """
 
     task: Task
+    output_kernel: Any = None
     kernel_: Kernel
     X_fit_: Any
 
@@ -110,7 +111,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
             A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where the learner's
             `kernels` is "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses.
+            Labels or responses; sets of labels or a Gram matrix where `output_kernel` says so.
 
         Returns
         -------
@@ -120,10 +121,11 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
         """
+        self._check_settings()
         features, y = self._validated(X, y)
-        target = as_target(y, self.task, features.shape[0])
+        target = as_target(y, self.task, features.shape[0], self.output_kernel)
         table = X if hasattr(X, "columns") else features
         self.X_fit_ = None if self._takes_stack() else owned(features, X)
         self._learn(table, Samples(features, self._n_kernels(features)), target)
@@ -160,6 +162,11 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """
         check_is_fitted(self)
         return {}
+
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot work, before any work."""
+        check_task(self.task)
+        check_output_kernel(self.output_kernel)
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         raise NotImplementedError

@@ -51,6 +51,11 @@ class ContinuousAlignment(KernelLearner):
         for families of one width or frequency.
     task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
     random_state : int, RandomState instance or None, default=None
         Splits that choose the penalty.
 
@@ -112,6 +117,7 @@ class ContinuousAlignment(KernelLearner):
         eps: float = 1e-10,
         certificate: bool = False,
         task: Task = "auto",
+        output_kernel: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.family = family
@@ -123,6 +129,7 @@ class ContinuousAlignment(KernelLearner):
         self.eps = eps
         self.certificate = certificate
         self.task = task
+        self.output_kernel = output_kernel
         self.random_state = random_state
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:

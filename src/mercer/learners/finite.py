@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from scipy.linalg import eigh
 
 from mercer._typing import Array, Features
-from mercer.callbacks import reported_steps
-from mercer.gram.moments import Moments, moments
+from mercer.gram.moments import Moments
 from mercer.gram.tiles import Samples
-from mercer.history import Step
-from mercer.kernels import WeightedSum
-from mercer.learners.base import KernelLearner, base_kernels
+from mercer.learners.weighted import FiniteDictionary, ScaledDictionary
 from mercer.targets import Target, Task
 from mercer.weights.alignment import (
+    dependence_weights,
     free_weights,
     independent_weights,
     nonnegative_weights,
@@ -25,59 +23,7 @@ from mercer.weights.alignment import (
 )
 
 
-class _FiniteDictionary(KernelLearner):
-    """Learners that weigh a finite dictionary by its moments."""
-
-    kernels: Any
-
-    @abstractmethod
-    def _weigh(self, found: Moments) -> Array:
-        """Weights of the kernels as they are, given their moments."""
-
-    def _sources(self) -> Any:
-        return self.kernels
-
-    def _learn(self, table: Features, samples: Samples, target: Target) -> None:
-        kernels = base_kernels(self.kernels, table, samples)
-        with reported_steps(self, 1) as report:
-            streamed = Samples(samples.X, len(kernels), keep=False)
-            found = moments(streamed, kernels, target.centred)
-            report()
-        self.weights_ = self._weigh(found)
-        self.shares_ = found.shares(self.weights_)
-        self.kernel_ = WeightedSum(kernels, self.weights_)
-        self.alignment_ = found.alignment(self.weights_)
-        used = int(np.count_nonzero(self.weights_))
-        self.history_ = [Step(self.kernel_, used, self.alignment_, self.alignment_, None)]
-        self.n_iter_ = 1
-
-
-class _ScaledDictionary(_FiniteDictionary):
-    """Learners whose weights depend on the scale of the kernels, which may be taken out."""
-
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        normalize: Literal["trace"] | None = None,
-        task: Task = "auto",
-    ) -> None:
-        self.kernels = kernels
-        self.normalize = normalize
-        self.task = task
-
-    def _shares(self, found: Moments) -> Array:
-        """What each kernel is multiplied by before it is weighed: one, or to a trace of one."""
-        if self.normalize is None:
-            return np.ones(found.a.size)
-        if self.normalize != "trace":
-            raise ValueError(f'normalize must be None or "trace"; got {self.normalize!r}.')
-        return np.divide(
-            1.0, found.traces, out=np.zeros_like(found.traces), where=found.traces > 0.0
-        )
-
-
-class UniformCombination(_ScaledDictionary):
+class UniformCombination(ScaledDictionary):
     """The same weight for every kernel of a dictionary.
 
     Parameters
@@ -91,6 +37,11 @@ class UniformCombination(_ScaledDictionary):
         a trace of one.
     task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
 
     Attributes
     ----------
@@ -138,7 +89,7 @@ class UniformCombination(_ScaledDictionary):
         return normalised(self._shares(found))
 
 
-class IndependentAlignment(_ScaledDictionary):
+class IndependentAlignment(ScaledDictionary):
     """Weights proportional to each kernel's own centred alignment ("align").
 
     Parameters
@@ -152,6 +103,11 @@ class IndependentAlignment(_ScaledDictionary):
         a trace of one.
     task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
 
     Attributes
     ----------
@@ -195,7 +151,114 @@ class IndependentAlignment(_ScaledDictionary):
         return normalised(independent_weights(found) * self._shares(found))
 
 
-class AlignmentMaximization(_FiniteDictionary):
+class HSICWeights(ScaledDictionary):
+    """Weights of the largest Hilbert-Schmidt independence criterion (HSIC) with the target.
+
+    HSIC is linear in the weights: of mu it is sum_k mu_k HSIC_k. What bounds the weights decides.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
+        Gaussian widths read off the data where None. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
+    norm : {1, 2, "cka"}, default=2
+        What is held fixed while HSIC grows:
+
+        * 1: the sum of the weights. This is a linear programme, so that **one kernel wins**: that
+          of the largest HSIC, the first of equal ones. It chooses a kernel, and combines none.
+        * 2: the sum of their squares. The weights are proportional to HSIC_k.
+        * `"cka"`: the norm of the centred combination, which makes HSIC the centred kernel
+          alignment; the same as :class:`AlignmentMaximization`.
+    normalize : {None, "trace"}, default=None
+        With `"trace"`, kernels are weighed after their centred training Gram matrices are scaled to
+        a trace of one. HSIC grows with the scale of a kernel; with `norm="cka"` it does not matter.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel, callable on two tables.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they are, summing to one.
+    hsic_ : ndarray of shape (n_kernels,)
+        HSIC of each kernel with the target, scaled as `normalize` says.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centred training Gram matrix, summing to one.
+    alignment_ : float
+        Centred alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step.
+    n_iter_ : int
+        One.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    See Also
+    --------
+    AlignmentMaximization : What `norm="cka"` is, and weights of either sign.
+    IndependentAlignment : Weights proportional to the alignments, not to HSIC.
+    KernelOptimization : The parameters of one kernel by HSIC.
+
+    Notes
+    -----
+    O(p^2 n^2) multiplications in matrix products, tile by tile; memory is p tiles a thread. Like
+    :class:`IndependentAlignment`, norm 2 does not see how kernels overlap: two copies of one have
+    twice its weight.
+
+    References
+    ----------
+    Wang & Li (2018), eq. (5), which is norm 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import HSICWeights
+    >>> from mercer.kernels import Gaussian
+    >>> X, y = load_iris(return_X_y=True)
+    >>> kernels = [Gaussian(0.1), Gaussian(1.0), Gaussian(3.0)]
+    >>> HSICWeights(kernels).fit(X, y).weights_.round(2)
+    array([0.02, 0.44, 0.53])
+    >>> HSICWeights(kernels, norm=1).fit(X, y).weights_
+    array([0., 0., 1.])
+    """
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        norm: Literal[1, 2, "cka"] = 2,
+        *,
+        normalize: Literal["trace"] | None = None,
+        task: Task = "auto",
+        output_kernel: Any = None,
+    ) -> None:
+        super().__init__(kernels, normalize=normalize, task=task, output_kernel=output_kernel)
+        self.norm: Any = norm
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        number = isinstance(self.norm, Real) and self.norm in (1, 2)
+        if not (number or (isinstance(self.norm, str) and self.norm == "cka")):
+            raise ValueError(f'norm must be 1, 2 or "cka"; got {self.norm!r}.')
+
+    def _weigh(self, found: Moments) -> Array:
+        shares = self._shares(found)
+        self.hsic_ = shares * found.a / (found.n_samples - 1) ** 2
+        if self.norm == "cka":
+            return nonnegative_weights(found)
+        return normalised(shares * dependence_weights(self.hsic_, self.norm))
+
+
+class AlignmentMaximization(FiniteDictionary):
     """Weights of the largest centred alignment with the target ("alignf").
 
     Parameters
@@ -212,6 +275,11 @@ class AlignmentMaximization(_FiniteDictionary):
         weights of either sign can serve a support vector machine. O(n^3).
     task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
 
     Attributes
     ----------
@@ -262,9 +330,11 @@ class AlignmentMaximization(_FiniteDictionary):
         signs: Literal["nonnegative", "free"] = "nonnegative",
         clip_spectrum: bool = False,
         task: Task = "auto",
+        output_kernel: Any = None,
     ) -> None:
         self.kernels = kernels
         self.task = task
+        self.output_kernel = output_kernel
         self.signs = signs
         self.clip_spectrum = clip_spectrum
 
@@ -275,17 +345,18 @@ class AlignmentMaximization(_FiniteDictionary):
         projection = self.projection_.astype(gram.dtype, copy=False)
         return (gram @ projection) @ projection.T
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.signs not in ("nonnegative", "free"):
+            raise ValueError(f'signs must be "nonnegative" or "free"; got {self.signs!r}.')
+        if not isinstance(self.clip_spectrum, bool | np.bool_):
+            raise ValueError(f"clip_spectrum must be True or False; got {self.clip_spectrum!r}.")
+
     def _weigh(self, found: Moments) -> Array:
-        if self.signs == "nonnegative":
-            return nonnegative_weights(found)
-        if self.signs == "free":
-            return free_weights(found)
-        raise ValueError(f'signs must be "nonnegative" or "free"; got {self.signs!r}.')
+        return nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         super()._learn(table, samples, target)
-        if not isinstance(self.clip_spectrum, bool | np.bool_):
-            raise ValueError(f"clip_spectrum must be True or False; got {self.clip_spectrum!r}.")
         self.projection_: Array | None = None
         self.is_psd_ = self.clip_spectrum or not (self.weights_ < 0).any()
         if not (self.weights_ < 0).any():

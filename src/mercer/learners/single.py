@@ -37,6 +37,11 @@ class KernelOptimization(KernelLearner):
         Iterations at most; few of them ("early stopping") regularise an ellipsoid.
     task : {"auto", "classification", "regression"}, default="auto"
         What `y` holds.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
+        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
+        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
+        :func:`mercer.targets.as_target`.
 
     Attributes
     ----------
@@ -62,7 +67,8 @@ class KernelOptimization(KernelLearner):
     Notes
     -----
     Unpenalised ellipsoids overfit: converged HSIC drives most widths to their upper bounds. With
-    several classes, `"ka"` tends to tiny widths, because the uncentred target is mostly -1.
+    several classes, `"ka"` tends to tiny widths, because the uncentred target is mostly -1:
+    `output_kernel="delta"` mends that.
 
     References
     ----------
@@ -85,12 +91,14 @@ class KernelOptimization(KernelLearner):
         tol: float = 1e-5,
         max_iter: int = 200,
         task: Task = "auto",
+        output_kernel: Any = None,
     ) -> None:
         self.kernel = kernel
         self.criterion = criterion
         self.tol = tol
         self.max_iter = max_iter
         self.task = task
+        self.output_kernel = output_kernel
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
         if self.criterion not in CRITERIA:

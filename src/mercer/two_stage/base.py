@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 from mercer.learners import ContinuousAlignment
+from mercer.targets import output_kernel_of_part
 from mercer.weights.ridge import check_definite
 
 NESTED_ABOVE = 10
@@ -136,8 +137,13 @@ class TwoStage(BaseEstimator):
         y: NDArray[Any],
         gram: Array,
         splits: list[Split],
+        *,
+        targets: NDArray[Any],
     ) -> list[Any]:
-        """What `path(gram, targets, rows, held_out)` returns for each fold; `gram` is centred."""
+        """What `path(gram, targets, rows, held_out)` returns for each fold; `gram` is centred.
+
+        Kernels are learned from `y`, and `path` is given parts of `targets`.
+        """
         nested = self._learns_in_folds()
 
         def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
@@ -145,7 +151,7 @@ class TwoStage(BaseEstimator):
                 matrices = self._nested_matrices(X, y, train, test)
             else:
                 matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-            return path(matrices[0], y[train], matrices[1], y[test])
+            return path(matrices[0], targets[train], matrices[1], targets[test])
 
         # The solvers release the interpreter's lock, and threads share the Gram matrix.
         run = Parallel(n_jobs=self.n_jobs, prefer="threads")
@@ -155,8 +161,11 @@ class TwoStage(BaseEstimator):
         self, X: Features, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
     ) -> tuple[Array, Array]:
         settled: dict[str, Any] = getattr(self.learner_, "settled_params", dict)()
-        part, labels = _safe_split(self, X, y, train)
-        learner, gram, scale = self._learn(part, labels, settled)
+        part, outputs = _safe_split(self, X, y, train)
+        if "output_kernel" in self.learner_.get_params(deep=False):
+            among = output_kernel_of_part(self.learner_.output_kernel, y, outputs)
+            settled = {**settled, "output_kernel": among}
+        learner, gram, scale = self._learn(part, outputs, settled)
         rows = learner.transform(_safe_split(self, X, None, test, train)[0]) / scale
         centerer = fit_centerer(gram)
         return centerer.transform(gram, copy=False), centerer.transform(rows, copy=False)

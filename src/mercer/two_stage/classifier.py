@@ -179,7 +179,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         gram = centerer.transform(gram, copy=False)
         self.C_ = float(grid[0])
         if splits:
-            self._search(X, codes, gram, splits, grid)
+            self._search(X, y, gram, splits, grid)
         machine = SVC(kernel="precomputed", C=self.C_).fit(gram, y)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
         return self
@@ -248,14 +248,16 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         return splits
 
     def _search(
-        self, X: Features, codes: NDArray[np.intp], gram: Array, splits: list[Split], grid: Array
+        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
     ) -> None:
+        codes = np.unique(y, return_inverse=True)[1]
+
         def path(gram: Array, labels: NDArray[Any], rows: Array, held_out: NDArray[Any]) -> SVMPath:
             return svm_path(
                 gram, labels, rows, held_out, grid, keep_decisions=bool(self.probability)
             )
 
-        paths = self._along_folds(path, X, codes, gram, splits)
+        paths = self._along_folds(path, X, y, gram, splits, targets=codes)
         scores = np.array([path.scores for path in paths])
         self.cv_results_ = grid_results("C", grid, scores)
         best = first_best(scores.mean(axis=0))

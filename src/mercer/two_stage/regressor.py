@@ -179,7 +179,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
         if self._learns_in_folds():
             splits = list(check_cv(self.cv).split(X))
-            errors = np.array(self._along_folds(unexplained, X, targets, gram, splits))
+            errors = np.array(self._along_folds(unexplained, X, y, gram, splits, targets=targets))
         else:
             errors = _mean_squares(leave_one_out_residuals(gram, targets, grid))[None]
         scores = 1.0 - errors

@@ -1,4 +1,4 @@
-"""Weights that align a combination of kernels with a target, from the moments a and M."""
+"""Weights that make a combination of kernels depend on a target most, from the moments a and M."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _FLOOR = float(np.finfo(np.float64).eps)
 """Eigenvalues of M below p times this part of the largest are rounding: nested widths have some."""
 _FREE_FLOOR = 1e-12
 """The same for weights of either sign, which small eigenvalues make large."""
+_TIE = 1e-12
 _MANY = 100
 """From this many kernels on, the active-set method is slow."""
 _MOST_EXCHANGES = 100
@@ -103,6 +104,33 @@ def free_weights(moments: Moments) -> Array:
     square = np.einsum("ij,ij->i", rows, rows)
     solution = rows.T @ (image / square)
     return normalised(solution * scale)
+
+
+def dependence_weights(hsic: Array, norm: int) -> Array:
+    """Non-negative weights of the largest sum_k mu_k HSIC_k in the ball of a norm.
+
+    Parameters
+    ----------
+    hsic : ndarray of shape (n_kernels,)
+        Criterion of each kernel; rounding may make it negative.
+    norm : {1, 2}
+        On the simplex, one kernel wins, the first of those that are equal up to rounding; in the
+        Euclidean ball, the weights are proportional to `hsic`.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Not normalised.
+
+    References
+    ----------
+    Wang & Li (2018), eq. (5).
+    """
+    hsic = np.maximum(hsic, 0.0)
+    if norm == 2:
+        return hsic
+    winner = int(np.flatnonzero(hsic >= (1.0 - _TIE) * hsic.max())[0])
+    return np.eye(hsic.size)[winner]
 
 
 def normalised(weights: Array) -> Array:
