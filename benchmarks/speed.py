@@ -161,18 +161,19 @@ def alignf(repeats: int) -> Iterator[Record]:
     yield Record("alignf n=1500 p=20", "at most 0.25 s, aim 0.12", figures)
 
 
-def peak_memory(n_samples: int) -> tuple[float, float]:
-    """Peak resident memory of this process in GB, before and after a fit of 20 widths."""
+def peak_resident() -> float:
+    """Peak resident memory of this process so far, in GB."""
     unit = 1.0 if sys.platform == "darwin" else 1024.0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
-    def peak() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
+def peak_memory(n_samples: int) -> tuple[float, float]:
+    """Peak resident memory before and after a fit of 20 widths."""
     with threadpool_limits(THREADS):
         X, y = make_relevance(n_samples, random_state=0)
-        before = peak()
+        before = peak_resident()
         AlignmentMaximization().fit(X, y)
-    return before, peak()
+    return before, peak_resident()
 
 
 def memory(repeats: int) -> Iterator[Record]:

@@ -41,7 +41,12 @@ SEARCHING: dict[str, BaseEstimator] = {
     "hsic": KernelOptimization(),
     "cka": KernelOptimization(criterion="cka"),
     "ka": KernelOptimization(criterion="ka"),
-    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", max_iter=20),
+    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, max_iter=20),
+    "cka-held": KernelOptimization(Gaussian(ard=True), "cka", penalty=0.3),
+    "ca-held": ContinuousAlignment(Gaussian(ard=True), penalty=0.3, penalty_on="log_widths"),
+    "ca-scaled": ContinuousAlignment(
+        scaling=KernelOptimization(Gaussian(ard=True), "cka", penalty=0.3)
+    ),
 }
 LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
 

@@ -32,9 +32,14 @@ CASES = [
 CLASSES = CASES[:4]
 
 
+def samples(n: int = 60) -> np.ndarray:
+    """Those of all problems."""
+    return problem("regression", n)[0]
+
+
 def score(n: int = 60) -> np.ndarray:
     """What outputs follow, of the samples of all problems."""
-    X = problem("regression", n)[0]
+    X = samples(n)
     return X[:, 0] + 0.5 * X[:, 1] ** 2
 
 

@@ -122,3 +122,62 @@ def central_difference(
     """The gradient of a scalar function by central differences."""
     shifts = step * np.eye(len(theta))
     return np.array([(function(theta + s) - function(theta - s)) / (2 * step) for s in shifts])
+
+
+def standardised_gaussian(X: Matrix) -> Matrix:
+    """exp(-|x - x'|^2 / (2 m)) of m features of unit variance."""
+    X = np.asarray(X, dtype=float).reshape(len(X), -1)
+    return gaussian(X / X.std(axis=0), np.sqrt(2.0 * X.shape[1]))
+
+
+def hsic_lasso(X: Matrix, L: Matrix) -> tuple[Matrix, Matrix]:
+    """The design of HSIC Lasso, n^2 x n_features, and its target: vectors of unit length."""
+    grams = [centre(standardised_gaussian(x)).ravel() for x in X.T]
+    design = np.stack([K / np.linalg.norm(K) for K in grams], axis=1)
+    return design, centre(L).ravel() / np.linalg.norm(centre(L))
+
+
+def backward_elimination(
+    X: Matrix, number: int, step: float, kernel: Callable[[Matrix, Matrix], Matrix], L: Matrix
+) -> tuple[list[int], Matrix]:
+    """Features left, and the rank of each, by one kernel(some, of these) a feature left out."""
+    left, rounds = list(range(X.shape[1])), []
+    while len(left) > number:
+        parts = [X[:, [k for k in left if k != z]] for z in left]
+        without = [hsic(kernel(part, X[:, left]), L) for part in parts]
+        count = int(step) if step >= 1 else max(1, int(step * len(left)))
+        worst = np.argsort(without)[::-1][: min(count, len(left) - number)]
+        rounds.append([left[i] for i in worst])
+        left = [k for k in left if k not in rounds[-1]]
+    ranking = np.ones(X.shape[1], dtype=int)
+    for rank, gone in enumerate(reversed(rounds), start=2):
+        ranking[gone] = rank
+    return left, ranking
+
+
+def median_gaussian(X: Matrix, whole: Matrix | None = None, width: float = 1.0) -> Matrix:
+    """A Gaussian kernel of some features, its width a multiple of the median distance on all."""
+    whole = X if whole is None else whole
+    D = np.sqrt(np.sum((whole[:, None, :] - whole[None, :, :]) ** 2, axis=2))
+    return gaussian(X, width * float(np.median(D[1e-6 * D.max() < D])))
+
+
+def width_cost(widths: Matrix, form: str, width: float) -> float:
+    """What the differences between widths cost: the first in their unit, the others per feature."""
+    if form == "widths":
+        return float(np.sum((widths - widths.mean()) ** 2))
+    u = np.log(widths / width) if form == "log_widths" else width / widths - 1.0
+    return float(np.mean(u**2))
+
+
+def ridge_with_intercept(K: Matrix, Y: Matrix, rows: Matrix, alpha: float) -> Matrix:
+    """Predictions of kernel ridge regression whose intercept is not penalised.
+
+    alpha counts in the mean diagonal of the centred Gram matrix.
+    """
+    n = len(K)
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = K + alpha * np.trace(centre(K)) / n * np.eye(n)
+    system[n, n] = 0.0
+    solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return rows @ solution[:n] + solution[n]

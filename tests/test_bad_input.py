@@ -291,7 +291,7 @@ def test_kernels_that_do_not_take_sparse_tables() -> None:
         (HSICWeights(normalize=1), 'normalize must be None or "trace"; got 1'),
         (UniformCombination(normalize="norm"), "normalize must be None or \"trace\"; got 'norm'"),
         (IndependentAlignment(normalize=True), 'normalize must be None or "trace"; got True'),
-        (KernelOptimization(criterion="hisc"), "criterion must be one of hsic, cka, ka"),
+        (KernelOptimization(criterion="hisc"), 'criterion must be one of "hsic", "cka", "ka"'),
         (ContinuousAlignment(step="greedy"), 'step must be "corrective" or "stagewise"'),
         (ContinuousAlignment(penalty="best"), "penalty must be a number or \"auto\"; got 'best'"),
         (ContinuousAlignment(penalty=-1.0), "penalty must be .*not negative; got -1.0"),

@@ -11,6 +11,7 @@ import pytest
 from cli_cases import Run, call, class_table, pd, refused, response_table
 from sklearn.exceptions import FitFailedWarning
 
+from mercer import KernelOptimization
 from mercer.cli.errors import InputError
 from mercer.cli.methods import (
     COMPARED,
@@ -25,7 +26,9 @@ from mercer.cli.methods import (
 from mercer.cli.models import load_model
 from mercer.cli.tables import as_problem, read_table
 from mercer.cli.terminal import gathered_warnings
+from mercer.forms import Form
 from mercer.history import MixingStep, WeightStep
+from mercer.search.penalties import WidthPenalty
 
 ONE_STAGE = ("mkl", "mkl-2", "cr")
 
@@ -79,6 +82,21 @@ class TestFit:
             assert (errors.abs() < 3.0 * std).mean() > 0.9
         # A response without noise, of variance 0.45.
         assert (errors**2).mean() < 0.02
+
+    @pytest.mark.parametrize("kind", ["spheres", "ellipsoid", "scaled spheres", "ellipsoids"])
+    def test_whatever_the_automatic_choice(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
+    ) -> None:
+        """It is saved, loaded and drawn, with what it reads of each column."""
+        form = Form(kind, None if kind == "spheres" else WidthPenalty(0.1, "log_widths"))
+        monkeypatch.setattr("mercer.two_stage.automatic.choose_form", lambda *_: form)
+        arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "responses.csv", "--target", "y", *arguments)
+        assert result.exit_code == 0, result.output
+        words = "How strongly the kernel reads each column"
+        assert (words in Path("r.html").read_text(encoding="utf-8")) == (kind != "spheres")
+        learner = load_model(Path("m.skops"))[-1].learner_
+        assert isinstance(learner, KernelOptimization) == (kind == "ellipsoid")
 
     @pytest.mark.parametrize("learner", ONE_STAGE)
     def test_the_report_of_one_stage_learning(self, run: Run, learner: str) -> None:
@@ -149,7 +167,7 @@ class TestCompare:
         for task in ("classification", "regression"):
             check_fit(COMPARED, task)
         assert set(DEMONSTRATED) < set(COMPARED)
-        assert set(METHODS) - set(COMPARED) == {"l1-svm", "l2-krr"}
+        assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr"}
 
 
 class TestTheWrongTask:

@@ -12,22 +12,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
 from mercer import (
+    BAHSIC,
     L1SVM,
     L2KRR,
     AlignmentMaximization,
     BayesianMKLClassifier,
     BayesianMKLRegressor,
     ContinuousAlignment,
+    HSICClustering,
+    HSICLasso,
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     MKLClassifier,
     MKLRegressor,
+    MultipleKernelClustering,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer.kernels import Gaussian, Linear
+from mercer.kernels import Gaussian, Laplacian, Linear
 
 DEFAULTS = [
     getattr(mercer, name)()
@@ -42,7 +46,11 @@ SETTINGS = [
     AlignmentMaximization(signs="free", clip_spectrum=True),
     ContinuousAlignment(step="stagewise"),
     ContinuousAlignment([Gaussian(ard=True), "linear"], max_kernels=3, tol=0.1),
-    KernelOptimization(Gaussian(ard=True), "cka", max_iter=10),
+    KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, max_iter=10),
+    KernelOptimization(Gaussian(ard=True), penalty=0.1, penalty_on="inverse_widths"),
+    KernelOptimization(Gaussian(ard=True), "cka", early_stopping=3),
+    ContinuousAlignment(Gaussian(ard=True), penalty=0.3, penalty_on="log_widths"),
+    ContinuousAlignment(scaling=KernelOptimization(Gaussian(ard=True), penalty=0.3)),
     IndependentAlignment(output_kernel="gaussian"),
     AlignmentMaximization(output_kernel="balanced"),
     KernelOptimization(criterion="ka", output_kernel="delta"),
@@ -61,13 +69,19 @@ SETTINGS = [
     BayesianMKLClassifier([Linear(per_feature=True)], objective="mkl", norm=2.0),
     BayesianMKLRegressor([Gaussian(), "linear"], likelihood="laplace", objective="vb", n_starts=1),
     BayesianMKLRegressor([Gaussian(), "linear"], learn_parameters=True, normalize_y=False),
+    HSICLasso(alpha=0.01),
+    BAHSIC(kernel="linear", step=2),
+    BAHSIC(1, kernel=Laplacian(2.0)),
+    HSICClustering(method="spectral"),
+    HSICClustering(kernel="linear", normalize=False),
+    MultipleKernelClustering([Linear(per_feature=True)], penalty=0.0, starts="kernels"),
 ]
 
 
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 16
+    assert len(checked) == 20
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -65,13 +65,21 @@ def test_a_batch_is_what_its_matrices_are_alone() -> None:
         [gaussian(rng.normal(size=(30, 1)), 1.0), v @ v.T, 1e-12 * v @ v.T, np.zeros((30, 30))]
     )
     found = pivoted_cholesky(*of_matrices(matrices))
-    for K, F, left in zip(matrices, found.factors, found.residuals, strict=True):
+    for K, F, rank, left in zip(matrices, found.factors, found.ranks, found.residuals, strict=True):
         alone = pivoted_cholesky(*of_matrices(K[None]))
-        rank = alone.factors.shape[2]
+        assert rank == alone.ranks[0] == alone.factors.shape[2]
         assert_allclose(F[:, :rank], alone.factors[0], rtol=1e-12, atol=0.0)
         assert not F[:, rank:].any()
         assert left <= TOLERANCE
         assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_entry_of_a_batch_that_is_no_number(value: float) -> None:
+    matrices = np.stack([gaussian(table(20, 1), 1.0)] * 2)
+    matrices[1, :, 7] = value
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        pivoted_cholesky(*of_matrices(matrices))
 
 
 def test_equal_rows_cost_one_column() -> None:

@@ -39,6 +39,7 @@ from mercer.search.families import (
     family_search,
 )
 from mercer.search.gradient import maximise
+from mercer.search.penalties import BoundPenalty, WidthPenalty
 
 FAMILIES: dict[str, Radial] = {
     "gaussian": Gaussian(),
@@ -327,7 +328,7 @@ def test_penalised_maximum_agrees_with_a_search_without_gradients(penalty: float
     expected = minimize(penalised, np.zeros(4), method="Nelder-Mead", options=options)
     assert expected.success
     bounds = np.tile([-10.0, 10.0], (4, 1))
-    found = maximise(objective, np.zeros(4), bounds, penalty=penalty, n_widths=3, tol=1e-14)
+    found = maximise(objective, np.zeros(4), bounds, penalty=BoundPenalty(penalty, 3), tol=1e-14)
     assert_allclose(found.theta, expected.x, atol=1e-4)
     assert_allclose(found.value, -expected.fun, rtol=1e-9)
     assert_allclose(found.value + found.penalty, objective(found.theta)[0], rtol=1e-12)
@@ -347,7 +348,9 @@ def test_a_penalty_pulls_widths_together() -> None:
     start = np.full(4, np.log(2.0))
     spreads, values = [], []
     for penalty in (0.0, 1e-2, 1.0, 1e6):
-        found = GradientSearch(family, Samples(X), start=start, penalty=penalty).best(P)
+        found = GradientSearch(family, Samples(X), start=start, penalty=WidthPenalty(penalty)).best(
+            P
+        )
         spreads.append(np.std(np.exp(found.kernel.theta)))
         values.append(found.value)
     assert spreads == sorted(spreads, reverse=True)
@@ -361,7 +364,7 @@ def test_a_penalty_leaves_other_parameters_alone() -> None:
     X, P = relevance_problem(2)
     family = RationalQuadratic(ard=True).bind(X)
     start = np.log([1.0, 1.0, 0.05])
-    found = GradientSearch(family, Samples(X), start=start, penalty=10.0).best(P)
+    found = GradientSearch(family, Samples(X), start=start, penalty=WidthPenalty(10.0)).best(P)
     assert np.exp(found.kernel.theta[2]) > 1.0
     assert np.ptp(np.exp(found.kernel.theta[:2])) < 0.4
 
@@ -372,5 +375,6 @@ def test_under_a_large_penalty_the_common_width_is_found(start: float, penalty: 
     X, P = relevance_problem(4)
     sphere = RadialSearch(Gaussian(), Samples(X)).best(P)
     family = Gaussian(ard=True).bind(X)
-    search = GradientSearch(family, Samples(X), start=np.full(4, np.log(start)), penalty=penalty)
+    common, held = np.full(4, np.log(start)), WidthPenalty(penalty)
+    search = GradientSearch(family, Samples(X), start=common, penalty=held)
     assert search.best(P).value >= 0.95 * sphere.value

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.preprocessing import KernelCenterer
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import KernelCenterer, minmax_scale
 from sklearn.svm import SVC
 from two_stage_cases import brute_force_leave_one_out, centred
 
+from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer.kernels import Gaussian
-from mercer.selection import as_grid, first_best, svm_path, warn_at_edge
+from mercer.selection import SVMPath, as_grid, first_best, still_open, svm_path, warn_at_edge
 from mercer.two_stage import (
     ALPHA_GRID,
     C_GRID,
@@ -86,6 +88,96 @@ def test_a_machine_within_its_bounds_serves_every_larger_c():
     assert path.decisions[0] is path.decisions[1] is path.decisions[2]
 
 
+def path_of(hits: list[list[int]], dear: list[int], tried: list[int] | None = None) -> SVMPath:
+    tried = [1] * len(hits) if tried is None else tried
+    return SVMPath(
+        np.array(hits, dtype=bool),
+        np.array(tried, dtype=bool),
+        np.array(dear, dtype=bool),
+        False,
+        [],
+    )
+
+
+def hits_of(n_right: int, n_test: int = 40) -> list[int]:
+    return [1] * n_right + [0] * (n_test - n_right)
+
+
+@pytest.mark.parametrize(("right", "dear", "expected"), [
+    ([20, 30, 28, 10], [0, 0, 0, 0], [1, 1, 1, 1]),    # none of them dear
+    ([20, 30, 28, 10], [0, 0, 1, 1], [1, 1, 1, 0]),    # 20 missed, of which 15.8 may be chance
+    ([20, 30, 25, 24], [0, 0, 1, 1], [1, 1, 1, 1]),    # 5 and 6 missed: chance
+    ([20, 30, 23, 29], [0, 0, 1, 1], [1, 1, 0, 0]),    # 7 missed; a larger one that is behind
+    ([20, 30, 23, 30], [0, 0, 1, 1], [1, 1, 0, 1]),    # a larger one that is not
+    ([20, 30, 10, 29], [0, 0, 1, 0], [1, 1, 0, 1]),    # a larger one that is not dear
+    ([10, 29, 30, 29], [1, 1, 0, 0], [0, 1, 1, 1]),    # smaller ones are not lost with others
+])  # fmt: skip
+def test_values_that_are_dear_and_behind_are_given_up(right, dear, expected):
+    path = path_of([hits_of(n) for n in right], dear)
+    np.testing.assert_array_equal(still_open([path]), np.array(expected, dtype=bool))
+
+
+def test_values_stay_given_up_and_folds_add_up():
+    first = path_of([hits_of(30), hits_of(25), hits_of(10)], [0, 1, 0], [1, 1, 0])
+    second = path_of([hits_of(30), hits_of(25), hits_of(40)], [0, 0, 0], [1, 1, 1])
+    np.testing.assert_array_equal(still_open([first]), [True, True, False])
+    np.testing.assert_array_equal(still_open([first, second]), [True, False, False])
+
+
+def test_values_left_out_are_not_fitted():
+    X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
+    gram = centred(Gaussian(bandwidth=3.0)(X))
+    grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
+    every = svm_path(gram, y, gram, y, grid, keep_decisions=True)
+    some = svm_path(gram, y, gram, y, grid, chosen=chosen, keep_decisions=True)
+    np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
+    np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
+    assert some.decisions[1] is None
+
+
+def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes in a row, each mostly hidden by its neighbours."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
+
+
+@pytest.mark.parametrize(("seed", "n"), [(3, 300), (2, 450)])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
+    X, y = overlapping(seed, n)
+    grid = 2.0 ** np.arange(-5, 12, 4)
+    monkeypatch.setattr("mercer.two_stage.classifier.C_GRID", grid)
+    learner = UniformCombination([Gaussian(1.5)])
+    model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
+    gram = centred(model.kernel_(X)) / model.scale_
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=3).fit(gram, y)
+    assert search.best_params_["C"] == model.C_
+    mean = model.cv_results_["mean_test_score"]
+    given_up = np.isnan(mean)
+    assert given_up.any()
+    np.testing.assert_allclose(mean[~given_up], search.cv_results_["mean_test_score"][~given_up])
+    assert (search.cv_results_["mean_test_score"][given_up] < search.best_score_).all()
+    given = TwoStageClassifier(learner, C=grid, cv=3, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_allclose(
+        given.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
+@pytest.mark.parametrize("name", ["yeast", "australian", "vehicle"])
+def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
+    bunch = data(name)
+    rows = np.random.default_rng(0).permutation(len(bunch.target))[:300]
+    rows = rows[np.isin(bunch.target[rows], np.unique(bunch.target[rows])[:4])]
+    X, y = minmax_scale(bunch.data[rows].astype(float)), bunch.target[rows]
+    for criterion in ("hsic", "ka"):
+        model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
+        gram = centred(model.kernel_(X)) / model.scale_
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
+        assert search.best_params_["C"] == model.C_
+
+
 def test_grids():
     np.testing.assert_array_equal(as_grid("C", "auto", C_GRID), C_GRID)
     np.testing.assert_array_equal(as_grid("C", 3, C_GRID), [3.0])
@@ -107,6 +199,7 @@ def test_grids_are_positive_numbers(value):
 
 def test_the_first_of_equal_scores_is_best():
     assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
+    assert first_best(np.array([np.nan, 0.6, np.nan, 0.7])) == 3
 
 
 @pytest.mark.parametrize(("scores", "settled", "warns"), [
@@ -118,6 +211,8 @@ def test_the_first_of_equal_scores_is_best():
     ([0.9, 0.9, 0.8], False, False),
     ([0.7, 0.8, 0.8 + 1e-5], False, False),
     ([0.9], False, False),
+    ([0.9, np.nan, np.nan], False, True),    # given up, being far behind
+    ([0.8, 0.9, np.nan], False, False),
 ])  # fmt: skip
 def test_warning_at_the_edge(recwarn, scores, settled, warns):
     warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), settled=settled)

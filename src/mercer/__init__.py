@@ -1,6 +1,8 @@
 """Kernels learned from data."""
 
 from mercer.bayesian import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer.clustering import HSICClustering, MultipleKernelClustering
+from mercer.feature_selection import BAHSIC, HSICLasso
 from mercer.inspection import (
     AlignmentPathDisplay,
     FeatureRelevanceDisplay,
@@ -30,6 +32,7 @@ from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
 __version__ = "0.1.0"
 
 __all__ = [
+    "BAHSIC",
     "L1SVM",
     "L2KRR",
     "AlignmentMaximization",
@@ -41,12 +44,15 @@ __all__ = [
     "ContinuousMKLRegressor",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
+    "HSICClustering",
+    "HSICLasso",
     "HSICWeights",
     "IndependentAlignment",
     "KernelOptimization",
     "KernelWeightsDisplay",
     "MKLClassifier",
     "MKLRegressor",
+    "MultipleKernelClustering",
     "ObjectivePathDisplay",
     "TwoStageClassifier",
     "TwoStageRegressor",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -12,9 +12,12 @@ from mercer._typing import Array
 from mercer.dictionary import Dictionary, Mixture, grow, grow_dictionary
 from mercer.gram.moments import moments
 from mercer.gram.tiles import Samples, serial_algebra
+from mercer.held_out import RandomState, clearly_best, held_out_losses
 from mercer.history import MixingStep, Step
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels.arithmetic import scaled_features
 from mercer.search.families import family_search, family_searches, is_searched_globally
+from mercer.search.penalties import STRENGTHS, UNPENALISED, PenaltyForm, WidthPenalty
 from mercer.targets import Target
 from mercer.weights.alignment import normalised
 from mercer.weights.one_stage import Problems
@@ -55,7 +58,7 @@ def learn_families(
     target: Target,
     growth: Growth,
     *,
-    penalty: float = 0.0,
+    penalty: WidthPenalty = UNPENALISED,
     starts: Sequence[Array | None] | None = None,
     on_step: Callable[[Step], None] | None = None,
 ) -> Dictionary:
@@ -68,7 +71,7 @@ def learn_families(
     samples : Samples
     target : Target
     growth : Growth
-    penalty : float, default=0.0
+    penalty : WidthPenalty, default=UNPENALISED
     starts : sequence of (ndarray or None), default=None
         Where searches over several parameters start; from :func:`alignment_starts` where None.
     on_step : callable, default=None
@@ -77,6 +80,9 @@ def learn_families(
     -------
     Dictionary
     """
+    if penalty.strength == np.inf:
+        families = [family.isotropic() or family for family in families]
+        penalty, starts = UNPENALISED, [None] * len(families)
     if starts is None:
         starts = alignment_starts(families, samples, target, growth)
     searches = family_searches(
@@ -97,6 +103,72 @@ def learn_families(
         max_kernels=growth.max_kernels,
         on_step=on_step,
     )
+
+
+def learn_scaled(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    lengths: Array,
+    on_step: Callable[[Step], None] | None = None,
+) -> Dictionary:
+    """Grow a dictionary of ellipsoids of one shape, whose size alone is searched.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Of one width, or one for each feature; bound to the samples.
+    samples : Samples
+    target : Target
+    growth : Growth
+    lengths : ndarray of shape (n_features,)
+        What features are divided by: the widths of all kernels are multiples of them.
+    on_step : callable, default=None
+
+    Returns
+    -------
+    Dictionary
+        Its kernels are of the features as they are.
+
+    Raises
+    ------
+    ValueError
+        If a family has no widths, or is of some of the features only.
+    """
+    spheres = scalable(families)
+    scaled = Samples(scaled_features(samples.X, lengths))
+    found = learn_families(spheres, scaled, target, growth, on_step=on_step)
+
+    def unscaled(kernel: Kernel) -> Kernel:
+        return kernel.with_theta(np.append(kernel.theta[0] + np.log(lengths), kernel.theta[1:]))
+
+    history = [replace(step, kernel=unscaled(step.kernel)) for step in found.history]
+    kernels = [unscaled(kernel) for kernel in found.kernels]
+    return replace(found, kernels=kernels, history=history)
+
+
+def scalable(families: Sequence[Kernel]) -> list[Kernel]:
+    """Families of one width that :func:`learn_scaled` searches on scaled features.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+
+    Raises
+    ------
+    ValueError
+        If a family has no widths, or is of some of the features only.
+    """
+    spheres = [family.isotropic() or family for family in families]
+    for family, sphere in zip(families, spheres, strict=True):
+        if sphere.n_widths != 1 or sphere.radial_columns() is not None:
+            raise ValueError(
+                "scaling needs families of one width, or one for each feature, such as Gaussian(); "
+                f"got {family.describe()}."
+            )
+    return spheres
 
 
 def alignment_starts(
@@ -158,14 +230,14 @@ class Mixing:
     max_kernels : int
     local : bool
         Whether families of one width are searched by gradients as well.
-    penalty : float
+    penalty : WidthPenalty
     """
 
     corrective: bool
     tol: float
     max_kernels: int
     local: bool = False
-    penalty: float = 0.0
+    penalty: WidthPenalty = UNPENALISED
 
 
 @serial_algebra()
@@ -221,9 +293,11 @@ def choose_penalty(
     samples: Samples,
     target: Target,
     growth: Growth,
-    random_state: int | np.random.RandomState | None,
+    *,
+    form: PenaltyForm = "widths",
+    random_state: RandomState,
 ) -> tuple[float, Array]:
-    """The penalty whose kernel aligns best with held-out samples.
+    """The penalty whose kernel aligns best with held-out samples, or predicts them best.
 
     Parameters
     ----------
@@ -231,20 +305,27 @@ def choose_penalty(
     samples : Samples
     target : Target
     growth : Growth
+    form : {"widths", "log_widths", "inverse_widths"}, default="widths"
     random_state : int, RandomState instance or None
 
     Returns
     -------
     penalty : float
-        The largest of those that are best.
-    alignments : ndarray of shape (n_penalties,)
-        Mean held-out centred alignment of each of `PENALTIES`.
+        On `"widths"`, the largest of those that align best, as published. Else the one with the
+        least squared error of ridge regression, infinity (spheres) unless it is clearly better.
+    scores : ndarray of shape (n_penalties,)
+        Mean held-out centred alignment of each of `PENALTIES`; or minus the mean squared error of
+        spheres and of each of `STRENGTHS`.
 
     Notes
     -----
     Labels of held-out samples play no part in the kernel that they judge, so ellipsoids that fit
     noise lose.
     """
+    if form != "widths":
+        return _choose_relative(
+            families, samples, target, growth, form=form, random_state=random_state
+        )
     few = samples.n_samples < _FEW_SAMPLES
     stratified = False
     if target.codes is not None:
@@ -259,7 +340,8 @@ def choose_penalty(
         part, held_out = target.take(train), target.take(test)
         starts = alignment_starts(families, inside, part, growth)
         for position, penalty in enumerate(PENALTIES):
-            found = learn_families(families, inside, part, growth, penalty=penalty, starts=starts)
+            held = WidthPenalty(float(penalty))
+            found = learn_families(families, inside, part, growth, penalty=held, starts=starts)
             learned = WeightedSum(found.kernels, found.weights)
             score = moments(outside, [learned], held_out.centred).alignments()[0]
             if all(_is_spherical(kernel) for kernel in found.kernels):
@@ -268,6 +350,30 @@ def choose_penalty(
             scores[position] += score
     best = np.flatnonzero(scores >= scores.max() - 1e-12)[-1]
     return float(PENALTIES[best]), scores / splitter.get_n_splits()
+
+
+def _choose_relative(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    form: PenaltyForm,
+    random_state: RandomState,
+) -> tuple[float, Array]:
+    strengths = (np.inf, *STRENGTHS)
+
+    def learn(inside: Samples, part: Target) -> list[Kernel]:
+        starts = alignment_starts(families, inside, part, growth)
+        kernels: list[Kernel] = []
+        for strength in strengths:
+            held = WidthPenalty(strength, form)
+            found = learn_families(families, inside, part, growth, penalty=held, starts=starts)
+            kernels.append(WeightedSum(found.kernels, found.weights))
+        return kernels
+
+    losses = held_out_losses(learn, samples, target, random_state)
+    return float(strengths[clearly_best(losses)]), -losses.mean(axis=1)
 
 
 def _is_spherical(kernel: Kernel) -> bool:

@@ -80,9 +80,12 @@ class Criterion(ABC):
     Attributes
     ----------
     is_centred : bool
+    reads_norm : bool
+        Whether <K, K> matters.
     """
 
     is_centred: bool = True
+    reads_norm: bool = True
 
     @abstractmethod
     def of(
@@ -117,6 +120,17 @@ class Criterion(ABC):
         value, by_a, by_q = self.of(inner(K, L), inner(K, K), float(np.linalg.norm(L)), len(K))
         return value, by_a * L + 2.0 * by_q * K
 
+    def target_parts(self, target: Target) -> tuple[Array, Array, float]:
+        """Factor, signs and Frobenius norm of the target kernel, centred where K is.
+
+        Parameters
+        ----------
+        target : Target
+        """
+        Y = target.centred if self.is_centred else target.factor
+        signs = np.ones(Y.shape[1]) if self.is_centred else target.signs
+        return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
+
     def evaluate(
         self, samples: Samples, kernel: Kernel, target: Target
     ) -> tuple[float, Sensitivity]:
@@ -140,9 +154,8 @@ class Criterion(ABC):
             a, q, norm, means = found.a[0], found.M[0, 0], found.target_norm, found.row_means
         else:
             a, q = _uncentred(samples, kernel, target)
-            scaled = target.factor.T @ target.factor
-            norm = float(np.sqrt(target.signs @ scaled**2 @ target.signs))
-            Y, means = target.factor, None
+            Y, _, norm = self.target_parts(target)
+            means = None
         signs = np.ones(Y.shape[1]) if self.is_centred else target.signs
         value, by_a, by_q = self.of(float(a), float(q), norm, n)
         if by_q == 0.0 or (self.is_centred and means is None):
@@ -170,11 +183,13 @@ class HSIC(Criterion):
     Wang & Li (2018), section 3.
     """
 
+    reads_norm = False
+
     def of(
         self, a: float, q: float, target_norm: float, n_samples: int
     ) -> tuple[float, float, float]:
         """Value and derivatives; see :meth:`Criterion.of`."""
-        scale = 1.0 / (n_samples - 1) ** 2
+        scale = 1.0 / max(n_samples - 1, 1) ** 2
         return scale * a, scale, 0.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mercer._typing import Array
 from mercer.kernels.base import Kernel
 
 
@@ -75,6 +76,28 @@ class WeightStep:
     objective: float
     gap: float
     n_kernels: int
+
+
+@dataclass(frozen=True)
+class AlternationStep:
+    """One step of multiple-kernel clustering: new weights, then a new partition.
+
+    Attributes
+    ----------
+    objective : float
+        What both maximise, after the step.
+    alignment : float
+        Centred alignment of the learned kernel with the clusters.
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they are, summing to one.
+    n_moved : int
+        Samples that changed their cluster in this step.
+    """
+
+    objective: float
+    alignment: float
+    weights: Array
+    n_moved: int
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.svm import SVC
 
 from mercer._typing import Array
@@ -21,24 +22,42 @@ EDGE_GAIN = 1e-3
 """Gain of score over the neighbour from which the end of a grid is worth a warning."""
 
 
+_DEAR = 100
+"""Iterations of libsvm per training sample from which a machine is worth saving."""
+_BEYOND_CHANCE = 2.5
+"""Standard deviations by which a value must be behind another to be given up."""
+
+
 @dataclass(frozen=True)
 class SVMPath:
     """Support vector machines along a grid of C, tried on held-out samples.
 
     Attributes
     ----------
-    scores : ndarray of shape (n_grid,)
-        Accuracy on the held-out samples.
+    hits : ndarray of bool of shape (n_grid, n_test)
+        Which held-out samples are predicted rightly; none by machines that were left out.
+    tried : ndarray of bool of shape (n_grid,)
+        Which machines were not left out.
+    dear : ndarray of bool of shape (n_grid,)
+        Which took very many iterations.
     settled : bool
         Whether the last machine has no dual variable at its bound, so that every larger C gives
         the same one.
     decisions : list of ndarray of shape (n_test,) or (n_test, n_classes)
-        Decision values of the held-out samples, one entry for each C, where they were asked for.
+        Decision values of the held-out samples, one entry for each C (None where left out), where
+        they were asked for.
     """
 
-    scores: Array
+    hits: NDArray[np.bool_]
+    tried: NDArray[np.bool_]
+    dear: NDArray[np.bool_]
     settled: bool
-    decisions: list[Array]
+    decisions: list[Array | None]
+
+    @property
+    def scores(self) -> Array:
+        """Accuracy on the held-out samples, NaN where left out, shape (n_grid,)."""
+        return np.where(self.tried, self.hits.mean(axis=1), np.nan)
 
 
 def svm_path(
@@ -48,6 +67,7 @@ def svm_path(
     held_out: NDArray[Any],
     grid: Array,
     *,
+    chosen: NDArray[np.bool_] | None = None,
     keep_decisions: bool = False,
 ) -> SVMPath:
     """Fit support vector machines with growing C and try them on held-out samples.
@@ -64,6 +84,8 @@ def svm_path(
         Classes of the held-out samples.
     grid : ndarray of shape (n_grid,)
         Values of C, ascending.
+    chosen : ndarray of bool of shape (n_grid,), default=None
+        The values to try, all where None.
     keep_decisions : bool, default=False
         Whether to return decision values as well.
 
@@ -77,17 +99,58 @@ def svm_path(
     bound (in no pair of classes), the conditions of optimality hold for every larger C, and the
     machine is kept instead of being fitted again.
     """
-    scores, decisions, settled = np.empty(len(grid)), [], False
-    for i, bound in enumerate(grid):
+    tried = np.ones(len(grid), dtype=bool) if chosen is None else chosen
+    hits = np.zeros((len(grid), len(held_out)), dtype=bool)
+    dear, settled = np.zeros(len(grid), dtype=bool), False
+    decisions: list[Array | None] = [None] * len(grid)
+    decision = None
+    for i in np.flatnonzero(tried):
         if not settled:
-            machine = SVC(kernel="precomputed", C=bound).fit(gram, labels)
-            score = np.mean(machine.predict(rows) == held_out)
-            decision = machine.decision_function(rows) if keep_decisions else None
-            settled = bool(np.abs(machine.dual_coef_).max() < bound)
-        scores[i] = score
-        if decision is not None:
-            decisions.append(decision)
-    return SVMPath(scores, settled, decisions)
+            # What is known to be sound takes longer to check than a few samples take to learn.
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                machine = SVC(kernel="precomputed", C=grid[i]).fit(gram, labels)
+                hit = machine.predict(rows) == held_out
+                decision = machine.decision_function(rows) if keep_decisions else None
+            settled = bool(np.abs(machine.dual_coef_).max() < grid[i])
+            costly = machine.n_iter_.sum() > _DEAR * len(labels)
+        hits[i], dear[i], decisions[i] = hit, costly, decision
+    return SVMPath(
+        hits, tried, dear, settled and bool(tried[-1]), decisions if keep_decisions else []
+    )
+
+
+def still_open(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
+    """The values of C worth trying in further folds.
+
+    Parameters
+    ----------
+    paths : sequence of SVMPath
+        Of the folds so far.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_grid,)
+
+    Notes
+    -----
+    Where classes overlap, machines of large C take very many iterations. Such a value is given up
+    where it misses more samples that the best value gets right than the other way round, by two and
+    a half standard deviations of that difference, were both equally good (McNemar's test); so are
+    larger ones beyond the best that are behind at all. This can in principle miss the best value.
+
+    References
+    ----------
+    Maron & Moore (1997), The racing algorithm. Artificial Intelligence Review 11.
+    """
+    hits = np.concatenate([path.hits for path in paths], axis=1)
+    tried = np.logical_and.reduce([path.tried for path in paths])
+    dear = np.logical_or.reduce([path.dear for path in paths])
+    best = first_best(np.mean([path.scores for path in paths], axis=0))
+    lost, won = (hits[best] & ~hits).sum(axis=1), (~hits[best] & hits).sum(axis=1)
+    out = ~tried | (dear & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
+    beyond = np.arange(len(out)) > best
+    out |= dear & (lost > won) & np.logical_or.accumulate(out & beyond)
+    return np.asarray(~out)
 
 
 def as_grid(name: str, value: Any, default: Array) -> Array:
@@ -156,6 +219,7 @@ def first_best(scores: Array) -> int:
     Parameters
     ----------
     scores : ndarray of shape (n_grid,)
+        NaN for values that were given up.
 
     Examples
     --------
@@ -163,7 +227,7 @@ def first_best(scores: Array) -> int:
     >>> first_best(np.array([0.5, 0.9, 0.9]))
     1
     """
-    return int(np.flatnonzero(scores >= scores.max() - TIE)[0])
+    return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE)[0])
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, *, settled: bool = False) -> None:
@@ -179,6 +243,7 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, settled: bool = False
     grid : ndarray of shape (n_grid,)
         Its values, from the most to the least regularised.
     scores : ndarray of shape (n_grid,)
+        NaN for values that were given up.
     settled : bool, default=False
         Whether values beyond the last are known to give the same predictions.
     """
@@ -189,7 +254,7 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, settled: bool = False
     neighbour = {0: 1, last: last - 1}.get(best)
     if neighbour is None or (best == last and settled):
         return
-    if scores[best] - scores[neighbour] > EDGE_GAIN:
+    if not scores[best] - scores[neighbour] <= EDGE_GAIN:
         warnings.warn(
             f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
             f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}.",

@@ -24,7 +24,7 @@ _SMALLEST_TOLERANCE = 1e-13
 """Less than this part of a trace is rounding."""
 _NEARLY_CONSTANT = 0.1
 """Where centring leaves less than this part of the trace, the tolerance is tightened."""
-_FIRST_COLUMNS = 16
+_FIRST_COLUMNS = 32
 _FEWEST_COLUMNS = 64
 _DENSE_FROM = 6
 """Above n / 6 columns, a blocked decomposition of the whole matrix is the faster one."""
@@ -38,11 +38,14 @@ class LowRank:
     ----------
     factors : ndarray of shape (n_matrices, n_samples, rank)
         F, with columns of zeros where a matrix needs fewer than the others.
+    ranks : ndarray of int of shape (n_matrices,)
+        Number of columns that each matrix needs.
     residuals : ndarray of shape (n_matrices,)
         Part of each trace that F F' leaves out.
     """
 
     factors: Array
+    ranks: Array
     residuals: Array
 
 
@@ -104,36 +107,38 @@ def pivoted_cholesky(
     count, n = left.shape
     most = n if max_rank is None else min(max_rank, n)
     total, largest = left.sum(axis=1), left.max(axis=1, initial=0.0)
-    every, rank = np.arange(count), 0
-    rows = np.zeros((count, min(most, _FIRST_COLUMNS), n))
+    every, rank, ranks = np.arange(count), 0, np.zeros(count, dtype=int)
+    rows = np.empty((count, min(most, _FIRST_COLUMNS), n))
     _check_semidefinite(left, left, largest)
     while rank < most:
         active = left.sum(axis=1) > tol * total
         if not active.any():
             break
         if rank == rows.shape[1]:
-            rows = np.concatenate([rows, np.zeros_like(rows[:, : most - rank])], axis=1)
+            rows = np.concatenate([rows, np.empty_like(rows[:, : most - rank])], axis=1)
         pivots = left.argmax(axis=1)
         root = np.sqrt(left[every, pivots])
-        known = rows[every, :rank, pivots]
-        column = columns(pivots) - (known[:, None, :] @ rows[:, :rank])[:, 0]
+        column = (rows[every, None, :rank, pivots] @ rows[:, :rank])[:, 0]
+        np.subtract(columns(pivots), column, out=column)
         column *= np.divide(active, root, out=np.zeros(count), where=root > 0.0)[:, None]
         column[every, pivots] = active * root
         rows[:, rank] = column
-        left -= column**2
+        left -= np.square(column, out=column)
         left[every[active], pivots[active]] = 0.0
-        _check_semidefinite(column, left, largest)
+        _check_semidefinite(rows[:, rank], left, largest)
         np.maximum(left, 0.0, out=left)
-        rank += 1
+        rank, ranks = rank + 1, ranks + active
     residuals = np.divide(left.sum(axis=1), total, out=np.zeros(count), where=total > 0.0)
-    return LowRank(rows[:, :rank].transpose(0, 2, 1), residuals)
+    return LowRank(rows[:, :rank].transpose(0, 2, 1), ranks, residuals)
 
 
 def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
+    # What is not finite in the column leaves nothing that passes the comparison.
+    if (left.min(axis=1) >= -PSD_TOLERANCE * largest).all() and np.isfinite(largest).all():
+        return
     if not np.isfinite(column).all():
         raise ValueError("A kernel returned NaN or infinity.")
-    if (left.min(axis=1) < -PSD_TOLERANCE * largest).any():
-        raise ValueError("A kernel is not positive semi-definite.")
+    raise ValueError("A kernel is not positive semi-definite.")
 
 
 def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:

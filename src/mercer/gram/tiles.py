@@ -22,6 +22,7 @@ from mercer.kernels.base import Kernel
 from mercer.kernels.composition import radial_groups
 
 Result = TypeVar("Result")
+Piece = TypeVar("Piece")
 Columns = tuple[int, ...] | None
 
 _TILE_BYTES = 4 * 2**20
@@ -106,7 +107,7 @@ def serial_algebra() -> Iterator[None]:
         _reserved.reset(token)
 
 
-def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Iterator[Result]:
+def map_tiles(function: Callable[[Piece], Result], plan: Sequence[Piece]) -> Iterator[Result]:
     """Apply a function to every tile, in threads, and yield the results in the plan's order.
 
     Parameters
@@ -114,6 +115,7 @@ def map_tiles(function: Callable[[Tile], Result], plan: Sequence[Tile]) -> Itera
     function : callable
         Spends its time where NumPy releases the interpreter's lock.
     plan : sequence of Tile
+        Or of any other pieces of work.
 
     Notes
     -----

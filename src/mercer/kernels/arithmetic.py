@@ -26,6 +26,17 @@ def products(X: Features, Z: Features) -> Array:
     return result.toarray() if sp.issparse(result) else np.asarray(result)
 
 
+def scaled_features(X: Features, lengths: float | Array) -> Features:
+    """Features divided by a length, or one length each.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    lengths : float or ndarray of shape (n_features,)
+    """
+    return X.multiply(1.0 / lengths).tocsr() if sp.issparse(X) else X / lengths
+
+
 def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
     """Squared Euclidean distances from inner products, never negative.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,20 @@ from mercer._typing import Array, Features
 from mercer.kernels.arithmetic import (
     centred_distances,
     inner,
+    scaled_features,
     squared_distances,
     to_common_centre,
 )
 from mercer.kernels.base import N_STARTS, Kernel
-from mercer.kernels.bounds import Bounds, distance_range, feature_spread, log_interval
+from mercer.kernels.bounds import (
+    Bounds,
+    distance_range,
+    feature_spread,
+    log_interval,
+    median_distance,
+)
+
+Bandwidth: TypeAlias = float | Array | Literal["median"]
 
 _WIDEST = 10.0
 """Widths up to this many times the largest distance: beyond, nothing changes but the scale."""
@@ -107,7 +116,7 @@ class Radial(Kernel):
     def _scaled(self, X: Features) -> Features:
         scale = self._scale()
         self._check_width(X.shape[1])
-        return X.multiply(1.0 / scale).tocsr() if sp.issparse(X) else X / scale
+        return scaled_features(X, scale)
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
@@ -143,8 +152,9 @@ class Stationary(Radial):
 
     Parameters
     ----------
-    bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, in the unit of the features.
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; with `"median"` the median distance between the
+        samples of the table that the kernel is bound to, as every estimator binds it.
     ard : bool, default=False
         One width per feature ("automatic relevance determination"): a single `bandwidth` becomes
         one for each feature as soon as the kernel meets a table.
@@ -155,7 +165,7 @@ class Stationary(Radial):
 
     def __init__(
         self,
-        bandwidth: float | Array = 1.0,
+        bandwidth: Bandwidth = 1.0,
         *,
         ard: bool = False,
         bounds: Bounds = "data",
@@ -163,6 +173,11 @@ class Stationary(Radial):
         self.bandwidth = bandwidth
         self.ard = ard
         self.bounds = bounds
+
+    def __call__(self, X: Features, Z: Features | None = None) -> Array:
+        """Gram matrix of the rows of `X` and `Z`; see :meth:`Kernel.__call__`."""
+        self._scale()
+        return super().__call__(X, Z)
 
     @property
     def offset(self) -> float:
@@ -208,7 +223,11 @@ class Stationary(Radial):
         return self._replaced(bandwidth=mean, ard=False)
 
     def bind(self, X: Features) -> Self:
-        """The same kernel with one width per feature where `ard` asks for it."""
+        """The same kernel with a width from the data, or one per feature, where asked for."""
+        if self._is_unread():
+            table = X if sp.issparse(X) else np.asarray(X)
+            width = median_distance(table.astype(np.float64, copy=False))
+            return self._replaced(bandwidth=width).bind(table)
         self._check_width(X.shape[1])
         if self.ard and np.ndim(self.bandwidth) == 0:
             return self._replaced(bandwidth=np.full(X.shape[1], self._scale()))
@@ -220,15 +239,27 @@ class Stationary(Radial):
 
     def describe(self) -> str:
         """Name and width, or the range of widths."""
+        if self._is_unread():
+            return f"{type(self).__name__}, width the median distance"
         scale = np.atleast_1d(self._scale())
         name = type(self).__name__
         if scale.size == 1:
             return f"{name}, width {scale[0]:.3g}"
         return f"{name}, widths {scale.min():.3g} to {scale.max():.3g}"
 
+    def _is_unread(self) -> bool:
+        return isinstance(self.bandwidth, str) and self.bandwidth == "median"
+
     def _scale(self) -> float | Array:
         if isinstance(self.bandwidth, float) and 0.0 < self.bandwidth < np.inf:
             return self.bandwidth
+        if self._is_unread():
+            raise ValueError(
+                'bandwidth="median" is read off the data: bind the kernel to a table first, '
+                "as in kernel.bind(X)."
+            )
+        if isinstance(self.bandwidth, str):
+            raise ValueError(f'bandwidth must be positive or "median"; got {self.bandwidth!r}.')
         scale = np.asarray(self.bandwidth, dtype=float)
         if scale.ndim > 1 or not np.all((scale > 0) & np.isfinite(scale)):
             raise ValueError(f"bandwidth must be positive and finite; got {self.bandwidth!r}.")

@@ -9,7 +9,7 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.kernels.arithmetic import inner
 from mercer.kernels.bounds import Bounds, distance_range, log_interval
-from mercer.kernels.radial import Radial, Stationary
+from mercer.kernels.radial import Bandwidth, Radial, Stationary
 
 _MOST_PERIODS = 1000.0
 """Periods over the largest distance of the data, up to which frequencies are searched."""
@@ -20,9 +20,10 @@ class Gaussian(Stationary):
 
     Parameters
     ----------
-    bandwidth : float or array-like of shape (n_features,), default=1.0
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features: gamma = 1 / s^2, and a length scale (as
-        Gaussian-process libraries have it) is s / sqrt(2).
+        Gaussian-process libraries have it) is s / sqrt(2). With `"median"` the median distance
+        between the samples of the table that the kernel is bound to, as every estimator binds it.
     ard : bool, default=False
         One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
     bounds : "data" or (float, float), default="data"
@@ -57,8 +58,8 @@ class Laplacian(Stationary):
 
     Parameters
     ----------
-    bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, in the unit of the features.
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
@@ -94,7 +95,7 @@ class Matern(Stationary):
 
     Parameters
     ----------
-    bandwidth : float or array-like of shape (n_features,), default=1.0
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Length scale s, in the unit of the features.
     nu : {0.5, 1.5, 2.5}, default=1.5
         Smoothness.
@@ -117,7 +118,7 @@ class Matern(Stationary):
 
     def __init__(
         self,
-        bandwidth: float | Array = 1.0,
+        bandwidth: Bandwidth = 1.0,
         *,
         nu: float = 1.5,
         ard: bool = False,
@@ -177,8 +178,8 @@ class RationalQuadratic(Stationary):
 
     Parameters
     ----------
-    bandwidth : float or array-like of shape (n_features,), default=1.0
-        Width s, in the unit of the features.
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
     alpha : float, default=1.0
         Shape, without unit: the smaller, the more the widths of the mixture differ. Learned too,
         within 0.01 and 100.
@@ -201,7 +202,7 @@ class RationalQuadratic(Stationary):
 
     def __init__(
         self,
-        bandwidth: float | Array = 1.0,
+        bandwidth: Bandwidth = 1.0,
         *,
         alpha: float = 1.0,
         ard: bool = False,

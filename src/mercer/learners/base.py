@@ -29,6 +29,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """What all estimators that learn a kernel share: validation of their input, and their tags."""
 
     weights_: Array
+    _needs_target = True
 
     def as_input(self, X: Features) -> Features:
         """Training samples in the layout that splits by rows: stacks with the kernels last.
@@ -49,12 +50,15 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     def _n_kernels(self, features: Features) -> int:
         return features.shape[2] if self._takes_stack() else 1
 
+    def _n_fitted_kernels(self) -> int:
+        return int(self.weights_.size)
+
     def _new_samples(self, X: Features) -> Features:
         """Samples to evaluate a fitted kernel on, validated."""
         if self._takes_stack():
             return validate_data(
                 self,
-                as_stack(X, (self.n_features_in_, self.weights_.size)),
+                as_stack(X, (self.n_features_in_, self._n_fitted_kernels())),
                 allow_nd=True,
                 reset=False,
                 dtype=[np.float64, np.float32],
@@ -63,16 +67,22 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
 
-    def _validated(self, X: Features, y: Any) -> tuple[Features, Any]:
+    def _validated(self, X: Features, y: Any = None) -> tuple[Features, Any]:
+        """Training samples and, where the estimator needs one, the target, validated."""
         options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
-        if self._takes_stack():
+        if self._needs_target:
+            options.update(y=y, multi_output=True)
+        stacked = self._takes_stack()
+        if stacked:
             X = as_stack(X)
-            X, y = validate_data(
-                self, X, y, allow_nd=True, multi_output=True, ensure_all_finite=False, **options
-            )
+            options.update(allow_nd=True, ensure_all_finite=False)
+        else:
+            options.update(accept_sparse="csr")
+        checked = validate_data(self, X, **options)
+        X, y = checked if self._needs_target else (checked, None)
+        if stacked:
             check_stack(X)
             return X, y
-        X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, **options)
         with np.errstate(over="ignore"):
             largest = rows_squared(X.astype(np.float64, copy=False)).max()
         if not largest < _LARGEST_SQUARE:
@@ -83,7 +93,7 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.target_tags.required = self._needs_target
         tags.input_tags.pairwise = self._takes_stack()
         tags.input_tags.three_d_array = self._takes_stack()
         tags.input_tags.sparse = not self._takes_stack()
@@ -124,12 +134,50 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
             constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
         """
         self._check_settings()
-        features, y = self._validated(X, y)
-        target = as_target(y, self.task, features.shape[0], self.output_kernel)
+        samples, target, features = self._problem(X, y)
         table = X if hasattr(X, "columns") else features
         self.X_fit_ = None if self._takes_stack() else owned(features, X)
-        self._learn(table, Samples(features, self._n_kernels(features)), target)
+        self._learn(table, samples, target)
         return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_within(
+        self, learner: KernelLearner, table: Features, samples: Samples, target: Target
+    ) -> Self:
+        """Learn the kernel from what another learner has validated.
+
+        Parameters
+        ----------
+        learner : KernelLearner
+        table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        samples : Samples
+        target : Target
+
+        Returns
+        -------
+        self : object
+        """
+        for name in ("X_fit_", "n_features_in_", "feature_names_in_"):
+            if hasattr(learner, name):
+                setattr(self, name, getattr(learner, name))
+        self._learn(table, samples, target)
+        return self
+
+    def problem(self, X: Features, y: Any) -> tuple[Samples, Target]:
+        """What `fit` learns from.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        samples, target, _ = self._problem(X, y)
+        return samples, target
+
+    def _problem(self, X: Features, y: Any) -> tuple[Samples, Target, Features]:
+        features, y = self._validated(X, y)
+        target = as_target(y, self.task, features.shape[0], self.output_kernel)
+        return Samples(features, self._n_kernels(features)), target, features
 
     def transform(self, X: Features) -> Array:
         """The learned kernel between samples and the training set.

@@ -6,15 +6,19 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._typing import Features
+from mercer._typing import Array, Features
 from mercer.callbacks import reported_steps
-from mercer.checks import check_number
-from mercer.continuous import Growth, choose_penalty, learn_families
+from mercer.checks import check_choice, check_number
+from mercer.continuous import Growth, choose_penalty, learn_families, learn_scaled, scalable
+from mercer.ellipsoids import RELATIVE_FORMS
 from mercer.gram.tiles import Samples
-from mercer.kernels import Gaussian, WeightedSum, as_dictionary
+from mercer.kernels import Gaussian, Kernel, WeightedSum, as_dictionary
 from mercer.learners.base import KernelLearner, check_takes
+from mercer.learners.single import KernelOptimization
+from mercer.search.penalties import PenaltyForm, WidthPenalty, check_strength
 from mercer.targets import Target, Task
 from mercer.weights.steps import CorrectiveStep, StagewiseStep, StepRule
 
@@ -36,8 +40,17 @@ class ContinuousAlignment(KernelLearner):
         family moved together to their best, or only the new kernel's weight is chosen, as
         published.
     penalty : float or "auto", default=0.0
-        Strength lambda of lambda sum_z (s_z - mean s)^2 over the widths s_z of a kernel, in their
-        own unit; `"auto"` chooses it by alignment on held-out samples.
+        Strength of what holds the widths of a kernel together; infinity for spheres. `"auto"`
+        chooses it on held-out samples.
+    penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
+        `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, as
+        published; "auto" takes the one whose kernel aligns best with held-out samples. The others
+        are relative to the best single width, as in :class:`KernelOptimization`, and "auto" takes
+        the one that predicts held-out samples best, infinity unless it is clearly better.
+    scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
+        Lengths that features are divided by before families of one width are searched: all kernels
+        are then ellipsoids of one shape and searched globally, within the family's bounds for the
+        scaled features. A learner of one kernel with a width per feature is fitted for its widths.
     tol : float, default=1e-3
         Growth of the alignment below which no more kernels are added.
     max_kernels : int, default=50
@@ -76,6 +89,10 @@ class ContinuousAlignment(KernelLearner):
         Number of steps taken.
     penalty_ : float
         The penalty used.
+    scaling_ : ndarray of shape (n_features,), or None
+        The lengths used.
+    scaler_ : KernelOptimization
+        The fitted learner of the lengths, where `scaling` is one.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int
@@ -111,6 +128,8 @@ class ContinuousAlignment(KernelLearner):
         *,
         step: Literal["corrective", "stagewise"] = "corrective",
         penalty: float | Literal["auto"] = 0.0,
+        penalty_on: PenaltyForm = "widths",
+        scaling: Any = None,
         tol: float = 1e-3,
         max_kernels: int = 50,
         eta_max: float = 1.0,
@@ -123,6 +142,8 @@ class ContinuousAlignment(KernelLearner):
         self.family = family
         self.step = step
         self.penalty = penalty
+        self.penalty_on = penalty_on
+        self.scaling = scaling
         self.tol = tol
         self.max_kernels = max_kernels
         self.eta_max = eta_max
@@ -133,24 +154,22 @@ class ContinuousAlignment(KernelLearner):
         self.random_state = random_state
 
     def _learn(self, table: Features, samples: Samples, target: Target) -> None:
-        growth = Growth(self._rule(), self.tol, self.max_kernels, self.certificate)
+        growth = self.growth()
         sources = Gaussian() if self.family is None else self.family
         families = as_dictionary(sources, table)
         check_takes(families, samples.X)
-        if isinstance(self.penalty, str):
-            if self.penalty != "auto":
-                raise ValueError(f'penalty must be a number or "auto"; got {self.penalty!r}.')
-            self.penalty_ = 0.0
-            if any(family.n_widths > 1 for family in families):
-                self.penalty_, _ = choose_penalty(
-                    families, samples, target, growth, self.random_state
-                )
-        else:
-            self.penalty_ = float(self.penalty)
+        self.scaling_ = self._lengths(families, table, samples, target)
+        self.penalty_ = self._strength(families, samples, target, growth)
         with reported_steps(self) as report:
-            found = learn_families(
-                families, samples, target, growth, penalty=self.penalty_, on_step=report
-            )
+            if self.scaling_ is None:
+                held = WidthPenalty(self.penalty_, self.penalty_on)
+                found = learn_families(
+                    families, samples, target, growth, penalty=held, on_step=report
+                )
+            else:
+                found = learn_scaled(
+                    families, samples, target, growth, lengths=self.scaling_, on_step=report
+                )
         if found.status == "limit":
             warnings.warn(
                 f"The alignment still grew by more than tol={self.tol:g} after "
@@ -165,18 +184,96 @@ class ContinuousAlignment(KernelLearner):
         self.history_ = found.history
         self.n_iter_ = found.n_iter
 
+    def growth(self) -> Growth:
+        """How the dictionary grows, by the settings."""
+        return Growth(self._rule(), self.tol, self.max_kernels, self.certificate)
+
     def settled_params(self) -> dict[str, Any]:
-        """The penalty; see :meth:`KernelLearner.settled_params`."""
-        return {**super().settled_params(), "penalty": self.penalty_}
+        """Penalty and scaling's penalty; see :meth:`KernelLearner.settled_params`."""
+        settled = {**super().settled_params(), "penalty": self.penalty_}
+        if isinstance(self.scaling, KernelOptimization):
+            scaler = clone(self.scaling).set_params(**self.scaler_.settled_params())
+            return {**settled, "scaling": scaler}
+        return settled
+
+    def _strength(
+        self, families: list[Kernel], samples: Samples, target: Target, growth: Growth
+    ) -> float:
+        """The penalty, chosen where that is asked for and there is something to hold together."""
+        if self.penalty != "auto":
+            return float(self.penalty)
+        if self.scaling_ is not None or all(family.n_widths <= 1 for family in families):
+            return 0.0
+        strength, _ = choose_penalty(
+            families,
+            samples,
+            target,
+            growth,
+            form=self.penalty_on,
+            random_state=self.random_state,
+        )
+        return strength
+
+    def _lengths(
+        self, families: list[Kernel], table: Features, samples: Samples, target: Target
+    ) -> Array | None:
+        """What features are divided by."""
+        if self.scaling is None:
+            return None
+        n_features = samples.X.shape[1]
+        scalable(families)
+        if not isinstance(self.scaling, KernelOptimization):
+            lengths = np.array(self.scaling, dtype=float)
+            if lengths.shape != (n_features,):
+                raise ValueError(
+                    f"scaling must be one length for each of the {n_features} features; "
+                    f"got shape {lengths.shape}."
+                )
+            return lengths
+        scaler = clone(self.scaling)
+        kernel = scaler.bound_kernel(table)
+        if kernel.n_widths not in (1, n_features) or not kernel.relevance(n_features).all():
+            raise ValueError(_NO_SCALER.format(kernel.describe()))
+        self.scaler_ = scaler.fit_within(self, table, samples, target)
+        return np.asarray(self.scaler_.kernel_.relevance(n_features) ** -0.5)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        for name in ("tol", "eta_max", "eps"):
+            check_number(getattr(self, name), name)
+        check_strength(self.penalty)
+        check_choice("penalty_on", self.penalty_on, ("widths", *RELATIVE_FORMS))
+        check_number(self.max_kernels, "max_kernels", whole=True, low=1)
+        if self.step not in ("corrective", "stagewise"):
+            raise ValueError(f'step must be "corrective" or "stagewise"; got {self.step!r}.')
+        _check_scaling(self.scaling)
 
     def _rule(self) -> StepRule:
-        for name in ("tol", "eta_max", "eps", "penalty"):
-            value = getattr(self, name)
-            if not (name == "penalty" and isinstance(value, str)):
-                check_number(value, name)
-        check_number(self.max_kernels, "max_kernels", whole=True, low=1)
         if self.step == "corrective":
             return CorrectiveStep()
-        if self.step == "stagewise":
-            return StagewiseStep(self.eta_max, self.eps)
-        raise ValueError(f'step must be "corrective" or "stagewise"; got {self.step!r}.')
+        return StagewiseStep(self.eta_max, self.eps)
+
+
+_NO_SCALER = (
+    "scaling must learn one kernel with a width for each feature, as "
+    "KernelOptimization(Gaussian(ard=True)) does; got {}."
+)
+
+
+def _check_scaling(scaling: Any) -> None:
+    if scaling is None:
+        return
+    if isinstance(scaling, KernelOptimization):
+        scaling._check_settings()
+        return
+    if hasattr(scaling, "fit"):
+        raise ValueError(_NO_SCALER.format(scaling))
+    try:
+        lengths = np.asarray(scaling, dtype=float)
+    except (TypeError, ValueError):
+        lengths = np.zeros(1)
+    if not np.all((lengths > 0.0) & np.isfinite(lengths)):
+        raise ValueError(
+            "scaling must be a learner, or a positive and finite length for each feature; "
+            f"got {scaling!r}."
+        )

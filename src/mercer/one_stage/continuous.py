@@ -15,6 +15,7 @@ from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian, as_dictionary
 from mercer.learners.base import check_takes
 from mercer.one_stage.base import OneStage, OneStageClassifier, OneStageRegressor
+from mercer.search.penalties import WidthPenalty
 from mercer.targets import Target
 from mercer.weights.one_stage import Problems
 
@@ -62,7 +63,7 @@ class ContinuousOneStage(OneStage):
             float(self.tol),
             self.max_kernels,
             self.search == "local",
-            float(self.penalty),
+            WidthPenalty(float(self.penalty)),
         )
         found = learn_mixture(families, samples, problems, mixing, report)
         assert found.learned is not None

@@ -87,7 +87,7 @@ def search_width(
         return Peak(float(log_bounds[0]), objective(log_bounds[0]), 0.0, 1)
     grid = np.linspace(log_bounds[0], log_bounds[1], N_WIDTHS)
     values = np.array([objective(theta) for theta in grid])
-    peaks = _local_maxima(values)
+    peaks = local_maxima(values)
     theta, value, used = _refine(objective, grid, values, peaks)
     if not certificate:
         return Peak(theta, value, np.inf, grid.size + used)
@@ -151,7 +151,7 @@ def search_frequency(
         return float(weights @ kernel.at_theta(nodes, np.log(frequency)))
 
     bounds = np.maximum(values[1:], values[:-1]) + curvature * step**2 / 8.0
-    peaks = _local_maxima(values)
+    peaks = local_maxima(values)
     reach = np.maximum(bounds[np.maximum(peaks - 1, 0)], bounds[np.minimum(peaks, count - 2)])
     peaks = peaks[reach >= values.max()]
     peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MOST_REFINED]
@@ -167,7 +167,17 @@ def _occupied(nodes: Array, weights: Array) -> tuple[Array, Array]:
     return nodes[used], weights[used]
 
 
-def _local_maxima(values: Array) -> Array:
+def local_maxima(values: Array) -> Array:
+    """Positions of samples of a function that are no lower than their neighbours.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of int
+    """
     padded = np.concatenate([[-np.inf], values, [-np.inf]])
     return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
 

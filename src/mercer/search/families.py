@@ -11,7 +11,8 @@ from mercer.criteria import KeptSensitivity, Sensitivity, contract
 from mercer.gram.tiles import Samples, Tile, map_tiles, working_memory
 from mercer.kernels.base import Kernel
 from mercer.search.base import Candidate, FamilySearch
-from mercer.search.gradient import maximise
+from mercer.search.gradient import Objective, maximise
+from mercer.search.penalties import UNPENALISED, BoundPenalty, WidthPenalty
 from mercer.search.radial import HistogramSearch, RadialSearch
 
 _STEP_TOLERANCE = 2e-2
@@ -41,8 +42,8 @@ class GradientSearch(FamilySearch):
     samples : Samples
     start : ndarray of shape (n_theta,), default=None
         Log-parameters to start from; the best of the family's own starts where None.
-    penalty : float, default=0.0
-        Strength of the penalty on the variance of the widths.
+    penalty : WidthPenalty, default=UNPENALISED
+        On the differences between widths.
     """
 
     def __init__(
@@ -51,16 +52,15 @@ class GradientSearch(FamilySearch):
         samples: Samples,
         *,
         start: Array | None = None,
-        penalty: float = 0.0,
+        penalty: WidthPenalty = UNPENALISED,
     ) -> None:
         super().__init__(family, samples)
         self.log_bounds = family.log_bounds(samples.X)
         self.start = start
         self.penalty = penalty
-        sphere = family.isotropic()
+        sphere = family.isotropic() if penalty.strength > 0.0 else None
         # A penalty holds the widths to their mean so firmly that the mean itself hardly moves.
-        held = penalty > 0.0 and sphere is not None and sphere.theta.size == 1
-        self._sphere = RadialSearch(sphere, samples) if held and sphere is not None else None
+        self._sphere = None if sphere is None else family_search(sphere, samples)
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
@@ -78,21 +78,26 @@ class GradientSearch(FamilySearch):
 
         starts = family.starts(samples.X) if self.start is None else self.start[None]
         if self._sphere is not None:
-            width = self._sphere.best(P).kernel.theta[0]
-            common = starts[0].copy()
-            common[: family.n_widths] = width
+            best = self._sphere.best(P).kernel.theta
+            common = np.append(np.full(family.n_widths, best[0]), best[1:])
             starts = np.vstack([starts, common])
-        start = starts[0] if len(starts) == 1 else max(starts, key=lambda t: objective(t)[0])
+        values = [objective(start)[0] for start in starts] if len(starts) > 1 else [0.0]
         found = maximise(
             objective,
-            start,
+            starts[int(np.argmax(values))],
             self.log_bounds,
             tol=_STEP_TOLERANCE,
-            penalty=self.penalty,
-            n_widths=family.n_widths,
+            penalty=self._bound_penalty(starts[-1], objective),
         )
         kernel = family.with_theta(found.theta)
         return Candidate(kernel, found.value + found.penalty, None)
+
+    def _bound_penalty(self, common: Array, objective: Objective) -> BoundPenalty:
+        """The penalty, relative to the kernel of one common width where it asks for one."""
+        penalty, n_widths = self.penalty, self.family.n_widths
+        if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
+            return penalty.about(0.0, 0.0, n_widths)
+        return penalty.about(float(common[0]), objective(common)[0], n_widths)
 
 
 def family_searches(
@@ -101,7 +106,7 @@ def family_searches(
     Y: Array,
     *,
     starts: Sequence[Array | None],
-    penalty: float = 0.0,
+    penalty: WidthPenalty = UNPENALISED,
     certificate: bool = False,
     movable: bool = True,
 ) -> list[FamilySearch]:
@@ -116,7 +121,7 @@ def family_searches(
         Centred target factor.
     starts : sequence of (ndarray or None)
         Where searches by gradients start.
-    penalty : float, default=0.0
+    penalty : WidthPenalty, default=UNPENALISED
     certificate : bool, default=False
     movable : bool, default=True
         Whether kernels found earlier may move.
@@ -142,7 +147,7 @@ def family_search(
     samples: Samples,
     *,
     start: Array | None = None,
-    penalty: float = 0.0,
+    penalty: WidthPenalty = UNPENALISED,
     certificate: bool = False,
     local: bool = False,
 ) -> FamilySearch:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer._typing import Array
+from mercer.search.penalties import NO_PENALTY, BoundPenalty
 
 _OUT_OF_ITERATIONS = 1
 """SciPy's status of a search that met its limit."""
@@ -31,7 +32,9 @@ class Maximum:
     n_iter : int
     converged : bool
     path : tuple of float
-        The objective after each iteration.
+        The objective after each iteration, the penalty taken off.
+    iterates : tuple of ndarray of shape (n_theta,)
+        The log-parameters after each iteration.
     """
 
     theta: Array
@@ -40,6 +43,7 @@ class Maximum:
     n_iter: int
     converged: bool
     path: tuple[float, ...]
+    iterates: tuple[Array, ...]
 
 
 def maximise(
@@ -47,8 +51,7 @@ def maximise(
     start: Array,
     log_bounds: Array,
     *,
-    penalty: float = 0.0,
-    n_widths: int = 0,
+    penalty: BoundPenalty = NO_PENALTY,
     tol: float = 1e-5,
     max_iter: int = 200,
 ) -> Maximum:
@@ -60,11 +63,8 @@ def maximise(
         From log-parameters to value and gradient.
     start : ndarray of shape (n_theta,)
     log_bounds : ndarray of shape (n_theta, 2)
-    penalty : float, default=0.0
-        Strength of lambda sum_z (s_z - mean s)^2, taken off the objective, over the widths s in
-        their own unit.
-    n_widths : int, default=0
-        The first parameters are widths: as many as this.
+    penalty : BoundPenalty, default=NO_PENALTY
+        Taken off the objective.
     tol : float, default=1e-5
         Relative change of the objective at which the search stops.
     max_iter : int, default=200
@@ -77,26 +77,25 @@ def maximise(
     -----
     The objective is divided by its size at the start, since SciPy's tolerance is absolute below
     one.
-
-    References
-    ----------
-    Afkanpour, Szepesvari, Bowling (2013), eq. (4).
     """
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
     path: list[float] = []
+    iterates: list[Array] = []
 
     def penalised(theta: Array) -> tuple[float, Array]:
         value, gradient = objective(theta)
-        if penalty == 0.0:
-            return value, gradient
-        cost, slope = _variance(theta, n_widths)
-        return value - penalty * cost, gradient - penalty * slope
+        cost, slope = penalty(theta)
+        return value - cost, gradient - slope
 
     scale = abs(penalised(start)[0]) or 1.0
 
     def negative(theta: Array) -> tuple[float, Array]:
         value, gradient = penalised(theta)
         return -value / scale, -gradient / scale
+
+    def record(intermediate_result: Any) -> None:
+        path.append(-scale * float(intermediate_result.fun))
+        iterates.append(np.array(intermediate_result.x))
 
     found: Any = minimize(  # type: ignore[call-overload]
         negative,
@@ -105,24 +104,15 @@ def maximise(
         method="L-BFGS-B",
         bounds=log_bounds,
         options={"ftol": tol, "gtol": 1e-2 * tol, "maxiter": max_iter},
-        callback=lambda intermediate_result: path.append(-scale * float(intermediate_result.fun)),
+        callback=record,
     )
+    # SciPy counts nothing where equal bounds leave nothing to search.
     return Maximum(
         found.x,
         -scale * float(found.fun),
-        penalty * _variance(found.x, n_widths)[0],
-        int(found.nit),
-        int(found.status) != _OUT_OF_ITERATIONS,
+        penalty(found.x)[0],
+        int(found.get("nit", 0)),
+        found.get("status") != _OUT_OF_ITERATIONS,
         tuple(path),
+        tuple(iterates),
     )
-
-
-def _variance(theta: Array, n_widths: int) -> tuple[float, Array]:
-    """sum_z (s_z - mean s)^2 over the widths s, and its gradient in the log-parameters."""
-    gradient = np.zeros(theta.size)
-    if n_widths == 0:
-        return 0.0, gradient
-    widths = np.exp(theta[:n_widths])
-    deviation = widths - widths.mean()
-    gradient[:n_widths] = 2.0 * deviation * widths
-    return float(deviation @ deviation), gradient

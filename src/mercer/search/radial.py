@@ -19,7 +19,7 @@ from mercer.gram.distances import (
     squared_range,
 )
 from mercer.gram.histogram import DistanceHistogram
-from mercer.gram.tiles import Samples, Tile
+from mercer.gram.tiles import Columns, Samples, Tile
 from mercer.kernels.base import Kernel
 from mercer.search.base import Candidate, FamilySearch
 from mercer.search.certified import N_WIDTHS, search_frequency, search_width
@@ -130,6 +130,22 @@ class RadialSearch(FamilySearch):
         return spread(self.samples, self.columns, self.mesh(), weights)[0]
 
 
+def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> LogarithmicMesh:
+    """The mesh that serves every width of an interval.
+
+    Parameters
+    ----------
+    samples : Samples
+    columns : tuple of int, or None
+        Columns that distances are measured on, None for all.
+    log_bounds : ndarray of shape (2,)
+        Logarithms of the interval's ends.
+    """
+    low, high = squared_range(samples, columns)
+    near = _NEAR * float(np.exp(2.0 * log_bounds[0]))
+    return LogarithmicMesh(max(low, min(near, high)), high)
+
+
 class HistogramSearch(FamilySearch):
     """One width, for a dictionary of this family alone: global search, and all widths polished.
 
@@ -155,9 +171,7 @@ class HistogramSearch(FamilySearch):
         self.radial = radial
         columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
-        low, high = squared_range(samples, columns)
-        near = _NEAR * float(np.exp(2.0 * self.log_bounds[0]))
-        mesh = LogarithmicMesh(max(low, min(near, high)), high)
+        mesh = width_mesh(samples, columns, self.log_bounds)
         self._histogram = DistanceHistogram(samples, columns, mesh, Y)
         self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
         self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)

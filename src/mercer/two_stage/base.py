@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 from mercer.learners import ContinuousAlignment
-from mercer.targets import output_kernel_of_part
+from mercer.targets import Task, output_kernel_of_part
+from mercer.two_stage.automatic import contenders
 from mercer.weights.ridge import check_definite
 
 NESTED_ABOVE = 10
@@ -34,7 +35,7 @@ Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 class TwoStage(BaseEstimator):
     """The first stage, and what the second stages share."""
 
-    _task: ClassVar[str]
+    _task: ClassVar[Task]
     _fits_task: ClassVar[Callable[[Any], bool]]
 
     learner_: Any
@@ -68,7 +69,21 @@ class TwoStage(BaseEstimator):
         return tags
 
     def _learner(self) -> Any:
-        return ContinuousAlignment() if self.learner is None else self.learner
+        unset = self.learner is None or isinstance(self.learner, str)
+        return ContinuousAlignment() if unset else self.learner
+
+    def _contenders(self, X: Features, y: NDArray[Any], **settings: Any) -> list[Self]:
+        """The same estimator, not fitted, with each learner that ``learner="auto"`` leaves."""
+        settings = {**self.get_params(deep=False), **settings}
+        learners = contenders(X, y, self._task)
+        return [type(self)(**{**settings, "learner": learner}) for learner in learners]
+
+    def _adopt(self, fitted: Self) -> Self:
+        """Take over what another estimator of the kind has learned."""
+        for name, value in vars(fitted).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        return self
 
     def _as_input(self, X: Features) -> Features:
         """Training samples in a layout that splits by rows."""
@@ -77,6 +92,8 @@ class TwoStage(BaseEstimator):
 
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
+        if isinstance(self.learner, str) and self.learner != "auto":
+            raise ValueError(f"learner must be 'auto' or a learner; got {self.learner!r}.")
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         if self.predictor is None:
@@ -174,8 +191,8 @@ class TwoStage(BaseEstimator):
 def n_learned_parameters(learner: Any) -> int:
     """Numbers that a learner has read off the labels.
 
-    Its kernel's parameters, unless its `kernels` were given, and all but one of the weights that
-    are neither zero nor equal.
+    Its kernel's distinct parameters, unless its `kernels` were given, and all but one of the
+    weights that are neither zero nor equal.
 
     Parameters
     ----------
@@ -195,7 +212,7 @@ def n_learned_parameters(learner: Any) -> int:
     """
     n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
     searched = "kernels" not in learner.get_params(deep=False)
-    return max(n_weights - 1, 0) + (int(learner.kernel_.theta.size) if searched else 0)
+    return max(n_weights - 1, 0) + (np.unique(learner.kernel_.theta).size if searched else 0)
 
 
 def fit_centerer(gram: Array) -> KernelCenterer:

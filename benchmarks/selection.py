@@ -1,0 +1,236 @@
+"""Selection of features by dependence: speed, other packages, and what it is worth; two threads.
+
+    pip install pyHSICLasso
+    MERCER_DATA=/path/to/sets python benchmarks/selection.py [NAME ...] [--splits S]
+
+pyhsiclasso
+    `HSICLasso(k)` against pyHSICLasso, which is no dependency of this project and skipped where it
+    is not installed: its vanilla method (B=0), on the same tables and with the same kernels
+    (features and responses divided by their standard deviation, Gaussians of sigma 1, which is the
+    bandwidth sqrt(2) here; 1 / class size for labels). Both run twice, in turn, and the second time
+    counts; "both" is how many features both select, "weights" the largest difference of weights
+    relative to the largest one. pyHSICLasso has n x n matrices of all features in memory, in single
+    precision.
+large
+    `HSICLasso(50)` on 10,000 features of 2,000 samples, of which 10 matter, in a process of its
+    own: time, peak memory before and after the fit, and how many of the 10 are selected.
+elimination
+    `BAHSIC(10)` on features of 500 samples of which two matter as an exclusive or: time and whether
+    both are selected.
+accuracy
+    Errors in % of a support vector machine (C by five-fold cross-validation, `gamma="scale"`) on
+    the standardised features that each selector leaves, means and standard errors over splits;
+    at most 500 training samples, 1,500 for testing; and the seconds that selection took. BAHSIC and
+    RFE take one feature at a time; RFE has a linear support vector machine; mutual information is
+    that of `mutual_info_classif`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from common import (
+    THREADS,
+    Array,
+    Labels,
+    classification_set,
+    command_line,
+    mean_and_error,
+    print_table,
+    seconds,
+    standardised_sample,
+)
+from sklearn.feature_selection import RFE, SelectKBest, mutual_info_classif
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from speed import peak_resident
+from threadpoolctl import threadpool_limits
+
+from mercer import BAHSIC, HSICLasso
+from mercer.datasets import load
+from mercer.kernels import Gaussian
+
+SIGMA_ONE = np.sqrt(2.0)
+C_GRID = 2.0 ** np.arange(-5, 16, 2)
+TRAINING, TESTING = 500, 1500
+
+
+def relevant_ten(n: int, p: int) -> tuple[Array, Labels]:
+    """Noise, but for ten features of decreasing effect, half of them even functions."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, p))
+    score = sum((X[:, 2 * j] + X[:, 2 * j + 1] ** 2 - 1.0) / (j + 1.0) for j in range(5))
+    return X, np.where(score + 0.3 * rng.normal(size=n) > 0.0, 1, -1)
+
+
+def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Array]) -> None:
+    """Append the weights of pyHSICLasso."""
+    from pyHSICLasso import HSICLasso as Other
+
+    other = Other()
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other.input(X, y.astype(float))
+        method = other.classification if labels else other.regression
+        method(number, B=0, n_jobs=THREADS)
+    weights = np.zeros(X.shape[1])
+    chosen = other.get_index()
+    weights[chosen] = other.beta[chosen, 0]
+    found.append(weights)
+
+
+def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
+    """Tables, targets, numbers of features to select, and whether the target is labels."""
+    kin8nm = load("kin8nm")
+    rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
+    tables = {
+        f"{name} n={n}": (*standardised_sample(name, n, seed=0), number, True)
+        for name, n, number in (("sonar", 208, 10), ("spambase", 500, 10), ("segment", 500, 5))
+    }
+    tables["mfeat n=300"] = (*standardised_sample("mfeat", 300, seed=0), 20, True)
+    response = kin8nm.target[rows] / kin8nm.target[rows].std()
+    tables["kin8nm n=500"] = (kin8nm.data[rows], response, 4, False)
+    tables["synthetic n=300 p=2000"] = (*relevant_ten(300, 2000), 10, True)
+    return tables
+
+
+def pyhsiclasso(options: argparse.Namespace) -> None:
+    """The same problem in both packages."""
+    if find_spec("pyHSICLasso") is None:
+        print("pyhsiclasso: skipped, pyHSICLasso is not installed", flush=True)
+        return
+    rows = []
+    for name, (X, y, number, labels) in compared_tables().items():
+        kept = X[:, X.std(axis=0) > 0.0]
+        task, kernel = ("classification", None) if labels else ("regression", Gaussian(SIGMA_ONE))
+        own = HSICLasso(number, task=task, output_kernel=kernel)
+        found: list[Array] = []
+        other = partial(other_package, kept, y, number, labels, found)
+        took_own, took_other = (seconds(partial(own.fit, kept, y)), seconds(other))
+        took_own, took_other = (seconds(partial(own.fit, kept, y)), seconds(other))
+        both = int(((found[-1] > 0.0) & own.support_).sum())
+        apart = np.abs(found[-1] - own.weights_).max() / own.weights_.max()
+        sizes = [f"{kept.shape[1]}", f"{number}", f"{both}", f"{apart:.1e}"]
+        times = [f"{took_own:.3f}", f"{took_other:.3f}", f"{took_other / took_own:.0f}"]
+        rows.append([name, *sizes, *times])
+    header = ["table", "p", "k", "both", "weights", "own s", "its s", "times faster"]
+    print_table("pyhsiclasso", header, rows)
+
+
+def fitted_in_a_process(n: int, p: int) -> tuple[float, float, float, int]:
+    """Peak memory in GB before and after a fit, its seconds, and relevant features selected."""
+    with threadpool_limits(THREADS):
+        X, y = relevant_ten(n, p)
+        before = peak_resident()
+        model = HSICLasso(50)
+        took = seconds(partial(model.fit, X, y))
+    return before, peak_resident(), took, int(model.support_[:10].sum())
+
+
+def large(options: argparse.Namespace) -> None:
+    """Ten thousand features."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        before, after, took, found = pool.submit(fitted_in_a_process, 2000, 10_000).result()
+    print(
+        f"large n=2000 p=10000: {took:.1f} s; {found} of 10 relevant features among 50; "
+        f"peak {after:.2f} GB, {before:.2f} GB before the fit",
+        flush=True,
+    )
+
+
+def elimination(options: argparse.Namespace) -> None:
+    """Backward elimination of hundreds and thousands of features."""
+    rows = []
+    for p in (200, 1000, 5000):
+        X = np.random.default_rng(0).normal(size=(500, p))
+        y = X[:, 3] * X[:, 7] > 0.0
+        model = BAHSIC(10)
+        took = seconds(partial(model.fit, X, y))
+        both = "yes" if model.support_[[3, 7]].all() else "no"
+        rows.append([f"{p}", f"{took:.1f}", f"{model.n_iter_}", both])
+    print_table("elimination n=500", ["p", "s", "rounds", "both found"], rows)
+
+
+def selectors(number: int, seed: int) -> dict[str, Any]:
+    """What is compared, by name."""
+    mutual = partial(mutual_info_classif, random_state=seed)
+    return {
+        "all features": None,
+        "HSICLasso": HSICLasso(number),
+        "BAHSIC": BAHSIC(number, step=1),
+        "mutual information": SelectKBest(mutual, k=number),
+        "RFE, linear SVM": RFE(LinearSVC(C=0.1), n_features_to_select=number),
+    }
+
+
+def error_after(selector: Any, train: tuple[Array, Labels], test: tuple[Array, Labels]) -> Array:
+    """Test error in %, and the seconds of selection."""
+    scaler = StandardScaler().fit(train[0])
+    X, X_test = scaler.transform(train[0]), scaler.transform(test[0])
+    took = 0.0
+    if selector is not None:
+        took = seconds(partial(selector.fit, X, train[1]))
+        X, X_test = selector.transform(X), selector.transform(X_test)
+    search = GridSearchCV(SVC(), {"C": C_GRID}, cv=5).fit(X, train[1])
+    return np.array([100.0 * (1.0 - search.score(X_test, test[1])), took])
+
+
+def accuracy(options: argparse.Namespace) -> None:
+    """What the selected features are worth."""
+    for name, number in (("sonar", 10), ("splice", 10), ("spambase", 15)):
+        X, y = classification_set(name)
+        found: dict[str, list[Array]] = {}
+        for seed in range(options.splits):
+            half = min(TRAINING, len(y) // 2)
+            X_train, X_test, y_train, y_test = train_test_split(
+                X, y, train_size=half, stratify=y, random_state=seed
+            )
+            test = X_test[:TESTING], y_test[:TESTING]
+            for label, selector in selectors(number, seed).items():
+                outcome = error_after(selector, (X_train, y_train), test)
+                found.setdefault(label, []).append(outcome)
+        rows = [
+            [
+                label,
+                mean_and_error([error for error, _ in outcomes]),
+                f"{np.mean([took for _, took in outcomes]):.2f}",
+            ]
+            for label, outcomes in found.items()
+        ]
+        print_table(f"accuracy: {name}, {number} of {X.shape[1]}", ["features", "%", "s"], rows)
+
+
+BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "pyhsiclasso": pyhsiclasso,
+    "large": large,
+    "elimination": elimination,
+    "accuracy": accuracy,
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of this script."""
+    parser.add_argument("--splits", type=int, default=10, help="splits of the accuracy table")
+
+
+def main() -> None:
+    """Run the benchmarks asked for."""
+    names, options = command_line(__doc__, BENCHMARKS, add_options)
+    with threadpool_limits(THREADS):
+        for name in names:
+            BENCHMARKS[name](options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Naive dense references for clustering: the objective, its gains, and the weights' problem."""
+
+from __future__ import annotations
+
+import numpy as np
+from reference import Matrix, centre
+from scipy.optimize import nnls
+
+
+def indicators(labels: Matrix, k: int, normalize: bool) -> Matrix:
+    """Y: one column a cluster, divided by the square root of its size."""
+    Y = (labels[:, None] == np.arange(k)).astype(float)
+    return Y / np.sqrt(Y.sum(axis=0)) if normalize else Y
+
+
+def dependence(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> float:
+    """<K_c, Y A Y'>."""
+    Y = indicators(labels, len(A), normalize)
+    return float(np.sum(centre(K) * (Y @ A @ Y.T)))
+
+
+def gains(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> Matrix:
+    """What each move of one sample adds, one move at a time; -inf where there is none."""
+    result = np.full((len(A), len(labels)), -np.inf)
+    now = dependence(K, A, labels, normalize)
+    for i, own in enumerate(labels):
+        for cluster in range(len(A)):
+            if cluster != own and np.sum(labels == own) > 1:
+                moved = np.where(np.arange(len(labels)) == i, cluster, labels)
+                result[cluster, i] = dependence(K, A, moved, normalize) - now
+    return result
+
+
+def agreement(
+    kernels: list[Matrix], A: Matrix, labels: Matrix, weights: Matrix, penalty: float
+) -> float:
+    """v'a / sqrt(v'(M + penalty D) v) for kernels scaled to a centred trace of one."""
+    scaled = [centre(K) / np.trace(centre(K)) for K in kernels]
+    a = np.array([dependence(K, A, labels) for K in scaled])
+    M = np.array([[np.sum(K * L) for L in scaled] for K in scaled])
+    M += penalty * np.diag(np.diag(M))
+    return float(weights @ a / np.sqrt(weights @ M @ weights))
+
+
+def best_agreement(kernels: list[Matrix], A: Matrix, labels: Matrix, penalty: float) -> Matrix:
+    """The weights of the greatest agreement, by least squares over all n^2 entries and a ridge."""
+    scaled = [centre(K) / np.trace(centre(K)) for K in kernels]
+    Y = indicators(labels, len(A), True)
+    target = centre(Y @ A @ Y.T).ravel()
+    design = np.stack([K.ravel() for K in scaled], axis=1)
+    ridge = np.diag(np.sqrt(penalty) * np.linalg.norm(design, axis=0))
+    rows = np.vstack([design, ridge])
+    scale = np.linalg.norm(rows, axis=0)
+    v = nnls(rows / scale, np.append(target, np.zeros(len(kernels))))[0] / scale
+    return v / v.sum()

@@ -1,0 +1,37 @@
+"""What tests of ellipsoids share: a table with one feature that decides, and learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from reference import alignment, centered_alignment, hsic
+
+from mercer import KernelOptimization
+from mercer.kernels import Gaussian
+
+FORMS = ("widths", "log_widths", "inverse_widths")
+RELATIVE = FORMS[1:]
+CRITERIA = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
+
+every_form = pytest.mark.parametrize("form", FORMS)
+every_relative = pytest.mark.parametrize("form", RELATIVE)
+every_criterion = pytest.mark.parametrize("criterion", CRITERIA)
+
+
+def table(seed: int = 0, n: int = 40, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """The first feature decides, the second helps, the others are noise; units differ a little."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = (X[:, 0] + 0.3 * X[:, 1] ** 2 + 0.2 * rng.normal(size=n) > 0.3).astype(int)
+    return X * np.exp(0.5 * rng.normal(size=d)), y
+
+
+def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> KernelOptimization:
+    kernel = Gaussian(ard=True) if kernel is None else kernel
+    return KernelOptimization(kernel, criterion, **settings)
+
+
+def widths(learner: KernelOptimization) -> np.ndarray:
+    return np.exp(learner.kernel_.theta[: learner.kernel_.n_widths])

@@ -1,0 +1,42 @@
+"""Problems with known relevant features, for the tests of selectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from reference import output_kernel
+
+KINDS = ["binary", "strings", "three classes", "regression", "two outputs"]
+
+RELEVANT = [1, 4]
+
+
+def problem(kind: str, n: int = 60, p: int = 8, seed: int = 0) -> tuple[np.ndarray, Any]:
+    """Features of several kinds, of which two matter, and a target of one kind."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[:, 2] = rng.integers(0, 3, size=n)
+    X[:, 3] = X[:, 1] + 0.5 * rng.normal(size=n)
+    X[:, 5] = rng.standard_t(2, size=n)
+    score = np.tanh(2.0 * X[:, 1]) + X[:, 4] ** 2 - 1.0
+    if kind == "binary":
+        return X, (score > 0.0).astype(int)
+    if kind == "strings":
+        return X, np.array(["no", "yes"])[(score > 0.0).astype(int)]
+    if kind == "three classes":
+        return X, np.digitize(score, [-0.5, 0.5])
+    if kind == "regression":
+        return X, score
+    return X, np.column_stack([np.tanh(2.0 * X[:, 1]), 100.0 * X[:, 4] ** 2])
+
+
+def default_kernel(kind: str, y: np.ndarray) -> np.ndarray:
+    """The dense target kernel that selectors take by default."""
+    return output_kernel(y, "gaussian" if kind in ("regression", "two outputs") else "balanced")
+
+
+def exclusive_or(n: int = 300, p: int = 202) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that say whether the signs of features 5 and 100 agree; all others are noise."""
+    X = np.random.default_rng(0).normal(size=(n, p))
+    return X, X[:, 5] * X[:, 100] > 0.0

@@ -1,0 +1,251 @@
+"""Sums of ellipsoids of one shape: on given lengths, and on those that a learner finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from ellipsoid_cases import ellipsoid, table, widths
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import centered_alignment, gaussian, target_kernel
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
+
+from mercer import ContinuousAlignment, KernelOptimization, TwoStageClassifier, UniformCombination
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    RationalQuadratic,
+)
+
+LENGTHS = np.array([0.5, 2.0, 1e3])
+
+
+# --- given lengths -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["corrective", "stagewise"])
+@pytest.mark.parametrize(
+    "family",
+    [
+        None,
+        Matern(nu=2.5),
+        RationalQuadratic(),
+        Gaussian(bounds=(0.5, 0.6)),
+        [Gaussian(), Laplacian()],
+    ],
+)
+def test_lengths_are_what_features_are_divided_by(family: Any, step: str) -> None:
+    X, y = table(1)
+    scaled = ContinuousAlignment(family, step=step, scaling=LENGTHS).fit(X, y)
+    plain = ContinuousAlignment(family, step=step).fit(X / LENGTHS, y)
+    assert_allclose(scaled.kernel_(X), plain.kernel_(X / LENGTHS), atol=1e-12)
+    assert_allclose(scaled.transform(2.0 * X), plain.transform(2.0 * X / LENGTHS), atol=1e-12)
+    assert_array_equal(scaled.weights_, plain.weights_)
+    assert_array_equal(scaled.shares_, plain.shares_)
+    assert scaled.alignment_ == plain.alignment_
+    assert scaled.n_iter_ == plain.n_iter_
+    assert_array_equal(scaled.scaling_, LENGTHS)
+    for mine, other in zip(scaled.history_, plain.history_, strict=True):
+        assert (mine.n_kernels, mine.alignment) == (other.n_kernels, other.alignment)
+        assert_allclose(mine.kernel(X), other.kernel(X / LENGTHS), atol=1e-12)
+
+
+def test_kernels_are_ellipsoids_of_one_shape() -> None:
+    X, y = table(2)
+    fit = ContinuousAlignment(scaling=list(LENGTHS)).fit(X, y)
+    sizes = [np.exp(kernel.theta) / LENGTHS for kernel in fit.kernel_.kernels]
+    for size in sizes:
+        assert_allclose(size, size[0], rtol=1e-12)
+    parts = [w * gaussian(X, s[0] * LENGTHS) for w, s in zip(fit.weights_, sizes, strict=True)]
+    assert_allclose(fit.alignment_, centered_alignment(sum(parts), target_kernel(y)), rtol=1e-6)
+    assert_allclose(fit.kernel_.relevance(3) * LENGTHS**2, fit.kernel_.relevance(3)[0] * 0.25)
+
+
+@pytest.mark.parametrize("family", [Gaussian(ard=True), Gaussian([1.0, 2.0, 3.0])])
+def test_a_width_for_each_feature_is_given_up_for_the_shape(family: Gaussian) -> None:
+    X, y = table(3)
+    fit = ContinuousAlignment(family, penalty=7.0, scaling=LENGTHS).fit(X, y)
+    assert fit.kernel_(X) == pytest.approx(
+        ContinuousAlignment(scaling=LENGTHS).fit(X, y).kernel_(X), abs=1e-9
+    )
+
+
+def test_one_shape_is_searched_with_a_certificate() -> None:
+    X, y = table(3)
+    fit = ContinuousAlignment(scaling=LENGTHS, certificate=True).fit(X, y)
+    assert all(step.gap is not None and step.gap >= 0.0 for step in fit.history_)
+
+
+def test_sparse_tables_and_one_feature() -> None:
+    X, y = table(4)
+    X = X * (X > 0.0)
+    dense = ContinuousAlignment(scaling=LENGTHS).fit(X, y)
+    sparse = ContinuousAlignment(scaling=LENGTHS).fit(sp.csr_array(X), y)
+    assert_allclose(sparse.kernel_(X), dense.kernel_(X), atol=1e-8)
+    one = ContinuousAlignment(scaling=[2.0]).fit(X[:, :1], y)
+    plain = ContinuousAlignment().fit(X[:, :1] / 2.0, y)
+    assert_allclose(one.kernel_(X[:, :1]), plain.kernel_(X[:, :1] / 2.0), atol=1e-9)
+
+
+def test_a_penalty_has_nothing_to_hold() -> None:
+    X, y = table(4)
+    fit = ContinuousAlignment(Gaussian(ard=True), penalty="auto", scaling=LENGTHS).fit(X, y)
+    assert fit.penalty_ == 0.0
+    assert fit.settled_params() == {"penalty": 0.0}
+
+
+# --- learned lengths ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        ellipsoid(penalty=0.1),
+        ellipsoid("hsic", penalty=0.3, penalty_on="inverse_widths"),
+        ellipsoid(early_stopping=2),
+        ellipsoid("hsic", RationalQuadratic(ard=True), penalty=0.1),
+        KernelOptimization(),
+    ],
+)
+def test_a_learner_finds_the_lengths(scaler: KernelOptimization) -> None:
+    X, y = table(5)
+    fit = ContinuousAlignment(scaling=scaler).fit(X, y)
+    alone = clone(scaler).fit(X, y)
+    assert_allclose(fit.scaling_, widths(alone) + np.zeros(3), rtol=1e-12)
+    given = ContinuousAlignment(scaling=fit.scaling_).fit(X, y)
+    assert fit.kernel_ == given.kernel_
+    assert not hasattr(scaler, "kernel_")
+    assert not hasattr(given, "scaler_")
+
+
+def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
+    X, y = table(5)
+    frame = pl.DataFrame(X, schema=["a", "b", "c"])
+    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(frame, y)
+    alone = ellipsoid(penalty=0.1).fit(frame, y)
+    assert_array_equal(fit.scaler_.transform(frame), alone.transform(frame))
+    assert_array_equal(fit.scaler_.feature_names_in_, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="feature names should match those that were passed"):
+        fit.scaler_.transform(frame.select(["a", "b"]))
+
+
+def test_lengths_belong_to_their_columns() -> None:
+    X, y = table(6)
+    turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
+    fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, penalty=0.1)).fit(X, y)
+    plain = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(X, y)
+    assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
+    assert fit.scaling_.argmin() == 0
+
+
+def test_the_learner_learns_for_the_same_outputs() -> None:
+    X, y = table(7)
+    y = y + 2 * (X[:, 1] > 0.0)
+    similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
+    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1), output_kernel=similarities)
+    alone = ellipsoid(penalty=0.1, output_kernel=similarities).fit(X, y)
+    assert_allclose(fit.fit(X, y).scaling_, widths(alone), rtol=1e-12)
+    assert fit.scaling_.argmin() == 1
+
+
+def test_what_the_learner_chose_is_settled() -> None:
+    X, y = table(1)
+    learner = ContinuousAlignment(scaling=ellipsoid())
+    chosen = learner.fit(X, y)
+    settled = chosen.settled_params()
+    assert settled["scaling"].penalty == chosen.scaler_.penalty_ != "auto"
+    assert learner.scaling.penalty == "auto"
+    again = clone(learner).set_params(**settled).fit(X, y)
+    assert again.kernel_ == chosen.kernel_
+
+
+def test_settings_of_the_learner_by_their_names() -> None:
+    X, y = table(1)
+    learner = ContinuousAlignment(scaling=ellipsoid())
+    assert clone(learner).get_params()["scaling__penalty"] == "auto"
+    learner.set_params(scaling__penalty=np.inf, scaling__criterion="hsic")
+    fit = clone(learner).fit(X, y)
+    assert fit.scaler_.penalty_ == np.inf
+    spheres = ContinuousAlignment().fit(X, y)
+    assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
+    model = TwoStageClassifier(ContinuousAlignment(scaling=ellipsoid()), C=1.0)
+    grid = {"learner__scaling__penalty": [0.03, np.inf]}
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    best = search.best_params_["learner__scaling__penalty"]
+    assert best == grid["learner__scaling__penalty"][int(np.argmax(scores))]
+    assert search.best_estimator_.learner_.scaler_.penalty_ == best
+
+
+# --- refusals ----------------------------------------------------------------------------------
+
+_FAMILY = "scaling needs families of one width, or one for each feature, such as Gaussian"
+_LEARNER = r"scaling must learn one kernel with a width for each feature, as KernelOptimization\("
+_LENGTHS = "scaling must be a learner, or a positive and finite length for each feature; got"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scaling": [1.0, 2.0]}, r"one length for each of the 3 features; got shape \(2,\)"),
+        ({"scaling": 1.0}, r"one length for each of the 3 features; got shape \(\)"),
+        ({"scaling": np.ones((3, 1))}, r"3 features; got shape \(3, 1\)"),
+        ({"scaling": [1.0, 2.0, -1.0]}, _LENGTHS),
+        ({"scaling": [1.0, 2.0, 0.0]}, _LENGTHS),
+        ({"scaling": [1.0, 2.0, np.nan]}, _LENGTHS),
+        ({"scaling": [1.0, 2.0, np.inf]}, _LENGTHS),
+        ({"scaling": "auto"}, _LENGTHS),
+        ({"scaling": object()}, _LENGTHS),
+        ({"scaling": UniformCombination()}, _LEARNER),
+        ({"scaling": StandardScaler()}, _LEARNER),
+        ({"scaling": ContinuousAlignment()}, _LEARNER),
+        ({"scaling": KernelOptimization(Linear())}, _LEARNER),
+        ({"scaling": KernelOptimization(OnColumns(Gaussian(), [0]))}, _LEARNER),
+        ({"scaling": KernelOptimization(OnColumns(Gaussian(ard=True), [0, 1]))}, _LEARNER),
+        ({"scaling": ellipsoid(penalty="x")}, "penalty must be a number"),
+        ({"scaling": LENGTHS, "family": Dirichlet()}, _FAMILY),
+        ({"scaling": ellipsoid(), "family": "linear"}, _FAMILY),
+        ({"scaling": LENGTHS, "family": [Gaussian(), "linear"]}, _FAMILY),
+        ({"scaling": LENGTHS, "family": OnColumns(Gaussian(), [0, 1, 2])}, _FAMILY),
+    ],
+)
+def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_work(*_: Any) -> None:
+        raise AssertionError("nothing is learned before settings are checked")
+
+    monkeypatch.setattr(KernelOptimization, "_learn", no_work)
+    monkeypatch.setattr("mercer.learners.continuous.learn_scaled", no_work)
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        ContinuousAlignment(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scaling": [1.0, -2.0]},
+        {"scaling": ellipsoid(max_iter=0)},
+        {"penalty": "best"},
+        {"penalty_on": None},
+        {"step": "greedy"},
+        {"max_kernels": 0},
+        {"tol": np.nan},
+        {"eta_max": -1.0},
+        {"eps": "small"},
+        {"task": "cluster"},
+        {"output_kernel": "lab"},
+    ],
+)
+def test_settings_are_refused_before_the_data_are_read(settings: dict[str, Any]) -> None:
+    name = next(iter(settings))
+    with pytest.raises((TypeError, ValueError), match=f"{name} must|max_iter must"):
+        ContinuousAlignment(**settings).fit(None, None)

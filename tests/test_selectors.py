@@ -1,0 +1,234 @@
+"""What holds for every selector of features: scikit-learn's conventions, and bad input."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import skops.io
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import outputs, samples, score
+from selection_cases import KINDS, RELEVANT, problem
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from mercer import BAHSIC, HSICLasso
+from mercer.kernels import Gaussian, Laplacian, Linear, Polynomial
+
+SELECTORS = [HSICLasso(2), BAHSIC(2)]
+every_selector = pytest.mark.parametrize("selector", SELECTORS, ids=["HSICLasso", "BAHSIC"])
+
+
+@every_selector
+def test_selected_columns_and_their_names(selector: BaseEstimator) -> None:
+    X, y = problem("binary", n=120)
+    table = pd.DataFrame(X, columns=list("abcdefgh"))
+    fitted = clone(selector).set_output(transform="pandas").fit(table, y)
+    names = table.columns[fitted.get_support()]
+    assert_array_equal(fitted.get_support(indices=True), RELEVANT)
+    assert_array_equal(fitted.get_feature_names_out(), names)
+    assert_array_equal(fitted.feature_names_in_, table.columns)
+    pd.testing.assert_frame_equal(fitted.transform(table), table[names])
+    back = clone(selector).fit(X, y).inverse_transform(X[:, RELEVANT])
+    assert_array_equal(back[:, RELEVANT], X[:, RELEVANT])
+    assert_array_equal(np.delete(back, RELEVANT, axis=1), 0.0)
+
+
+@every_selector
+def test_number_of_features_is_searched_in_a_pipeline(selector: BaseEstimator) -> None:
+    X, y = problem("three classes", n=120)
+    step = type(selector).__name__.lower()
+    grid = {f"{step}__n_features_to_select": [1, 2]}
+    search = GridSearchCV(make_pipeline(clone(selector), SVC()), grid, cv=3).fit(X, y)
+    assert search.best_params_ == {f"{step}__n_features_to_select": 2}
+    assert search.best_estimator_[:-1].transform(X).shape == (120, 2)
+
+
+@every_selector
+def test_saving_and_cloning(selector: BaseEstimator) -> None:
+    X, y = problem("strings")
+    fitted = clone(selector).fit(X, y)
+    stored = skops.io.dumps(fitted)
+    trusted = [name for name in skops.io.get_untrusted_types(data=stored) if "mercer" in name]
+    again = skops.io.loads(stored, trusted=trusted)
+    assert_array_equal(again.transform(X), fitted.transform(X))
+    assert_array_equal(again.scores_, fitted.scores_)
+    with pytest.raises(NotFittedError):
+        clone(fitted).transform(X)
+
+
+@every_selector
+def test_fitting_again_repeats_to_the_last_bit(selector: BaseEstimator) -> None:
+    X, y = problem("regression", n=420)
+    here, there = clone(selector).fit(X, y), clone(selector).fit(X, y)
+    assert_array_equal(here.scores_, there.scores_)
+
+
+@every_selector
+def test_the_table_is_left_as_it_was(selector: BaseEstimator) -> None:
+    X, y = problem("regression")
+    kept = X.copy()
+    clone(selector).fit(X, y)
+    assert_array_equal(X, kept)
+
+
+@every_selector
+@pytest.mark.parametrize(
+    ("number", "error", "message"),
+    [
+        (0, ValueError, "n_features_to_select must be None, a whole number of at least 1, or a"),
+        (-1, ValueError, "n_features_to_select must be None"),
+        (1.5, ValueError, "n_features_to_select must be None"),
+        (np.nan, ValueError, "n_features_to_select must be None"),
+        ("all", TypeError, "n_features_to_select must be an instance of float"),
+        (9, ValueError, r"n_features_to_select must be <= n_features=8; got 9\."),
+    ],
+)
+def test_numbers_that_make_no_sense(
+    selector: BaseEstimator, number: Any, error: type[Exception], message: str
+) -> None:
+    X, y = problem("binary")
+    with pytest.raises(error, match=message):
+        clone(selector).set_params(n_features_to_select=number).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("selector", "error", "message"),
+    [
+        (HSICLasso(alpha=-0.1), ValueError, "alpha must be finite and not negative; got -0.1"),
+        (HSICLasso(alpha=np.inf), ValueError, "alpha must be finite and not negative; got inf"),
+        (HSICLasso(alpha="auto"), TypeError, "alpha must be an instance of float"),
+        (HSICLasso(2, alpha=0.1), ValueError, "n_features_to_select and alpha must not both be"),
+        (BAHSIC(2, step=0), ValueError, "step must be a whole number of at least 1, or a fracti"),
+        (BAHSIC(2, step=1.5), ValueError, "step must be a whole number of at least 1"),
+        (BAHSIC(2, step=None), TypeError, "step must be an instance of float"),
+        (BAHSIC(2, kernel="cosine"), ValueError, 'kernel must be "gaussian", "linear" or a ker'),
+        (BAHSIC(2, kernel=Polynomial()), ValueError, "or a kernel of one distance"),
+        (BAHSIC(2, kernel=Gaussian([1.0, 2.0], ard=True)), ValueError, "a kernel of one distance"),
+        (BAHSIC(2, kernel=Laplacian), ValueError, "or a kernel of one distance"),
+    ],
+    ids=repr,
+)
+def test_settings_that_make_no_sense(
+    selector: BaseEstimator, error: type[Exception], message: str
+) -> None:
+    X, y = problem("binary")
+    with pytest.raises(error, match=message):
+        clone(selector).fit(X, y)
+
+
+@every_selector
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"task": "ranking"}, ValueError, "task must be"),
+        ({"output_kernel": "lables"}, ValueError, 'output_kernel must be None, one of "labels"'),
+        ({"output_kernel": 3.0}, TypeError, "output_kernel must be None, one of"),
+        ({"output_kernel": [[1.0, 2.0]]}, ValueError, "must have shape (n_classes, n_classes)"),
+    ],
+)
+def test_targets_are_refused_before_any_work(
+    selector: BaseEstimator, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """X is not even looked at."""
+    with pytest.raises(error, match=re.escape(message)):
+        clone(selector).set_params(**settings).fit([[np.nan]], [0])
+
+
+@every_selector
+@pytest.mark.parametrize(
+    ("settings", "y", "message"),
+    [
+        ({"output_kernel": np.eye(3)}, [0, 1], "shape (3, 3) was passed as output_kernel, but y"),
+        ({"output_kernel": "multilabel"}, [0, 1], 'output_kernel="multilabel": it is for indica'),
+        ({"output_kernel": "precomputed"}, [0, 1], "it is for output Gram matrices of shape"),
+        ({"output_kernel": "delta"}, [0.5, 1.0], "Unknown label type: continuous"),
+        ({"output_kernel": "delta", "task": "regression"}, [0, 1], "it is for classes, and the"),
+        (
+            {"output_kernel": Linear()},
+            [[1, 2], [1, 2]],
+            "y is constant to the output kernel Linear",
+        ),
+    ],
+)
+def test_outputs_that_the_output_kernel_is_not_for(
+    selector: BaseEstimator, settings: dict[str, Any], y: Any, message: str
+) -> None:
+    X = problem("binary")[0]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        clone(selector).set_params(**settings).fit(X, np.tile(y, (30, 1) if np.ndim(y) > 1 else 30))
+
+
+@every_selector
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_default_output_kernel_by_its_name(selector: BaseEstimator, kind: str) -> None:
+    X, y = problem(kind)
+    name = "gaussian" if kind in ("regression", "two outputs") else "balanced"
+    named = clone(selector).set_params(output_kernel=name).fit(X, y)
+    assert_array_equal(named.scores_, clone(selector).fit(X, y).scores_)
+
+
+@every_selector
+def test_a_sparse_indicator_matrix(selector: BaseEstimator) -> None:
+    y, kernel, _ = outputs("multilabel", score())
+    here = clone(selector).set_params(output_kernel=kernel).fit(samples(), y)
+    there = clone(here).fit(samples(), sp.csr_array(y))
+    assert_array_equal(there.scores_, here.scores_)
+
+
+@every_selector
+def test_similarities_are_cloned_saved_and_left_alone(selector: BaseEstimator) -> None:
+    y, kernel, _ = outputs("similarities", score())
+    given = kernel.copy()
+    fitted = clone(selector).set_params(output_kernel=given).fit(samples(), y)
+    assert fitted.output_kernel is given
+    assert_array_equal(given, kernel)
+    stored = skops.io.dumps(fitted)
+    again = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+    assert_array_equal(again.output_kernel, given)
+    assert_array_equal(clone(again).fit(samples(), y).scores_, fitted.scores_)
+
+
+@every_selector
+def test_tables_and_targets_that_make_no_sense(selector: BaseEstimator) -> None:
+    X, y = problem("binary")
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        clone(selector).fit(holed, y)
+    holed[3, 1] = np.inf
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        clone(selector).fit(holed, y)
+    with pytest.raises(ValueError, match="contains only one class"):
+        clone(selector).fit(X, np.zeros(60, dtype=int))
+    with pytest.raises(ValueError, match=r"Found array with 1 sample\(s\)"):
+        clone(selector).fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        clone(selector).fit(X, y[:-1])
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        clone(selector).fit(X, None)
+    with pytest.raises(ValueError, match="y is constant"):
+        clone(selector).fit(X, np.full(60, 0.5))
+    with pytest.raises(ValueError, match="X has 3 features, but"):
+        clone(selector).fit(X, y).transform(X[:, :3])
+
+
+def test_elimination_needs_dense_features() -> None:
+    X, y = problem("binary")
+    with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
+        BAHSIC(2).fit(sp.csr_array(X), y)
+
+
+@every_selector
+def test_two_samples(selector: BaseEstimator) -> None:
+    fitted = clone(selector).set_params(n_features_to_select=1)
+    fitted.fit([[0.0, 1.0], [1.0, 1.0]], ["a", "b"])
+    assert_array_equal(fitted.get_support(), [True, False])
+    assert_allclose(fitted.scores_[1], 0.0)
