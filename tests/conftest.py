@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from sklearn.datasets import make_blobs, make_classification, make_friedman1
 from sklearn.utils import Bunch
+from threadpoolctl import threadpool_limits
 
 from mercer.datasets import load
 
@@ -22,6 +23,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread_each() -> Iterator[None]:
+    """Processes that share the tests leave each other a core."""
+    with threadpool_limits(1 if "PYTEST_XDIST_WORKER" in os.environ else None):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -29,7 +29,7 @@ def test_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(example.splitlines()) <= 12
 
 
-@pytest.mark.parametrize("end", ["mercer demo", "pytest"])
+@pytest.mark.parametrize("end", ["mercer demo", "pytest -n auto"])
 def test_readme_has_one_command_that_ends_with(end: str) -> None:
     lines = [line for line in README.splitlines() if line.endswith(f"/{end}")]
     assert len(lines) == 1

@@ -29,12 +29,15 @@ from reference import (
 from scipy.optimize import minimize
 
 from mercer import ContinuousAlignment, KernelOptimization
+from mercer.criteria import CRITERIA as CRITERIA_BY_NAME
 from mercer.criteria import Sensitivity
 from mercer.gram.tiles import Samples
-from mercer.kernels import Gaussian, Matern
+from mercer.kernels import Gaussian, Matern, RationalQuadratic
+from mercer.search.criterion import ellipsoids, optimise_criterion
 from mercer.search.families import GradientSearch
 from mercer.search.gradient import maximise
 from mercer.search.penalties import STRENGTHS, WidthPenalty, check_strength
+from mercer.targets import as_target
 
 # --- the cost ----------------------------------------------------------------------------------
 
@@ -240,6 +243,22 @@ def test_history_never_falls(criterion: str, form: str, strength: float) -> None
     assert (cost > 1e-9) == (strength > 0.0 and np.ptp(fit.kernel_.theta) > 1e-3)
 
 
+@every_relative
+def test_a_search_that_ends_where_it_starts_is_told_of_too(form: str) -> None:
+    """In a corner of the bounds, where a weak penalty cannot hold it."""
+    X, y = table(2)
+    samples, target, criterion = Samples(X), as_target(y), CRITERIA_BY_NAME["cka"]
+    sphere = optimise_criterion(criterion, Gaussian(), samples, target)
+    s0 = float(np.exp(sphere.kernel.theta[0]))
+    family = Gaussian(ard=True, bounds=(0.9 * s0, 1.1 * s0)).bind(X)
+    held = [WidthPenalty(0.01, form)] * 2
+    found = list(ellipsoids(criterion, family, samples, target, sphere=sphere, penalties=held))
+    assert found[0].n_iter == found[1].n_iter
+    cost = 0.01 * sphere.value * width_cost(np.exp(found[1].kernel.theta), form, s0)
+    assert cost > 1e-5 * sphere.value
+    assert_allclose([step.path[-1] for step in found], found[1].value - cost, rtol=1e-9)
+
+
 @every_criterion
 @every_form
 def test_an_infinite_penalty_is_the_sphere(criterion: str, form: str) -> None:
@@ -292,3 +311,21 @@ def test_a_greedy_step_holds_ellipsoids_to_the_best_sphere(form: str) -> None:
         assert_allclose(found.value, product(theta), rtol=1e-9)
         assert negative(theta, strength) <= optimum + 0.02 * abs(optimum)
     assert np.ptp(theta) > 0.1
+
+
+@every_form
+def test_a_greedy_step_knows_the_best_sphere_of_more_parameters(form: str) -> None:
+    X, y = table(4)
+    P = Sensitivity(factor=(y - y.mean())[:, None], signs=np.ones(1))
+    dense = centre(target_kernel(y)) / 4.0
+    scan = [
+        np.sum(dense * RationalQuadratic(float(s), alpha=float(a))(X))
+        for s in np.geomspace(0.1, 10.0, 60)
+        for a in (0.01, 0.1, 1.0, 10.0, 100.0)
+    ]
+    family = RationalQuadratic(ard=True).bind(X)
+    far = np.array([6.0, 6.0, 6.0, -4.0])
+    search = GradientSearch(family, Samples(X), start=far, penalty=WidthPenalty(1e4, form))
+    found = search.best(P)
+    assert_allclose(np.ptp(found.kernel.theta[:3]), 0.0, atol=0.02)
+    assert found.value >= 0.98 * max(scan)
