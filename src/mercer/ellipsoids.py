@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from mercer._typing import Array
 from mercer.criteria import Criterion
 from mercer.gram.tiles import Samples, serial_algebra
 from mercer.held_out import RandomState, clearly_best, held_out_losses
@@ -181,13 +180,3 @@ def best_sphere(
     spherical = kernel.isotropic()
     assert spherical is not None
     return optimise_criterion(criterion, spherical, samples, target)
-
-
-def widths(kernel: Kernel) -> Array:
-    """The widths of a kernel, in the unit of the features, shape (n_widths,).
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
-    return np.exp(kernel.theta[: kernel.n_widths])

@@ -9,12 +9,12 @@ from typing import Literal
 
 from mercer.continuous import Growth, isotropic_starts, learn_families, learn_scaled
 from mercer.criteria import CRITERIA
-from mercer.ellipsoids import best_sphere, ellipsoids_of_forms, widths
+from mercer.ellipsoids import best_sphere, candidate_penalties, ellipsoids_of_forms
 from mercer.gram.tiles import Samples, serial_algebra
 from mercer.held_out import RandomState, clearly_best, held_out_losses
 from mercer.kernels import Gaussian, Kernel, WeightedSum
 from mercer.search.criterion import optimise_criterion
-from mercer.search.penalties import STRENGTHS, PenaltyForm, WidthPenalty
+from mercer.search.penalties import PenaltyForm, WidthPenalty
 from mercer.targets import Target
 
 Kind = Literal["spheres", "sphere", "ellipsoid", "scaled spheres", "ellipsoids"]
@@ -39,7 +39,7 @@ class Form:
 
 
 _ON: PenaltyForm = "log_widths"
-_SINGLE = [WidthPenalty(strength, _ON) for strength in STRENGTHS]
+_SINGLE = candidate_penalties((_ON,))[1:]
 _SUMS = _SINGLE[1::2]
 _KINDS: tuple[Kind, Kind] = ("ellipsoid", "scaled spheres")
 _OF_ONE_WIDTH = [Form("spheres"), Form("sphere")]
@@ -96,7 +96,7 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
         criterion, ellipsoid, samples, target, sphere=best, forms=(_ON,)
     ):
         yield one.kernel
-        lengths = widths(one.kernel)
+        lengths = one.kernel.relevance(samples.X.shape[1]) ** -0.5
         found = learn_scaled([sphere], samples, target, growth, lengths=lengths)
         yield WeightedSum(found.kernels, found.weights)
     starts = isotropic_starts([ellipsoid], lambda _: (spheres.kernels, spheres.weights))
