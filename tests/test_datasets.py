@@ -16,8 +16,15 @@ from mercer import datasets
 
 Draw = Callable[..., tuple[np.ndarray, np.ndarray]]
 
+SYNTHETIC = [
+    datasets.make_sine,
+    datasets.make_relevance,
+    datasets.make_ringnorm,
+    datasets.make_waveform,
+]
 
-@pytest.mark.parametrize("draw", [datasets.make_sine, datasets.make_relevance])
+
+@pytest.mark.parametrize("draw", SYNTHETIC)
 def test_same_seed_same_problem(draw: Draw) -> None:
     first, second, other = draw(40, random_state=3), draw(40, random_state=3), draw(40)
     np.testing.assert_array_equal(first[0], second[0])
@@ -25,7 +32,7 @@ def test_same_seed_same_problem(draw: Draw) -> None:
     assert not np.array_equal(first[0], other[0])
 
 
-@pytest.mark.parametrize("draw", [datasets.make_sine, datasets.make_relevance])
+@pytest.mark.parametrize("draw", SYNTHETIC)
 @pytest.mark.parametrize(("n_samples", "error"), [(0, ValueError), (2.5, TypeError)])
 def test_number_of_samples_is_checked(draw: Draw, n_samples: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="n_samples"):
@@ -58,6 +65,35 @@ def test_relevance_has_its_means_and_bayes_error(gamma: float) -> None:
 def test_relevance_refuses_negative_parameters(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         datasets.make_relevance(**{name: -1.0})
+
+
+def test_ringnorm_has_its_moments_and_bayes_error() -> None:
+    X, y = datasets.make_ringnorm(40_000, random_state=1)
+    wide, narrow, mean = X[y == -1], X[y == 1], 2.0 / np.sqrt(20.0)
+    assert abs(np.mean(y)) < 0.02
+    np.testing.assert_allclose(wide.mean(axis=0), 0.0, atol=0.06)
+    np.testing.assert_allclose(narrow.mean(axis=0), mean, atol=0.03)
+    np.testing.assert_allclose(np.cov(wide.T), 4.0 * np.eye(20), atol=0.17)
+    np.testing.assert_allclose(np.cov(narrow.T), np.eye(20), atol=0.04)
+    ratio = (X**2).sum(axis=1) / 8.0 + 20.0 * np.log(2.0) - ((X - mean) ** 2).sum(axis=1) / 2.0
+    assert np.mean(np.sign(ratio) != y) == pytest.approx(0.0124, abs=0.003)
+
+
+def test_waveform_classes_mix_two_triangles() -> None:
+    X, y = datasets.make_waveform(30_000, random_state=1)
+    t = np.arange(1, 22)
+    h1, h2, h3 = (np.maximum(6.0 - np.abs(t - peak), 0.0) for peak in (11, 15, 7))
+    np.testing.assert_allclose(np.bincount(y) / len(y), 1.0 / 3.0, atol=0.015)
+    for label, (first, second) in enumerate([(h1, h2), (h1, h3), (h2, h3)]):
+        wave, slope = (first + second) / 2.0, first - second
+        np.testing.assert_allclose(X[y == label].mean(axis=0), wave, atol=0.08)
+        covariance = np.eye(21) + np.outer(slope, slope) / 12.0
+        np.testing.assert_allclose(np.cov(X[y == label].T), covariance, atol=0.2)
+
+
+def test_ringnorm_refuses_no_features() -> None:
+    with pytest.raises(ValueError, match="n_features"):
+        datasets.make_ringnorm(n_features=0)
 
 
 @pytest.fixture

@@ -1,13 +1,16 @@
-"""Problems to try kernel learning on: two synthetic ones, and public benchmark sets by name.
+"""Problems to try kernel learning on: synthetic ones, and public benchmark sets by name.
 
-`make_sine` and `make_relevance` are the synthetic problems of Afkanpour et al. [1]_; `load` reads
-the benchmark sets from the folder that the environment variable ``MERCER_DATA`` names, or from
-OpenML.
+`make_sine` and `make_relevance` are the synthetic problems of Afkanpour et al. [1]_,
+`make_ringnorm` and `make_waveform` those of Breiman [2]_ [3]_; `load` reads the benchmark sets from
+the folder that the environment variable ``MERCER_DATA`` names, or from OpenML.
 
 References
 ----------
 .. [1] A. Afkanpour, C. Szepesvari, M. Bowling (2013). Alignment based kernel learning with a
    continuous set of base kernels. Machine Learning 91.
+.. [2] L. Breiman (1996). Bias, variance, and arcing classifiers. Technical report 460, University
+   of California, Berkeley.
+.. [3] L. Breiman, J. Friedman, R. Olshen, C. Stone (1984). Classification and regression trees.
 """
 
 from __future__ import annotations
@@ -26,7 +29,14 @@ from scipy.sparse import csr_array
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch, check_random_state, check_scalar
 
-__all__ = ["SINE_FREQUENCIES", "load", "make_relevance", "make_sine"]
+__all__ = [
+    "SINE_FREQUENCIES",
+    "load",
+    "make_relevance",
+    "make_ringnorm",
+    "make_sine",
+    "make_waveform",
+]
 
 SINE_FREQUENCIES: tuple[float, float, float] = (2**0.5, 12**0.5, 60**0.5)
 """Angular frequencies of the problem drawn by `make_sine`."""
@@ -156,6 +166,111 @@ def make_relevance(
     mean = rho * theta / np.linalg.norm(theta)
     y = rng.choice([-1, 1], size=n_samples)
     return y[:, None] * mean + rng.standard_normal((n_samples, n_features)), y
+
+
+def make_ringnorm(
+    n_samples: int = 500,
+    *,
+    n_features: int = 20,
+    random_state: int | RandomState | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    r"""Draw two Gaussian classes, a narrow one off the centre of a wide one.
+
+    The first class has mean zero and covariance :math:`4 I`, the second mean
+    :math:`(a, \dots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally
+    likely. The error of the best possible classifier is 1.2 % with 20 features.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Number of points.
+    n_features : int, default=20
+        Number of features d.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of labels and features.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Labels, -1 for the wide class and 1 for the narrow one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter has the wrong type or lies outside its range.
+
+    References
+    ----------
+    Breiman 1996, as drawn for the Delve archive.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_ringnorm
+    >>> X, y = make_ringnorm(500, random_state=0)
+    >>> bool(X[y == -1].std() > 1.9), bool(X[y == 1].std() < 1.1)
+    (True, True)
+    """
+    check_scalar(n_samples, "n_samples", Integral, min_val=1)
+    check_scalar(n_features, "n_features", Integral, min_val=1)
+    rng = check_random_state(random_state)
+    y = rng.choice([-1, 1], size=n_samples)
+    noise = rng.standard_normal((n_samples, n_features))
+    narrow = (y == 1)[:, None]
+    return np.where(narrow, noise + 2.0 / np.sqrt(n_features), 2.0 * noise), y
+
+
+def make_waveform(
+    n_samples: int = 500, *, random_state: int | RandomState | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    r"""Draw three classes of noisy waves, each a random mixture of two of three triangles.
+
+    With :math:`h(t) = \max(6 - |t|, 0)`, the triangles are :math:`h(t - 11)`, :math:`h(t - 15)` and
+    :math:`h(t - 7)` at :math:`t = 1, \dots, 21`. Class 0 mixes the first and the second, class 1
+    the first and the third, class 2 the second and the third, with weights :math:`u` and
+    :math:`1 - u`, :math:`u` uniform on [0, 1]; every feature has standard normal noise. The classes
+    are equally likely. The error of the best possible classifier is about 14 %.
+
+    Parameters
+    ----------
+    n_samples : int, default=500
+        Number of points.
+    random_state : int, RandomState instance or None, default=None
+        Seed or generator of labels, mixtures and noise.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 21)
+        Features.
+    y : ndarray of shape (n_samples,)
+        Labels, 0, 1 or 2.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``n_samples`` is not a positive integer.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone 1984, section 2.6.2.
+
+    Examples
+    --------
+    >>> from mercer.datasets import make_waveform
+    >>> X, y = make_waveform(500, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((500, 21), [0, 1, 2])
+    """
+    check_scalar(n_samples, "n_samples", Integral, min_val=1)
+    rng = check_random_state(random_state)
+    t = np.arange(1, 22)
+    triangles = np.maximum(6.0 - np.abs(t - np.array([[11], [15], [7]])), 0.0)
+    y = rng.choice(3, size=n_samples)
+    first, second = np.array([[0, 1], [0, 2], [1, 2]])[y].T
+    u = rng.uniform(size=(n_samples, 1))
+    waves = u * triangles[first] + (1.0 - u) * triangles[second]
+    return waves + rng.standard_normal(waves.shape), y
 
 
 def load(name: str) -> Bunch:
