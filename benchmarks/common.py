@@ -1,10 +1,9 @@
-"""What the benchmarks share: data, splits, the second stage, timing, tables, the command line."""
+"""What the benchmarks share: data, splits, timing, tables, the command line."""
 
 from __future__ import annotations
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,26 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import KernelCenterer, StandardScaler
-from sklearn.svm import SVC
+from sklearn.preprocessing import StandardScaler
 
 from mercer.datasets import load
-from mercer.metrics import centered_alignment
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Part = tuple[Array, Labels]
 
-C_GRID: Array = 10.0 ** np.arange(-5, 5.5, 0.5)
-"""Values of C of Afkanpour et al. (2013), section 3."""
-
 THREADS = 2
 """Threads that every benchmark may use, so that figures from different machines compare."""
-
 
 LETTER_PAIRS = ("BE", "BF", "CG", "CO", "IJ", "MN", "OQ", "UV")
 """Letters that are told apart; the first four are in Afkanpour et al. (2013), Figure 6."""
@@ -44,22 +35,6 @@ class Split:
     train: Part
     valid: Part
     test: Part
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a learned kernel is worth.
-
-    Attributes
-    ----------
-    error : float
-        On test data, of the support vector machine whose C is best on validation data.
-    alignment : float
-        Centred alignment of the kernel with the labels of the test data.
-    """
-
-    error: float
-    alignment: float
 
 
 def two_classes(name: str, first: Sequence[Any], second: Sequence[Any]) -> Part:
@@ -91,39 +66,6 @@ def three_parts(X: Array, y: Labels, sizes: tuple[int, int, int], seed: int) -> 
     order = np.random.default_rng(seed).permutation(len(y))
     train, valid, test = np.split(order[: sum(sizes)], np.cumsum(sizes[:2]))
     return Split((X[train], y[train]), (X[valid], y[valid]), (X[test], y[test]))
-
-
-def try_kernel(learner: Any, split: Split) -> Outcome:
-    """Learn a kernel, choose C on validation data, and measure on test data.
-
-    The Gram matrix is centred and divided by its mean diagonal, so that one grid of C serves every
-    kernel.
-    """
-    X, y = split.train
-    learner = clone(learner).fit(X, y)
-    gram = learner.transform(X)
-    centerer = KernelCenterer().fit(gram)
-    scale = gram.trace() / len(gram) - gram.mean()
-    gram, valid, test = (
-        centerer.transform(rows) / scale
-        for rows in (gram, learner.transform(split.valid[0]), learner.transform(split.test[0]))
-    )
-    machines = [_machine(gram, y, C) for C in C_GRID]
-    best = int(np.argmax([machine.score(valid, split.valid[1]) for machine in machines]))
-    error = 1.0 - machines[best].score(test, split.test[1])
-    return Outcome(float(error), held_out_alignment(learner, split.test))
-
-
-def _machine(gram: Array, y: Labels, C: float) -> SVC:
-    """A support vector machine; a kernel that does not fit is not followed to the last digit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return SVC(kernel="precomputed", C=C, max_iter=100_000).fit(gram, y)
-
-
-def held_out_alignment(learner: Any, part: Part) -> float:
-    """Centred alignment of a fitted learner's kernel with labels that it has not seen."""
-    return centered_alignment(learner.kernel_(part[0]), part[1])
 
 
 def seconds(function: Callable[[], object]) -> float:

@@ -1,0 +1,1 @@
+"""The experiments of four papers on kernel learning, run again: ``python -m experiments``."""

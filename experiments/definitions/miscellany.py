@@ -1,0 +1,91 @@
+"""Eleven sets: Afkanpour et al. (2013), Figure 8 and Table 3."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from experiments.experiment import Experiment, at_most
+from experiments.methods import (
+    automatic,
+    common,
+    ellipsoids,
+    evenly_spaced,
+    one_stage,
+    two_stage,
+    validated_ellipsoids,
+    width_search,
+)
+from experiments.problems import Part, Split, scaled, three_parts, whole
+from mercer import ContinuousMKLClassifier
+from mercer.continuous import PENALTIES
+from mercer.datasets import make_ringnorm
+from mercer.kernels import Gaussian
+
+SETS = {
+    "banana": ("banana", (500, 1000, 2000)),
+    "breast cancer": ("breast_cancer_ljubljana", (52, 78, 133)),
+    "diabetes": ("diabetes_pima", (153, 230, 385)),
+    "german": ("german", (200, 300, 500)),
+    "heart": ("heart", (54, 81, 135)),
+    "image": ("image", (400, 600, 1000)),
+    "ringnorm": ("ringnorm", (500, 1000, 2000)),
+    "sonar": ("sonar", (41, 62, 105)),
+    "splice": ("splice", (500, 1000, 1491)),
+    "thyroid": ("thyroid", (43, 64, 108)),
+    "waveform": ("waveform", (500, 1000, 2000)),
+}
+"""Names in the data folder, and the sizes of Table 3."""
+
+RAW = ("diabetes", "heart", "sonar")
+"""Sets whose features are on different scales as they come, tried so as well."""
+
+SMALL = ("heart", "heart, raw")
+SMALL_SIZES = (40, 40, 80)
+
+
+def samples(name: str, size: int, repeat: int) -> Part:
+    """A set with labels -1 and 1; ringnorm is drawn anew, as many samples as are used."""
+    if name == "ringnorm":
+        return make_ringnorm(size, random_state=repeat)
+    X, y = whole(name)
+    return X, np.where(y == y.max(), 1, -1)
+
+
+def draw(problem: str, sizes: tuple[int, int, int], repeat: int) -> Split:
+    """Three parts of a set, standardised by the first unless raw."""
+    X, y = samples(SETS[problem.removesuffix(", raw")][0], sum(sizes), repeat)
+    split = three_parts(X, y, sizes, repeat)
+    return split if problem.endswith(", raw") else scaled(split)
+
+
+def experiment(small: bool) -> Experiment:
+    """Eleven sets, some of them raw too; or one, in both ways."""
+    every = {**SETS, **{f"{name}, raw": SETS[name] for name in RAW}}
+    problems = {
+        problem: partial(draw, problem, SMALL_SIZES if small else sizes)
+        for problem, (_, sizes) in every.items()
+        if not small or problem in SMALL
+    }
+    spaced = common(evenly_spaced(1.0, 200.0))
+    return Experiment(
+        title="Eleven sets",
+        source="Afkanpour et al. 2013, Figure 8 and Tables 2 and 3",
+        problems=problems,
+        methods={
+            **common(),
+            **{f"{name}, 1 to 200": method for name, method in spaced.items() if name[0] == "D"},
+            "CA-nD": validated_ellipsoids(PENALTIES[1:]),
+            "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
+            "CA-nD, no penalty": two_stage(ellipsoids()),
+            "CA-nD, stagewise": validated_ellipsoids(PENALTIES[1:], step="stagewise"),
+            'CA-nD, penalty="auto"': two_stage(ellipsoids("auto")),
+            'learner="auto"': automatic(validated=True),
+            "grid search": width_search,
+        },
+        limits={
+            **at_most(2, problems, ['learner="auto"']),
+            **at_most(3, problems, ("grid search", "CR-nD", "CA-nD, stagewise")),
+        },
+    )

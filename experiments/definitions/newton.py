@@ -1,0 +1,232 @@
+"""Newton steps, alternating minimisation and the profile: Nickisch and Seeger (2011), section 3."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize as descend
+from sklearn.preprocessing import StandardScaler
+
+from experiments.experiment import Experiment, Measures
+from experiments.problems import Array, whole
+from mercer.gram.combination import BaseGrams, DenseGram, base_grams
+from mercer.gram.tiles import Samples, serial_algebra
+from mercer.kernels import Gaussian
+from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
+from mercer.probabilistic.descent import Minimum, minimize
+from mercer.probabilistic.learning import learn_theta
+from mercer.probabilistic.objectives import (
+    JointMAP,
+    Majorizer,
+    Objective,
+    PenalizedRisk,
+    Point,
+    VariationalBound,
+)
+from mercer.probabilistic.problem import Problem
+
+WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
+TIGHT = 1e-7
+"""Relative tolerance of the searches, so that what they find is known better than judged."""
+INNER = 1e-5
+"""Relative tolerance of latent values for fixed weights."""
+LARGEST_LOGARITHM = 15.0
+JITTER = 2.0
+"""White noise of joint MAP."""
+
+
+@dataclass
+class Trace:
+    """Objective values of a search, with the seconds after which they were known."""
+
+    start: float = field(default_factory=time.perf_counter)
+    seconds: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    inner_steps: int = 0
+
+    def add(self, value: float) -> None:
+        """The objective now."""
+        self.seconds.append(time.perf_counter() - self.start)
+        self.values.append(value)
+
+    def measures(self) -> Measures:
+        """Values, times and inner steps, which are the steps themselves where there are none."""
+        steps = self.inner_steps or len(self.values)
+        return {"values": self.values, "seconds": self.seconds, "inner_steps": steps}
+
+
+@dataclass(frozen=True)
+class Unbent(Objective):
+    """An objective whose log-determinants seem to have no curvature, so that no step is longer."""
+
+    of: Objective
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", self.of.loss)
+        object.__setattr__(self, "jitter", self.of.jitter)
+        object.__setattr__(self, "convex", self.of.convex)
+
+    @property
+    def direct(self) -> bool:
+        """Whether latent values are found at once."""
+        return self.of.direct
+
+    def majorizer(
+        self,
+        grams: BaseGrams,
+        Y: Array,
+        point: Point,
+        *,
+        previous: Majorizer | None,
+        most: float = np.inf,
+    ) -> Majorizer | None:
+        """That of the objective, less the factors of its log-determinants."""
+        found = self.of.majorizer(grams, Y, point, previous=previous, most=most)
+        return None if found is None else replace(found, factors=())
+
+
+class KeptGram(DenseGram):
+    """A Gram matrix that remembers what it was last contracted with."""
+
+    def __init__(self, K: Array) -> None:
+        super().__init__(K)
+        self.P: Array | None = None
+
+    def contracted(self, P: Array) -> Array:
+        """Inner product with a matrix, which is kept."""
+        self.P = P
+        return super().contracted(P)
+
+
+class Profile:
+    """The minimum over latent values by weights, each search started where the last one ended."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.trace = problem, Trace()
+        self.last: Minimum | None = None
+
+    def __call__(self, theta: Array) -> tuple[float, Array, Array]:
+        """Value, slopes of penalty or log-determinant, and alpha'K_m alpha."""
+        grams = self.problem.grams
+        gram = KeptGram(grams.combined(theta))
+        inner = replace(self.problem, grams=gram)
+        point, majorizer = inner.start(np.ones(1)), None
+        if self.last is not None:
+            alpha, majorizer = self.last.point.alpha, self.last.majorizer
+            point = replace(point, alpha=alpha, images=gram.images(alpha).all())
+        found = minimize(inner, point, free=False, previous=majorizer, tol=INNER, max_iter=100)
+        self.last = found
+        # A sum of weights is all that MKL adds, and the Gram matrix has a weight of one itself.
+        convex = self.problem.objective.convex
+        value = found.majorizer.value + (float(theta.sum()) - 1.0 if convex else 0.0)
+        slopes = np.ones_like(theta) if gram.P is None else grams.contracted(gram.P)
+        self.trace.inner_steps += len(found.history)
+        self.trace.add(value)
+        return value, slopes, grams.images(found.point.alpha).quadratics[:, 0]
+
+
+def equal_weights(problem: Problem) -> Array:
+    """Weights of sum one."""
+    return np.full(problem.grams.n_kernels, 1.0 / problem.grams.n_kernels)
+
+
+def newton(problem: Problem, *, most: int, plain: bool = False) -> Measures:
+    """Joint Newton steps; plain, without what the package adds to lengthen them."""
+    if plain:
+        problem = replace(problem, objective=Unbent(problem.objective))
+    trace = Trace()
+    seconds: list[float] = []
+    found = learn_theta(
+        problem,
+        [equal_weights(problem)],
+        tol=TIGHT,
+        max_iter=most,
+        on_step=lambda: seconds.append(time.perf_counter() - trace.start),
+    )
+    trace.seconds = seconds
+    trace.values = [step.objective for step in found.history[: len(seconds)]]
+    return trace.measures()
+
+
+@serial_algebra()
+def quasi_newton(problem: Problem, *, most: int, logarithms: bool) -> Measures:
+    """L-BFGS-B on the profile, in the weights or in their logarithms."""
+    profile = Profile(problem)
+
+    def objective(x: Array) -> tuple[float, Array]:
+        theta = np.exp(x) if logarithms else x
+        value, slopes, quadratics = profile(theta)
+        gradient = slopes - quadratics
+        return value, theta * gradient if logarithms else gradient
+
+    first = equal_weights(problem)
+    descend(
+        objective,
+        np.log(first) if logarithms else first,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(None, LARGEST_LOGARITHM) if logarithms else (0.0, None)] * len(first),
+        options={"ftol": 1e-10, "gtol": 0.0, "maxiter": most, "maxfun": most},
+    )
+    return profile.trace.measures()
+
+
+@serial_algebra()
+def alternation(problem: Problem, *, most: int) -> Measures:
+    """Latent values for fixed weights, then weights for fixed latent values, in closed form.
+
+    With the parts f_m = theta_m K_m alpha of u fixed, f_m'K_m^-1 f_m / theta_m + t_m theta_m is
+    least for theta_m sqrt(q_m / t_m), t_m the penalty or the slope of the log-determinant.
+    """
+    profile, theta = Profile(problem), equal_weights(problem)
+    for _ in range(most):
+        _, slopes, quadratics = profile(theta)
+        theta = theta * np.sqrt(quadratics / slopes)
+    return profile.trace.measures()
+
+
+def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Problem:
+    """Random samples, features and responses standardised."""
+    X, y = whole(name)
+    rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
+    X, y = StandardScaler().fit_transform(X[rows]), y[rows].astype(float)
+    if not objective.loss.of_classes:
+        y = (y - y.mean()) / y.std()
+    kernels = [Gaussian(width) for width in WIDTHS]
+    grams = base_grams(Samples(X, len(kernels)), kernels, centred=False)
+    grams.traces()
+    return Problem(objective, grams, y[:, None])
+
+
+def experiment(small: bool) -> Experiment:
+    """MKL, joint MAP and the bound for two classes, and the bound for responses."""
+    n_samples, most = (80, 30) if small else (400, 300)
+    logistic = LogisticLikelihood()
+    objectives: dict[str, tuple[str, Objective]] = {
+        "MKL logistic": ("german", PenalizedRisk(logistic)),
+        "MAP logistic": ("german", JointMAP(logistic, JITTER)),
+        "VB logistic": ("german", VariationalBound(logistic)),
+        "VB Laplace": ("kin8nm", VariationalBound(LaplaceLikelihood(4.0))),
+    }
+    searches: dict[str, Callable[[Problem], Measures]] = {
+        "newton": partial(newton, most=most),
+        "newton, plain": partial(newton, most=most, plain=True),
+        "profile, weights": partial(quasi_newton, most=most, logarithms=False),
+        "profile, logarithms": partial(quasi_newton, most=most, logarithms=True),
+        "alternation": partial(alternation, most=most),
+    }
+    return Experiment(
+        title="Newton's method for the weights",
+        source="Nickisch, Seeger (2011), section 3, algorithm 1",
+        problems={
+            name: partial(case, name=data, n_samples=n_samples, objective=objective)
+            for name, (data, objective) in objectives.items()
+        },
+        methods=searches,
+        repeats=3,
+        timed=1,
+    )

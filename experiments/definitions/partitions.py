@@ -1,0 +1,86 @@
+"""Clusters of the largest dependence on the samples, beside k-means and spectral clustering."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.datasets import load_digits
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from experiments.experiment import Draw, Experiment, Measures, Method
+from experiments.problems import Array, whole
+from mercer import HSICClustering, MultipleKernelClustering
+from mercer.kernels.bounds import median_distance
+
+SETS = ("digits", "segment", "vehicle", "zoo", "ecoli", "dermatology")
+SMALL_SETS = ("zoo", "ecoli")
+
+
+@dataclass(frozen=True)
+class Unlabelled:
+    """Features in [0, 1], classes to compare clusters with, and a seed for the starts."""
+
+    X: Array
+    y: Array
+    seed: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, and so of clusters."""
+        return len(np.unique(self.y))
+
+
+def drawn(name: str) -> Draw:
+    """A set; the repeat seeds the methods."""
+
+    def draw(repeat: int) -> Unlabelled:
+        X, y = load_digits(return_X_y=True) if name == "digits" else whole(name)
+        scale = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
+        return Unlabelled(scale.fit_transform(X), y, repeat)
+
+    return draw
+
+
+def clustered(model: Callable[[Unlabelled], Any]) -> Method:
+    """The adjusted Rand index of clusters and classes."""
+
+    def measure(data: Unlabelled) -> Measures:
+        estimator = model(data).set_params(random_state=data.seed)
+        with warnings.catch_warnings():
+            # Neighbour graphs in several pieces, and samples that coincide.
+            warnings.simplefilter("ignore")
+            estimator.fit(data.X)
+        return {"index": adjusted_rand_score(data.y, estimator.labels_)}
+
+    return measure
+
+
+def experiment(small: bool) -> Experiment:
+    """Six sets; as many clusters as there are classes."""
+    models: dict[str, Callable[[Unlabelled], Any]] = {
+        "HSIC": lambda data: HSICClustering(data.n_classes),
+        "HSIC, linear kernel": lambda data: HSICClustering(data.n_classes, "linear"),
+        "multiple kernels": lambda data: MultipleKernelClustering(None, data.n_classes),
+        "k-means": lambda data: KMeans(data.n_classes, n_init=10),
+        "spectral": lambda data: SpectralClustering(data.n_classes),
+        "spectral, median width": lambda data: SpectralClustering(
+            data.n_classes, gamma=median_distance(data.X) ** -2.0
+        ),
+        "spectral, neighbours": lambda data: SpectralClustering(
+            data.n_classes, affinity="nearest_neighbors"
+        ),
+    }
+    return Experiment(
+        title="Clusters of the largest dependence",
+        source="Wang & Li (2018), section 3.1, equation 7, without figures there",
+        problems={name: drawn(name) for name in (SMALL_SETS if small else SETS)},
+        methods={name: clustered(model) for name, model in models.items()},
+    )

@@ -1,0 +1,115 @@
+"""Errors and times as samples or kernels grow, where few of fifty features matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.experiment import Experiment, Method
+from experiments.methods import (
+    ellipsoids,
+    geometric,
+    one_stage,
+    two_stage,
+    validated_ellipsoids,
+)
+from experiments.problems import Array, Split, relevance
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    ContinuousMKLClassifier,
+    MKLClassifier,
+    UniformCombination,
+)
+from mercer.continuous import PENALTIES
+from mercer.kernels import Gaussian
+
+GAMMA = 40
+SAMPLES = (50, 100, 200, 400, 800, 1600)
+KERNELS = (50, 100, 200, 500, 1000, 2000)
+GRID: Array = 10.0 ** np.arange(-2, 2)
+"""Values of C of one-stage methods."""
+FINITE = ("DA", "D1", "D2", "DU")
+OTHER_D1 = ("D1, not normalised", "D1, stopped early")
+"""Other settings of D1, tried with many kernels."""
+EARLY = 0.1
+"""Duality gap at which steps end that are stopped early."""
+LIMITS = {
+    ("n=1600", "CA-nD"): 1,
+    ("n=1600", "CR-nD"): 1,
+    ("n=1600", "D1"): 2,
+    ("n=1600", "D2"): 2,
+    ("n=800", "CA-nD"): 2,
+    ("n=800", "CR-nD"): 3,
+}
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A split, and how many kernels finite methods are given."""
+
+    split: Split
+    n_kernels: int
+
+
+def draw(repeat: int, *, n_train: int, n_kernels: int, others: tuple[int, int]) -> Sized:
+    """The data do not depend on the number of kernels."""
+    return Sized(relevance(n_train, GAMMA, repeat, others=others), n_kernels)
+
+
+def of_split(method: Method) -> Method:
+    """A method that takes no dictionary."""
+    return lambda data: method(data.split)
+
+
+def of_kernels(make: Callable[[list[Any]], Method]) -> Method:
+    """A method that takes one."""
+    return lambda data: make(geometric(data.n_kernels))(data.split)
+
+
+two = partial(two_stage, align=False)
+"""Two-stage learning, whose alignment is not measured."""
+one = partial(one_stage, grid=GRID, every=True, align=False)
+"""One-stage learning, so too."""
+
+
+def experiment(small: bool) -> Experiment:
+    """Section 3.1.1, Figure 4."""
+    others = (100, 200) if small else (1000, 2000)
+    samples, kernels = ((50, 100), (50, 100)) if small else (SAMPLES, KERNELS)
+    penalties = PENALTIES[::5] if small else PENALTIES
+    draw_sized = partial(draw, others=others)
+    methods: dict[str, Method] = {
+        "CA-1D": of_split(two(ContinuousAlignment())),
+        "CA-nD": of_split(validated_ellipsoids(penalties, every=True, align=False)),
+        "CA-nD, no penalty": of_split(two(ellipsoids())),
+        "CR-1D": of_split(one(ContinuousMKLClassifier())),
+        "CR-nD": of_split(one(ContinuousMKLClassifier(Gaussian(ard=True)))),
+        "DA": of_kernels(lambda given: two(AlignmentMaximization(given))),
+        "D1": of_kernels(lambda given: one(MKLClassifier(given, norm=1))),
+        "D2": of_kernels(lambda given: one(MKLClassifier(given, norm=2))),
+        "D1, not normalised": of_kernels(
+            lambda given: one(MKLClassifier(given, norm=1, normalize=None))
+        ),
+        "D1, stopped early": of_kernels(lambda given: one(MKLClassifier(given, norm=1, tol=EARLY))),
+        "DU": of_kernels(lambda given: two(UniformCombination(given))),
+    }
+    by_samples = {f"n={n}": partial(draw_sized, n_train=n, n_kernels=KERNELS[0]) for n in samples}
+    by_kernels = {
+        f"kernels={p}": partial(draw_sized, n_train=SAMPLES[0], n_kernels=p) for p in kernels[1:]
+    }
+    given = (*FINITE, *OTHER_D1)
+    flat = {(name, method): 0 for name in by_kernels for method in methods if method not in given}
+    flat |= {(name, method): 0 for name in list(by_samples)[1:] for method in OTHER_D1}
+    return Experiment(
+        title="Growing numbers of samples and kernels",
+        source="Afkanpour et al. 2013, section 3.1.1, Figure 4",
+        problems={**by_samples, **by_kernels},
+        methods=methods,
+        limits={**LIMITS, **flat},
+        timed=1,
+    )

@@ -1,0 +1,219 @@
+"""Four objectives of kernel learning side by side: Nickisch and Seeger (2011), section 2.4."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.metrics import log_loss
+from sklearn.preprocessing import StandardScaler
+
+from experiments.experiment import Experiment, Measures, collected
+from experiments.problems import Array, Part, whole
+from mercer import BayesianMKLRegressor
+from mercer.gram.combination import BaseGrams, base_grams
+from mercer.gram.factors import definite_factor, inverted, with_diagonal
+from mercer.gram.tiles import Samples
+from mercer.kernels import Gaussian, Kernel, OnColumns
+from mercer.probabilistic import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+    compare_objectives,
+)
+from mercer.probabilistic.learning import learn_theta, starting_scales
+from mercer.probabilistic.likelihoods import Likelihood
+from mercer.probabilistic.losses import Interpolation
+from mercer.probabilistic.objectives import (
+    JointMAP,
+    Objective,
+    PenalizedRisk,
+    VariationalBound,
+)
+from mercer.probabilistic.posterior import latent_posterior
+from mercer.probabilistic.problem import Problem
+
+JITTER = 1.0
+"""White noise of joint MAP where one value is used: less, and it may find no kernel at all."""
+JITTERS = (0.1, 0.3, 1.0, 2.0, 5.0)
+PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+WIDTHS = 2.0 ** np.arange(-1, 5)
+"""Widths on all features, in roots of the number of features."""
+BOUNDS = ("marginal", "variational", "map_bound", "map", "mkl_bound", "mkl")
+PROBLEMS = {
+    "heart, logistic": ("heart", "logistic"),
+    "german, logistic": ("german", "logistic"),
+    "kin8nm, Laplace": ("kin8nm", "laplace"),
+    "kin8nm, Gaussian": ("kin8nm", "gaussian"),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and test data, and a likelihood whose noise is the most likely one."""
+
+    train: Part
+    test: Part
+    kernels: Sequence[Kernel]
+    likelihood: Likelihood
+    seed: int
+
+    @property
+    def grams(self) -> BaseGrams:
+        """Gram matrices of the dictionary, of unit diagonal."""
+        return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centred=False)
+
+    def problem(self, objective: Objective) -> Problem:
+        """An objective on the training data."""
+        return Problem(objective, self.grams, self.train[1][:, None])
+
+
+class NoisyRisk(PenalizedRisk):
+    """Multiple kernel learning with joint MAP's white noise, so that it bounds joint MAP."""
+
+    jitter = JITTER
+
+    def dual(self, grams: BaseGrams, Y: Array, point: object) -> None:  # type: ignore[override]
+        """No lower bound is known."""
+        return
+
+
+def sample(repeat: int, *, name: str, likelihood: str, n_train: int, n_test: int) -> Sample:
+    """Standardised data; six Gaussians on all features, and one on each feature."""
+    X, y = whole(name)
+    n_train = min(n_train, len(y) // 2)
+    rows = np.random.default_rng(repeat).permutation(len(y))[: n_train + n_test]
+    X, y = X[rows], y[rows].astype(float)
+    X = StandardScaler().fit(X[:n_train]).transform(X)
+    if likelihood != "logistic":
+        y = (y - y[:n_train].mean()) / y[:n_train].std()
+    d = X.shape[1]
+    kernels: list[Kernel] = [Gaussian(np.sqrt(d) * width) for width in WIDTHS]
+    kernels += [OnColumns(Gaussian(np.sqrt(2.0)), [z]).bind(X) for z in range(d)]
+    train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
+    return Sample(train, test, kernels, noisy(likelihood, kernels, train), repeat)
+
+
+def noisy(name: str, kernels: Sequence[Kernel], train: Part) -> Likelihood:
+    """A likelihood with the noise that the marginal likelihood, or its bound, prefers."""
+    if name == "logistic":
+        return LogisticLikelihood()
+    model = BayesianMKLRegressor(kernels, normalize_y=False)
+    if name == "laplace":
+        model.set_params(likelihood=name, objective="vb")
+    noise = float(np.squeeze(model.fit(*train).noise_variance_))
+    return LaplaceLikelihood.of_variance(noise) if name == "laplace" else GaussianLikelihood(noise)
+
+
+def bounds(data: Sample, *, n_points: int) -> Measures:
+    """All objectives at random weights, most of them small; the tangent touches at equal ones."""
+    p = len(data.kernels)
+    exponents = np.random.default_rng(data.seed).uniform(-3.0, 1.0, size=(n_points, p))
+    equal = np.full(p, 1.0 / p)
+    values = compare_objectives(
+        *data.train,
+        data.kernels,
+        np.vstack([10.0**exponents, equal]),
+        likelihood=data.likelihood,
+        jitter=JITTER,
+        tangent_at=equal,
+    )
+    return {name: [getattr(value, name) for value in values] for name in BOUNDS}
+
+
+def learned(data: Sample, problem: Problem, scales: Array | float = 1.0) -> dict[str, float]:
+    """Weights of least objective, how many there are, and what they predict."""
+    p = len(data.kernels)
+    starts = [np.full(p, scale / p) / scales for scale in starting_scales(2)]
+    found = learn_theta(problem, starts, tol=1e-5, max_iter=300)
+    theta = found.point.theta * scales
+    n_test = len(data.test[1])
+    across, diagonal = np.zeros((n_test, len(data.train[1]))), np.full(n_test, theta.sum())
+    for weight, kernel in zip(theta, data.kernels, strict=True):
+        if weight > 0.0:
+            across += weight * kernel(data.test[0], data.train[0])
+    posterior = latent_posterior(found, problem.Y)
+    mean, variance = posterior.means(across)[:, 0], np.full(n_test, np.nan)
+    if posterior.factors:
+        variance = posterior.variances(across, diagonal)[:, 0]
+    shares = theta / theta.sum() if theta.any() else theta
+    return {
+        "objective": found.majorizer.value,
+        "kernels": float(np.count_nonzero(theta)),
+        "entropy": float(np.exp(-np.sum(shares[shares > 0] * np.log(shares[shares > 0])))),
+        "scale": float(theta.sum()),
+        **losses(data, mean, variance),
+    }
+
+
+def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
+    """Error and log-loss of classes; root mean squared error and the negative log-density.
+
+    The density is that of a Gaussian of the variance of latent function and noise together; there
+    is none where the loss has kinks, and no curvature.
+    """
+    y = data.test[1]
+    if isinstance(data.likelihood, LogisticLikelihood):
+        positive = data.likelihood.probability(mean, variance)
+        return {
+            "error": float(np.mean((mean > 0.0) != (y > 0.0))),
+            "log_loss": float(log_loss(y, positive, labels=[-1.0, 1.0])),
+        }
+    noise = data.likelihood.noise if isinstance(data.likelihood, GaussianLikelihood) else 0.0
+    noise = noise or 2.0 / data.likelihood.rate**2  # type: ignore[attr-defined]
+    spread = variance + noise
+    density = 0.5 * ((y - mean) ** 2 / spread + np.log(2.0 * np.pi * spread))
+    return {"error": float(np.sqrt(np.mean((y - mean) ** 2))), "log_loss": float(density.mean())}
+
+
+def marginal(data: Sample) -> Measures:
+    """The marginal likelihood of Gaussian noise, the variational bound elsewhere."""
+    if isinstance(data.likelihood, GaussianLikelihood):
+        return learned(data, data.problem(JointMAP(Interpolation(), data.likelihood.noise)))
+    return learned(data, data.problem(VariationalBound(data.likelihood)))
+
+
+def joint(data: Sample) -> Measures:
+    """Joint MAP, for each white noise."""
+    return collected([learned(data, data.problem(JointMAP(data.likelihood, e))) for e in JITTERS])
+
+
+def risk(data: Sample) -> Measures:
+    """Multiple kernel learning, for each penalty on the sum of weights."""
+    return collected(
+        [learned(data, data.problem(PenalizedRisk(data.likelihood, c))) for c in PENALTIES]
+    )
+
+
+def tangent(data: Sample) -> Measures:
+    """The bound of joint MAP by its tangent at equal weights of sum one: convex, and MKL."""
+    p = len(data.kernels)
+    gram = with_diagonal(data.grams.combined(np.full(p, 1.0 / p)), JITTER)
+    scales = 1.0 / data.grams.contracted(inverted(definite_factor(gram)))
+    problem = data.problem(NoisyRisk(data.likelihood))
+    return learned(
+        data, Problem(problem.objective, problem.grams.scaled(scales), problem.Y), scales
+    )
+
+
+def experiment(small: bool) -> Experiment:
+    """Three sets and three likelihoods; values at given weights, and what each objective learns."""
+    sizes = {"n_train": 40, "n_test": 60} if small else {"n_train": 200, "n_test": 600}
+    problems = {
+        name: partial(sample, name=data, likelihood=likelihood, **sizes)
+        for name, (data, likelihood) in PROBLEMS.items()
+    }
+    return Experiment(
+        title="Four objectives and the bounds between them",
+        source="Nickisch, Seeger (2011), sections 2.1-2.4",
+        problems=problems,
+        methods={
+            "bounds": partial(bounds, n_points=3 if small else 20),
+            "marginal": marginal,
+            "MAP": joint,
+            "MKL": risk,
+            "MKL, tangent": tangent,
+        },
+    )

@@ -1,0 +1,131 @@
+"""What a user does today, beside what this package does by itself: every data set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from experiments.experiment import Experiment, Measures, Method, at_most
+from experiments.halves import quietly
+from experiments.problems import Part, whole
+from experiments.validation import MAX_ITER, error, seconds
+from mercer import KernelOptimization, TwoStageClassifier, TwoStageRegressor
+from mercer.datasets import make_ringnorm
+
+CLASSES = (
+    "australian",
+    "banana",
+    "breast_cancer_ljubljana",
+    "dermatology",
+    "diabetes_pima",
+    "ecoli",
+    "german",
+    "heart",
+    "image",
+    "ionosphere",
+    "letter",
+    "mfeat",
+    "mnist20k",
+    "ringnorm",
+    "segment",
+    "sentiment_books",
+    "sonar",
+    "spambase",
+    "splice",
+    "thyroid",
+    "vehicle",
+    "waveform",
+    "waveform40",
+    "yeast",
+    "zoo",
+)
+RESPONSES = ("kin8nm", "sentiment_books, rating")
+
+GAMMAS = 4.0 ** np.arange(-4, 5)
+"""Nine widths, in units of one over the number of features, the scale of standardised ones."""
+C_GRID = 10.0 ** np.arange(-2, 5)
+"""Values of C, and of 1 / alpha."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Training and test samples, standardised by the former, and whether the target is a class."""
+
+    classes: bool
+    train: Part
+    test: Part
+
+
+def draw(problem: str, sizes: tuple[int, int], repeat: int) -> Sample:
+    """Random samples of a set, at most half of it for training, missing values filled in."""
+    name, _, rating = problem.partition(", ")
+    X, y = make_ringnorm(sum(sizes), random_state=repeat) if name == "ringnorm" else whole(name)
+    classes = problem not in RESPONSES
+    if name == "sentiment_books" and not rating:
+        y = np.where(y >= 4, 1, -1)
+    order = np.random.default_rng(repeat).permutation(len(y))
+    n_train = min(sizes[0], len(y) // 2)
+    train, test = order[:n_train], order[n_train : n_train + sizes[1]]
+    scale = make_pipeline(SimpleImputer(), StandardScaler()).fit(X[train])
+    return Sample(classes, *((scale.transform(X[rows]), y[rows]) for rows in (train, test)))
+
+
+def searched(n_features: int, *, classes: bool) -> GridSearchCV:
+    """Scikit-learn's machine with Gaussian kernel; width and regularisation by five folds."""
+    gammas = GAMMAS / n_features
+    if classes:
+        return GridSearchCV(SVC(max_iter=MAX_ITER), {"gamma": gammas, "C": C_GRID}, cv=5)
+    return GridSearchCV(
+        KernelRidge(kernel="rbf"), {"gamma": gammas, "alpha": 1.0 / C_GRID[::-1]}, cv=5
+    )
+
+
+def two_stage(learner: Any, *, classes: bool) -> Any:
+    """A learned kernel, then the same machine."""
+    return TwoStageClassifier(learner) if classes else TwoStageRegressor(learner)
+
+
+def fitted(data: Sample, *, make: Any) -> Measures:
+    """Error, as a part or relative to that of the mean response, and time of all that is chosen."""
+    X, y = data.train
+    model = clone(make(X.shape[1], classes=data.classes))
+    offset = 0.0 if is_classifier(model) else float(np.mean(y))
+    duration = seconds(lambda: quietly(lambda: model.fit(X, y if data.classes else y - offset)))
+    predicted, truth = model.predict(data.test[0]), data.test[1]
+    if data.classes:
+        found = error("classification", truth, predicted)
+    else:
+        found = error("regression", truth, predicted + offset) / float(np.std(truth))
+    return {"error": found, "seconds": duration}
+
+
+def experiment(small: bool) -> Experiment:
+    """All sets that there are, 400 training samples at most."""
+    sizes = (60, 100) if small else (400, 2000)
+    names = ("heart", "zoo", "kin8nm") if small else (*CLASSES, *RESPONSES)
+    methods: dict[str, Method] = {
+        "grid search": partial(fitted, make=searched),
+        "CA-1D": partial(fitted, make=lambda _, classes: two_stage(None, classes=classes)),
+        "HSIC": partial(
+            fitted,
+            make=lambda _, classes: two_stage(KernelOptimization(), classes=classes),
+        ),
+    }
+    return Experiment(
+        title="Beside what a user does today",
+        source="beyond the papers",
+        problems={name: partial(draw, name, sizes) for name in names},
+        methods=methods,
+        limits=at_most(3, names, ["grid search"]),
+        timed=1,
+    )

@@ -1,0 +1,150 @@
+"""Five-fold validation as Cortes et al. (2010), section 5, have it, of two-stage and one-stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
+
+from experiments.experiment import Measures, Method, collected
+from experiments.problems import Array, Split
+from experiments.validation import (
+    Grams,
+    Task,
+    alignment_of_kernel,
+    error,
+    first_best,
+    machines,
+    trials,
+)
+from mercer.kernels import Kernel
+from mercer.learners.base import KernelLearner
+
+C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
+"""Values of C, and of 1 / alpha in regression."""
+
+N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Folds:
+    """A sample in five folds, each the test set once, and the dictionary.
+
+    The fold after the test set is for validation, the other three are for training.
+    """
+
+    task: Task
+    kernels: Sequence[Kernel]
+    splits: Sequence[Split]
+
+
+def folds_of(X: Array, y: Array, n_samples: int, seed: int) -> list[Split]:
+    """Random samples in five folds."""
+    order = np.random.default_rng(seed).permutation(len(y))[:n_samples]
+    folds = np.array_split(order, N_FOLDS)
+    splits = []
+    for _ in range(N_FOLDS):
+        train, valid, test = np.concatenate(folds[2:]), folds[1], folds[0]
+        splits.append(Split(*((X[rows], y[rows]) for rows in (train, valid, test))))
+        folds = [*folds[1:], folds[0]]
+    return splits
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A predictor of one C: its errors on validation and on test data."""
+
+    valid: float
+    test: float
+
+
+def predictors(task: Task, gram: Array, y: Array) -> Iterator[Any]:
+    """Support vector machines or kernel ridge regressions, by increasing C."""
+    if task == "classification":
+        yield from machines(gram, y, C_GRID, give_up=False)
+    else:
+        for C in C_GRID:
+            yield KernelRidge(kernel="precomputed", alpha=1.0 / C).fit(gram, y)
+
+
+def with_each_c(task: Task, kernel: Callable[..., Array], split: Split) -> Iterator[Chosen]:
+    """Errors of predictors with a learned kernel, by increasing C."""
+    grams = Grams.of(kernel, split)
+    y = split.train[1]
+    offset = y.mean() if task == "regression" else 0
+    for machine in predictors(task, grams.train, y - offset):
+        errors = [
+            error(task, part[1], machine.predict(rows) + offset)
+            for rows, part in ((grams.valid, split.valid), (grams.test, split.test))
+        ]
+        yield Chosen(*errors)
+
+
+def each_fold(fold: Callable[[Folds, Split], Measures]) -> Method:
+    """Measures of all folds as lists, one entry a fold."""
+
+    def measure(data: Folds) -> Measures:
+        return collected([fold(data, split) for split in data.splits])
+
+    return measure
+
+
+def two_stage(make: Callable[[Sequence[Kernel]], KernelLearner]) -> Method:
+    """A kernel learned first, then machines that use it."""
+
+    def fold(data: Folds, split: Split) -> Measures:
+        X, y = split.train
+        learner = clone(make(data.kernels)).set_params(task=data.task)
+        learner.fit(X, y)
+        tried = list(with_each_c(data.task, learner.kernel_, split))
+        position = first_best([each.valid for each in tried])
+        return of_combination(learner, split, tried[position].test, position)
+
+    return each_fold(fold)
+
+
+def one_stage(make: Callable[[Folds, float], Any]) -> Method:
+    """A kernel learned with the machine that uses it, for each C."""
+
+    def fold(data: Folds, split: Split) -> Measures:
+        tried = trials(partial(make, data), split, C_GRID, every=True, task=data.task)
+        position = first_best([trial.loss for trial in tried])
+        model, (X, y) = tried[position].model, split.test
+        return of_combination(model, split, error(data.task, y, model.predict(X)), position)
+
+    return each_fold(fold)
+
+
+def of_combination(model: Any, split: Split, error_on_test: float, position: int) -> Measures:
+    """What is kept of a learned kernel: also its alignment, and how many kernels it combines."""
+    return {
+        "error": error_on_test,
+        "alignment": alignment_of_kernel(model.kernel_, split.test),
+        "position": position,
+        "kernels": int(np.count_nonzero(model.weights_)),
+    }
+
+
+def search(kernels: Callable[[Split], Sequence[Kernel]]) -> Method:
+    """One kernel out of several and C, both best on validation data: what a user does today."""
+
+    def fold(data: Folds, split: Split) -> Measures:
+        tried = {
+            (number, position): chosen
+            for number, kernel in enumerate(kernels(split))
+            for position, chosen in enumerate(with_each_c(data.task, kernel, split))
+        }
+        (number, position), chosen = min(tried.items(), key=lambda item: item[1].valid)
+        return {
+            "error": chosen.test,
+            "alignment": alignment_of_kernel(kernels(split)[number], split.test),
+            "position": position,
+            "width": number,
+        }
+
+    return each_fold(fold)

@@ -1,0 +1,318 @@
+"""Methods that several experiments compare: from a split in three parts to measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import euclidean_distances
+from sklearn.model_selection import GridSearchCV, PredefinedSplit
+from sklearn.svm import SVC
+
+from experiments.experiment import Measures, Method
+from experiments.problems import Array, Split
+from experiments.validation import (
+    C_GRID,
+    MAX_ITER,
+    Grams,
+    Trial,
+    alignment_of_kernel,
+    best_machine,
+    best_trial,
+    error_of_kernel,
+    machines,
+    seconds,
+    trials,
+)
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    ContinuousMKLClassifier,
+    MKLClassifier,
+    TwoStageClassifier,
+    UniformCombination,
+)
+from mercer.continuous import PENALTIES
+from mercer.kernels import Gaussian
+from mercer.learners.base import KernelLearner
+
+Step = Literal["corrective", "stagewise"]
+
+GAMMAS = 2.0 ** np.arange(-8, 9)
+"""Widths of the grid search, in units of scikit-learn's gamma="scale"."""
+
+ONE_STAGE_GRID: Array = 10.0 ** np.arange(-2, 3.5, 0.5)
+"""Values of C of one-stage methods, which learn the kernel anew for each."""
+
+SPHERICAL = 1e-2
+"""Widths that differ by no more than this part are one."""
+
+
+def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
+    """A learned kernel, then a support vector machine whose C is best on validation data.
+
+    The time is that of learning the kernel and one machine, without the search for C, as in
+    Afkanpour et al. (2013), appendix B.2.
+
+    Parameters
+    ----------
+    learner : KernelLearner
+    align : bool, default=True
+        Whether to measure alignment on test data, which takes as many kernel values as they have
+        pairs.
+    """
+
+    def measure(split: Split) -> Measures:
+        X, y = split.train
+        model = clone(learner)
+        learning = seconds(lambda: model.fit(X, y))
+        grams = Grams.of(model.kernel_, split)
+        best = best_machine(grams, split)
+        machine = SVC(kernel="precomputed", C=best.C, max_iter=MAX_ITER)
+        found = {
+            "error": 1.0 - best.score(grams.test, split.test[1]),
+            "C": best.C,
+            "train_error": 1.0 - best.score(grams.train, y),
+            "seconds": learning + seconds(lambda: machine.fit(model.transform(X), y)),
+            "kernels": np.size(getattr(model, "weights_", 1.0)),
+            "steps": model.n_iter_,
+        }
+        if align:
+            found["alignment"] = alignment_of_kernel(model.kernel_, split.test)
+        return found
+
+    return measure
+
+
+def one_stage(
+    model: Any, grid: Iterable[float] = ONE_STAGE_GRID, *, every: bool = False, align: bool = True
+) -> Method:
+    """A kernel and its machine learned together, with the C that is best on validation data.
+
+    "seconds" is the time of the fit with that C, as in Afkanpour et al. (2013), appendix B.2,
+    "seconds_search" that of all fits.
+
+    Parameters
+    ----------
+    model : classifier
+    grid : iterable of float
+        Values of C, in increasing order.
+    every : bool, default=False
+        Whether to try those C too that change nothing, since a smaller one bounds no dual variable.
+    align : bool, default=True
+        Whether to measure alignment on test data.
+    """
+
+    def measure(split: Split) -> Measures:
+        found = _trials(model, split, grid, every=every)
+        best = best_trial(found)
+        return {
+            **of_model(best.model, split, align=align),
+            "seconds": best.duration,
+            "seconds_search": sum(trial.duration for trial in found),
+        }
+
+    return measure
+
+
+def _trials(
+    model: Any, split: Split, grid: Iterable[float] = ONE_STAGE_GRID, *, every: bool = False
+) -> list[Trial]:
+    """A copy of a model for each C."""
+    return trials(lambda C: clone(model).set_params(C=C), split, grid, every=every)
+
+
+def of_model(model: Any, split: Split, *, align: bool = True) -> Measures:
+    """What a fitted one-stage model is worth on test data."""
+    found = {
+        "error": 1.0 - model.score(*split.test),
+        "C": model.C,
+        "train_error": 1.0 - model.score(*split.train),
+        "kernels": np.count_nonzero(model.weights_),
+        "steps": model.n_iter_,
+        "gap": model.dual_gap_,
+    }
+    if align:
+        found["alignment"] = alignment_of_kernel(model.kernel_, split.test)
+    return found
+
+
+def published_line_search(split: Split) -> Measures:
+    """CR-1D with the published steps, and the C that is best with corrective ones."""
+    C = best_trial(_trials(ContinuousMKLClassifier(), split)).model.C
+    model = ContinuousMKLClassifier(C=C, step="stagewise")
+    (trial,) = _trials(model, split, [C])
+    return {**of_model(trial.model, split), "seconds": trial.duration}
+
+
+def grid_search(split: Split) -> Measures:
+    """What a user does today: `GridSearchCV(SVC())` over gamma and C, on the validation data.
+
+    The time is that of the whole search, since it is what finds the kernel.
+    """
+    X, y = (np.concatenate(pair) for pair in zip(split.train, split.valid, strict=True))
+    fold = np.r_[np.full(len(split.train[1]), -1), np.zeros(len(split.valid[1]), dtype=int)]
+    search = GridSearchCV(
+        SVC(max_iter=MAX_ITER),
+        {"gamma": GAMMAS / _scale(split), "C": C_GRID},
+        cv=PredefinedSplit(fold),
+        refit=False,
+    )
+    duration = seconds(lambda: search.fit(X, y))
+    machine = SVC(max_iter=MAX_ITER, **search.best_params_).fit(*split.train)
+    error = 1.0 - machine.score(*split.test)
+    return {"error": error, "seconds": duration, **search.best_params_}
+
+
+def width_search(split: Split) -> Measures:
+    """What `grid_search` finds, from distances that are computed once; it is not for times."""
+    (X, y), (valid, labels), (test, truth) = split.train, split.valid, split.test
+    squares = [euclidean_distances(part, X, squared=True) for part in (X, valid, test)]
+    tried = []
+    for gamma in GAMMAS / _scale(split):
+        train, held_out, _ = (np.exp(-gamma * square) for square in squares)
+        tried += [
+            (-machine.score(held_out, labels), machine.C, gamma, machine)
+            for machine in machines(train, y)
+        ]
+    _, C, gamma, machine = min(tried, key=lambda entry: entry[:3])
+    error = 1.0 - machine.score(np.exp(-gamma * squares[2]), truth)
+    return {"error": error, "C": C, "gamma": gamma}
+
+
+def _scale(split: Split) -> float:
+    """What scikit-learn divides by for gamma="scale"."""
+    X = split.train[0]
+    return float(X.shape[1] * X.var())
+
+
+def ellipsoids(
+    penalty: float | Literal["auto"] = 0.0, step: Step = "corrective", **settings: Any
+) -> ContinuousAlignment:
+    """CA-nD."""
+    return ContinuousAlignment(
+        Gaussian(ard=True), penalty=penalty, step=step, random_state=0, **settings
+    )
+
+
+def validated_ellipsoids(
+    penalties: Array = PENALTIES,
+    *,
+    step: Step = "corrective",
+    every: bool = False,
+    align: bool = True,
+) -> Method:
+    """CA-nD with the penalty of largest alignment on validation data; the largest of equals.
+
+    "seconds" includes the choice of the penalty, as in Afkanpour et al. (2013), appendix B.2.
+
+    Parameters
+    ----------
+    penalties : ndarray of shape (n_penalties,)
+        In increasing order.
+    step : {"corrective", "stagewise"}
+    every : bool, default=False
+        Whether to try those penalties too that change nothing, since a smaller one makes all
+        kernels spherical.
+    align : bool, default=True
+        Whether to measure alignment on test data.
+    """
+
+    def measure(split: Split) -> Measures:
+        scores: list[float] = []
+
+        def choose() -> None:
+            for penalty in penalties:
+                model = ellipsoids(float(penalty), step).fit(*split.train)
+                scores.append(alignment_of_kernel(model.kernel_, split.valid))
+                if not every and all(is_spherical(kernel) for kernel in model.kernel_.kernels):
+                    return
+
+        choosing = seconds(choose)
+        penalty = float(penalties[len(scores) - 1 - int(np.argmax(scores[::-1]))])
+        found = dict(two_stage(ellipsoids(penalty, step), align=align)(split))
+        return {**found, "penalty": penalty, "seconds": choosing + found["seconds"]}
+
+    return measure
+
+
+def is_spherical(kernel: Any) -> bool:
+    """Whether all widths of a kernel are one."""
+    return bool(np.ptp(kernel.theta[: kernel.n_widths]) < SPHERICAL)
+
+
+def automatic(*, validated: bool = False) -> Method:
+    """The form of kernel that `TwoStageClassifier("auto")` takes, from training data alone.
+
+    Parameters
+    ----------
+    validated : bool, default=False
+        Whether the machine's C is best on validation data, as of other methods, and not what the
+        classifier itself chooses from training data.
+    """
+
+    def measure(data: Any) -> Measures:
+        model = TwoStageClassifier("auto")
+        duration = seconds(lambda: model.fit(*data.train))
+        learner = model.learner_
+        one_width = isinstance(learner, ContinuousAlignment) and (
+            learner.family is None and learner.scaling is None
+        )
+        return {
+            **(
+                error_of_kernel(model.kernel_, data)
+                if validated
+                else {"error": 1.0 - model.score(*data.test)}
+            ),
+            "seconds": duration,
+            "kernels": np.size(getattr(model, "weights_", 1.0)),
+            "spherical": float(one_width),
+        }
+
+    return measure
+
+
+def common(kernels: Sequence[Gaussian] | None = None) -> dict[str, Method]:
+    """The methods of Afkanpour et al. (2013), Table 1, with one width for all features.
+
+    Parameters
+    ----------
+    kernels : sequence of Gaussian, default=None
+        The finite dictionary; 20 widths read off the data where None.
+    """
+    return {
+        "CA-1D": two_stage(ContinuousAlignment()),
+        "CR-1D": one_stage(ContinuousMKLClassifier()),
+        "DA": two_stage(AlignmentMaximization(kernels)),
+        "D1": one_stage(MKLClassifier(kernels, norm=1.0)),
+        "D2": one_stage(MKLClassifier(kernels, norm=2.0)),
+        "DU": two_stage(UniformCombination(kernels)),
+    }
+
+
+def raw_kernels(kernels: Sequence[Gaussian]) -> dict[str, Method]:
+    """D1 and D2 with kernels as they are, not of unit traces."""
+    return {
+        f"D{norm:.0f}, raw kernels": one_stage(MKLClassifier(kernels, norm=norm, normalize=None))
+        for norm in (1.0, 2.0)
+    }
+
+
+def read_off() -> dict[str, Method]:
+    """DA and DU with 20 widths read off the data."""
+    return {
+        "DA, widths read off": two_stage(AlignmentMaximization()),
+        "DU, widths read off": two_stage(UniformCombination()),
+    }
+
+
+def evenly_spaced(low: float, high: float) -> list[Gaussian]:
+    """Twenty widths, as in Afkanpour et al. (2013), section 3.2."""
+    return [Gaussian(float(width)) for width in np.linspace(low, high, 20)]
+
+
+def geometric(n_kernels: int) -> list[Gaussian]:
+    """Gaussians of so many widths, from 10^-3 to 10^3, as in Afkanpour et al. (2013), 3.1."""
+    return [Gaussian(float(width)) for width in np.geomspace(1e-3, 1e3, n_kernels)]

@@ -1,0 +1,1 @@
+"""From records to a page: statistics, tables, figures and the ledger of claims."""

@@ -1,0 +1,37 @@
+"""Measures that are lists: one entry a fold, a width or a step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.problems import Array
+from experiments.reporting.results import Results
+from experiments.reporting.statistics import Comparison, compare
+
+
+def stacked(results: Results, measure: str, problem: str, method: str) -> Array:
+    """Lists of all repeats, repeats first; what is missing in a list is NaN.
+
+    Empty, of two dimensions, if no run gave the measure.
+    """
+    series = results.series(measure, problem, method)
+    if series.empty:
+        return np.empty((0, 0))
+    return np.array([np.array(entry, dtype=float) for entry in series])
+
+
+def flat(results: Results, measure: str, problem: str, method: str) -> Array:
+    """Entries of all repeats in one row."""
+    return stacked(results, measure, problem, method).ravel()
+
+
+def compare_entries(
+    results: Results, measure: str, problem: str, first: str, second: str
+) -> Comparison:
+    """Paired comparison of two methods by entry, on the repeats that both have."""
+    series = [results.series(measure, problem, method) for method in (first, second)]
+    both = series[0].index.intersection(series[1].index)
+    if both.empty:
+        return compare(np.empty(0), np.empty(0))
+    entries = [np.concatenate([np.array(each[k], dtype=float) for k in both]) for each in series]
+    return compare(*entries)

@@ -1,0 +1,293 @@
+"""Methods ranked over tasks, beside the ranks and times of Afkanpour et al. (2013), Table 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.stats import permutation_test, rankdata
+
+from experiments.problems import Array
+from experiments.reporting.figures import COLOURS
+from experiments.reporting.results import Results
+from experiments.reporting.section import table
+from experiments.reporting.statistics import LEVEL, median_ranks, standard_error
+from experiments.reporting.words import by_name, mean_and_error
+
+METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
+"""Those of the paper, in its order."""
+
+RANKS: Mapping[str, Mapping[str, float]] = {
+    "digits": {"CA-1D": 1, "CR-1D": 2, "DA": 4.5, "D1": 4.5, "D2": 5, "DU": 4},
+    "letters": dict(zip(METHODS, (1, 5.5, 2, 3, 4.5, 8, 7, 6), strict=True)),
+    "miscellany": dict(zip(METHODS, (3, 2, 3, 5, 3, 4, 7, 7), strict=True)),
+}
+"""Median ranks of the paper."""
+
+SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "digits": {
+        "CA-1D": (12, 1),
+        "CR-1D": (377, 56),
+        "DA": (31, 1),
+        "D1": (57, 6),
+        "D2": (58, 3),
+        "DU": (10, 1),
+    },
+    "letters": {
+        "CA-1D": (9, 1),
+        "CA-nD": (770, 80),
+        "CR-1D": (590, 21),
+        "CR-nD": (1550, 200),
+        "DA": (11, 1),
+        "D1": (21, 1),
+        "D2": (22, 1),
+        "DU": (5, 1),
+    },
+}
+"""Training times of the paper and their standard errors."""
+
+COLUMNS = {"digits": "MNIST", "letters": "Letter", "miscellany": "Misc. data"}
+"""What the paper calls the experiments."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How much the error of one method is above that of another, over tasks.
+
+    Attributes
+    ----------
+    points : float
+        Mean difference of the tasks' mean errors, in percentage points.
+    lower, n_tasks : int
+        On how many tasks the first method's error is lower, and of how many.
+    p_value : float
+        Of Wilcoxon's signed-rank test over the tasks, two-sided; 1 for a single task.
+    """
+
+    points: float
+    lower: int
+    n_tasks: int
+    p_value: float
+
+    @property
+    def clearly_lower(self) -> bool:
+        """Whether the first method's error is lower, significantly."""
+        return self.points < 0.0 and self.p_value < LEVEL
+
+    @property
+    def words(self) -> str:
+        """The gap as a phrase."""
+        return (
+            f"{self.points:+.2f} points, lower on {self.lower} of {self.n_tasks}, "
+            f"p = {self.p_value:.2g}"
+        )
+
+
+def gap(results: Results, first: str, second: str, problems: Sequence[str] | None = None) -> Gap:
+    """Compare the errors of two methods over tasks, on the repeats that both have."""
+    rows = results.problems if problems is None else problems
+    found_pairs = [results.pairs("error", problem, first, second) for problem in rows]
+    both = [np.mean(pair, axis=1) for pair in found_pairs if pair[0].size]
+    means = 100.0 * np.reshape(both, (-1, 2))
+    differences = means[:, 0] - means[:, 1]
+    if not differences.size:
+        return Gap(float("nan"), 0, 0, 1.0)
+    lower = int((differences < 0.0).sum())
+    return Gap(float(differences.mean()), lower, differences.size, signed_rank_test(differences))
+
+
+def gap_table(
+    results: Results,
+    first: Sequence[str],
+    second: Sequence[str],
+    problems: Sequence[str] | None = None,
+) -> str:
+    """Gaps of some methods (rows) to others (columns), each with its test."""
+    others = present(results, second)
+    rows = []
+    for one in present(results, first):
+        gaps = [gap(results, one, other, problems) for other in others]
+        cells = [
+            f"{each.points:+.2f} ({each.lower}/{each.n_tasks}, {each.p_value:.2g})"
+            if one != other and each.n_tasks
+            else ""
+            for other, each in zip(others, gaps, strict=True)
+        ]
+        rows.append([one, *cells])
+    return table(["row less column", *others], rows)
+
+
+GAPS = (
+    "Differences in error in percentage points; in brackets on how many tasks the row's error is\n"
+    "lower, and the p-value of Wilcoxon's test over tasks:"
+)
+"""What stands above a `gap_table`."""
+
+MOST_TASKS = 16
+"""All signs of so many differences are tried, of more a random part."""
+
+
+def signed_rank_test(differences: Array) -> float:
+    """P-value of Wilcoxon's signed-rank test, two-sided; differences of zero say nothing."""
+    differences = differences[differences != 0.0]
+    if differences.size < 2:
+        return 1.0
+    ranks = rankdata(np.abs(differences)) * np.sign(differences)
+    test: Any = permutation_test(
+        [ranks],
+        lambda signed, axis: np.sum(signed, axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=2**MOST_TASKS,
+        random_state=0,
+    )
+    return float(test.pvalue)
+
+
+def present(results: Results, methods: Sequence[str] = METHODS) -> list[str]:
+    """Those of some methods of which there are records."""
+    return [name for name in methods if name in results.methods]
+
+
+def ranks(
+    results: Results, methods: Sequence[str] = METHODS, problems: Sequence[str] | None = None
+) -> pd.Series:
+    """Median rank of each method by its mean error on each task."""
+    means = results.means("error")
+    rows = results.problems if problems is None else list(problems)
+    return median_ranks(means.loc[rows, present(results, methods)])
+
+
+def ranks_with(
+    results: Results, instead: Mapping[str, str], problems: Sequence[str] | None = None
+) -> str:
+    """Median ranks of the paper's methods, some of them replaced by other settings, in words."""
+    methods = [instead.get(name, name) for name in METHODS]
+    found = ranks(results, [name for name in methods if name], problems)
+    return by_name(found, "g")
+
+
+def of_tasks(
+    results: Results, measure: str, method: str, problems: Sequence[str] | None = None
+) -> Array:
+    """Mean of a measure on each task that has it."""
+    rows = results.problems if problems is None else problems
+    means = np.array([results.mean(measure, problem, method) for problem in rows])
+    return means[np.isfinite(means)]
+
+
+def error_table(
+    results: Results, problems: Sequence[str] | None = None, reference: str = "CA-1D"
+) -> str:
+    """Errors in % of all methods (rows) on tasks (columns), their mean, and less a reference."""
+    tasks = results.problems if problems is None else list(problems)
+    rows = []
+    for method in results.methods:
+        means = [100.0 * results.mean("error", task, method) for task in tasks]
+        cells = [f"{mean:.1f}" if np.isfinite(mean) else "" for mean in means]
+        pairs = [results.pairs("error", task, method, reference) for task in tasks]
+        less = [100.0 * np.mean(one - other) for one, other in pairs if one.size]
+        gaps = "" if method == reference else mean_and_error(np.array(less), digits=2)
+        rows.append([method, *cells, f"{np.nanmean(means):.2f}", gaps])
+    return table(["error, %", *tasks, "mean", f"less {reference}"], rows)
+
+
+def rank_table(results: Results, name: str, problems: Sequence[str] | None = None) -> str:
+    """Median ranks and times of the paper's methods beside the paper's own.
+
+    Parameters
+    ----------
+    results : Results
+    name : {"digits", "letters", "miscellany"}
+    problems : sequence of str, default=None
+        Tasks; all where None.
+    """
+    found = ranks(results, problems=problems)
+    timed = "seconds" in results.frame and name in SECONDS
+    header = ["", "median rank", "paper"]
+    header += ["seconds", "paper", "times DU", "paper"] if timed else []
+    rows = []
+    for method in found.index:
+        cells = [method, f"{found[method]:g}", f"{RANKS[name][method]:g}"]
+        if timed:
+            seconds = of_tasks(results, "seconds", method)
+            theirs, error = SECONDS[name][method]
+            base = of_tasks(results, "seconds", "DU").mean()
+            cells += [
+                mean_and_error(seconds, digits=3),
+                f"{theirs:g} ± {error:g}",
+                f"{seconds.mean() / base:.1f}",
+                f"{theirs / SECONDS[name]['DU'][0]:.1f}",
+            ]
+        rows.append(cells)
+    return table(header, rows)
+
+
+def table_2(results: Mapping[str, Results]) -> str:
+    """All of Table 2: median ranks and times, each beside the paper's in brackets.
+
+    Parameters
+    ----------
+    results : dict of str to Results
+        Of the experiments "digits", "letters" and "miscellany", as many as there are.
+    """
+    found = {name: results[name] for name in COLUMNS if name in results}
+    header = ["", *(f"rank, {COLUMNS[name]}" for name in found)]
+    timed = [name for name in found if name in SECONDS and "seconds" in found[name].frame]
+    header += [f"seconds, {COLUMNS[name]}" for name in timed]
+    positions = {
+        name: ranks(one, problems=[task for task in one.problems if not task.endswith(", raw")])
+        for name, one in found.items()
+    }
+    rows = []
+    for method in METHODS:
+        cells = [
+            f"{position[method]:g} ({RANKS[name][method]:g})" if method in position else ""
+            for name, position in positions.items()
+        ]
+        for name in timed:
+            seconds = of_tasks(found[name], "seconds", method)
+            known = seconds.size and method in SECONDS[name]
+            cells.append(
+                f"{mean_and_error(seconds, digits=3)} ({SECONDS[name][method][0]:g})"
+                if known
+                else ""
+            )
+        rows.append([method, *cells])
+    return table(header, rows)
+
+
+def bars(
+    results: Results,
+    measure: str,
+    label: str,
+    *,
+    scale: float = 1.0,
+    problems: Sequence[str] | None = None,
+    columns: int = 4,
+) -> Figure:
+    """A panel of bars for each task, a bar for each of the paper's methods and grid search."""
+    tasks = results.problems if problems is None else list(problems)
+    methods = present(results, (*METHODS, "grid search"))
+    methods = [name for name in methods if of_tasks(results, measure, name, tasks).size]
+    rows = -(-len(tasks) // columns)
+    figure = Figure(figsize=(3.0 * columns, 2.2 * rows + 0.5), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, task in zip(axes, tasks, strict=False):
+        values = [scale * results.values(measure, task, method) for method in methods]
+        heights = [value.mean() if value.size else 0.0 for value in values]
+        errors = [standard_error(value) for value in values]
+        colours = [COLOURS[method] for method in methods]
+        panel.bar(range(len(methods)), heights, yerr=errors, color=colours, capsize=2)
+        panel.set_title(task, fontsize=10)
+        panel.set_xticks(range(len(methods)), methods, rotation=90, fontsize=7)
+        panel.tick_params(axis="y", labelsize=7)
+    for panel in axes[: len(tasks) : columns]:
+        panel.set_ylabel(label, fontsize=8)
+    for panel in axes[len(tasks) :]:
+        panel.set_visible(False)
+    return figure

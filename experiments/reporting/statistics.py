@@ -1,0 +1,91 @@
+"""Paired tests, ranks, spreads and correlations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from experiments.problems import Array
+from experiments.reporting.results import Results
+
+LEVEL = 0.05
+"""Significance level of two-tailed tests."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on the same repeats.
+
+    Attributes
+    ----------
+    difference : float
+        Mean of the first less the second.
+    p_value : float
+        Of the two-tailed paired t-test; 1 if all differences are equal and zero.
+    n_pairs : int
+    """
+
+    difference: float
+    p_value: float
+    n_pairs: int
+
+    @property
+    def sign(self) -> int:
+        """-1 if the first is significantly less, 1 if it is significantly more, else 0."""
+        return int(np.sign(self.difference)) if self.p_value < LEVEL else 0
+
+
+def compare(first: Array, second: Array) -> Comparison:
+    """Paired t-test of two methods; fewer than three pairs are never significant.
+
+    Errors on few test samples are so coarse that two differences are often equal by chance.
+    """
+    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    if differences.size == 0:
+        return Comparison(float("nan"), 1.0, 0)
+    mean = float(differences.mean())
+    if differences.size < 3 or np.ptp(differences) == 0.0:
+        certain = differences.size >= 3 and mean != 0.0
+        return Comparison(mean, 0.0 if certain else 1.0, differences.size)
+    return Comparison(mean, float(stats.ttest_1samp(differences, 0.0).pvalue), differences.size)
+
+
+def win_tie_loss(results: Results, measure: str, first: str, second: str) -> tuple[int, int, int]:
+    """On how many problems the first method's measure is significantly less, neither, or more.
+
+    Problems count on which both were tried.
+    """
+    pairs = [results.pairs(measure, problem, first, second) for problem in results.problems]
+    signs = [compare(*pair).sign for pair in pairs if pair[0].size]
+    return signs.count(-1), signs.count(0), signs.count(1)
+
+
+def median_ranks(means: pd.DataFrame) -> pd.Series:
+    """Median over problems (rows) of the rank of each method (column), 1 for the least mean.
+
+    Equal means share the mean of their ranks. Methods without a mean on a problem have no rank
+    there.
+    """
+    return means.rank(axis=1).median(axis=0)
+
+
+def deviation(values: Array) -> float:
+    """Standard deviation; zero of fewer than two."""
+    return float(values.std(ddof=1)) if values.size > 1 else 0.0
+
+
+def standard_error(values: Array) -> float:
+    """Standard error of the mean; zero of fewer than two."""
+    return deviation(values) / max(values.size, 1) ** 0.5
+
+
+def rank_correlation(x: Array, y: Array) -> float:
+    """Spearman's; NaN where one of both is constant or there are fewer than three pairs."""
+    kept = np.isfinite(x) & np.isfinite(y)
+    x, y = x[kept], y[kept]
+    if x.size < 3 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return float("nan")
+    return float(stats.spearmanr(x, y).statistic)

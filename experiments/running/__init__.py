@@ -1,0 +1,1 @@
+"""From experiments to records: processes, progress, and files that survive an interruption."""

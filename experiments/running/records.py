@@ -1,0 +1,157 @@
+"""Records of runs, one line of JSON each, one file an experiment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.experiment import Measures, Run
+
+DIGITS = 7
+"""Significant digits that are kept of a number."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that ended.
+
+    Attributes
+    ----------
+    run : Run
+    measures : dict
+        Those of the method. Times are among them only if the run was alone.
+    alone : bool
+        Whether nothing else ran beside it.
+    seconds : float
+        How long it took in all, drawing the data aside; worth little if it was not alone.
+    cpu_seconds : float
+        The processor's time in it, which depends less on what else ran.
+    warnings : tuple of str
+        Categories of the warnings that it gave.
+    """
+
+    run: Run
+    measures: Measures
+    alone: bool
+    seconds: float
+    cpu_seconds: float
+    warnings: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        """The record as JSON."""
+        entries = {
+            **asdict(self.run),
+            "alone": self.alone,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "measures": self.measures,
+        }
+        if self.warnings:
+            entries["warnings"] = list(self.warnings)
+        return json.dumps(_plain(entries))
+
+    @classmethod
+    def of_line(cls, line: str) -> Record:
+        """The record that a line of JSON holds."""
+        entries = json.loads(line)
+        run = Run(*(entries[key] for key in ("experiment", "problem", "method", "repeat")))
+        warned = tuple(entries.get("warnings", ()))
+        costs = entries["seconds"], entries["cpu_seconds"]
+        return cls(run, entries["measures"], entries["alone"], *costs, warned)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, lists and dicts that JSON knows, numbers rounded; what is not finite is None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, str | bool | None):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    number = float(value)
+    return float(f"{number:.{DIGITS}g}") if np.isfinite(number) else None
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The folder that holds the records."""
+
+    folder: Path
+
+    def path(self, experiment: str) -> Path:
+        """File of an experiment."""
+        return self.folder / f"{experiment}.jsonl"
+
+    def append(self, record: Record) -> None:
+        """Add a record to its experiment's file, in one write to its end.
+
+        The end of a file that an interruption left without its newline is cut off first.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        path = self.path(record.run.experiment)
+        _drop_half_line(path)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, (record.line() + "\n").encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def records(self, experiment: str) -> list[Record]:
+        """Whole records of an experiment, in the order in which they were written.
+
+        Raises
+        ------
+        ValueError
+            If a line is no record; it names file and line.
+        """
+        path = self.path(experiment)
+        if not path.exists():
+            return []
+        *lines, _ = path.read_text().split("\n")
+        records = []
+        for number, line in enumerate(lines, start=1):
+            try:
+                records.append(Record.of_line(line))
+            except (ValueError, KeyError) as error:
+                raise ValueError(f"{path}, line {number} is no record: {error}") from None
+        return records
+
+    def latest(self, experiment: str) -> dict[Run, Record]:
+        """One record a run: the last that was alone, if one was, else the last."""
+        found: dict[Run, Record] = {}
+        for record in self.records(experiment):
+            known = found.get(record.run)
+            if known is None or record.alone or not known.alone:
+                found[record.run] = record
+        return found
+
+    def missing(self, runs: Iterable[Run], *, alone: bool) -> list[Run]:
+        """Runs without a record; with `alone`, without a record of its time."""
+        runs = list(runs)
+        known = {name: self.latest(name) for name in {run.experiment for run in runs}}
+        return [
+            run
+            for run in runs
+            if (record := known[run.experiment].get(run)) is None or (alone and not record.alone)
+        ]
+
+
+def _drop_half_line(path: Path) -> None:
+    """Cut off what follows the last newline of a file."""
+    if not path.exists():
+        return
+    text = path.read_bytes()
+    whole = text.rfind(b"\n") + 1
+    if whole != len(text):
+        os.truncate(path, whole)

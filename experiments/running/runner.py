@@ -1,0 +1,120 @@
+"""Carries out runs, in parallel processes or alone, and keeps a record of each."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
+
+from experiments import catalogue
+from experiments.experiment import Measures, Run
+from experiments.running.records import Archive, Record
+
+THREADS_ALONE = 2
+"""Threads of linear algebra for a run that is alone, so that times of machines compare."""
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What linear-algebra libraries read when a process first loads them."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised an exception; nothing is recorded, so that it is tried again."""
+
+    run: Run
+    reason: str
+
+
+Outcome = Record | Failure
+
+
+def carry_out(
+    runs: Sequence[Run], archive: Archive, *, jobs: int, alone: bool, small: bool
+) -> Iterator[Outcome]:
+    """Carry out runs and record each as it ends.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+    archive : Archive
+        Where the records go.
+    jobs : int
+        Processes, of one thread each.
+    alone : bool
+        Whether times are wanted: one process, two threads, and times are recorded.
+    small : bool
+        Whether the experiments are those that take seconds.
+
+    Yields
+    ------
+    Record or Failure
+    """
+    workers, threads = (1, THREADS_ALONE) if alone else (jobs, 1)
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=end_with_parent)
+    try:
+        futures: list[Future[Outcome]] = [
+            pool.submit(attempt, run, alone=alone, small=small) for run in runs
+        ]
+        for future in as_completed(futures):
+            outcome = future.result()
+            if isinstance(outcome, Record):
+                archive.append(outcome)
+            yield outcome
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does, however that ends."""
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    """Wait for the end of a process, then leave without tidying up."""
+    wait([sentinel])
+    os._exit(1)
+
+
+def attempt(run: Run, *, alone: bool, small: bool) -> Outcome:
+    """Carry out one run in this process."""
+    try:
+        experiment = catalogue.experiment(run.experiment, small=small)
+        data = experiment.problems[run.problem](run.repeat)
+        method = experiment.methods[run.method]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if alone:
+                warm_up(run.experiment, run.method)
+            start, cpu_start = time.perf_counter(), time.process_time()
+            measures = method(data)
+            costs = time.perf_counter() - start, time.process_time() - cpu_start
+    except Exception as error:
+        return Failure(run, f"{type(error).__name__}: {error}")
+    warned = tuple(sorted({warning.category.__name__ for warning in caught}))
+    kept = measures if alone else without_times(measures)
+    return Record(run, kept, alone, *costs, warned)
+
+
+@cache
+def warm_up(name: str, method: str) -> None:
+    """Try a method on something small, so that no import is counted in its time."""
+    experiment = catalogue.experiment(name, small=True)
+    for run in experiment.runs(name, 1):
+        if run.method == method:
+            experiment.methods[method](experiment.problems[run.problem](0))
+            return
+
+
+def without_times(measures: Measures) -> Measures:
+    """Measures that do not depend on what else the machine does."""
+    return {name: value for name, value in measures.items() if not name.startswith("seconds")}

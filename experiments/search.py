@@ -1,0 +1,115 @@
+"""What a step of CA-1D maximises, written down and searched in other ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.signal import find_peaks
+from scipy.spatial.distance import pdist
+
+from experiments.problems import Array
+from mercer.criteria import Sensitivity
+from mercer.gram.tiles import Samples
+from mercer.kernels import Kernel
+from mercer.search.base import Candidate, FamilySearch
+
+STARTS: Array = 10.0 ** np.arange(-3, 6)
+"""Widths that the search of Afkanpour et al. (2013), appendix B.2, starts from."""
+
+
+class RecordingSearch(FamilySearch):
+    """Searches as another does, and keeps what it was asked and what it found."""
+
+    def __init__(self, inner: FamilySearch) -> None:
+        super().__init__(inner.family, inner.samples)
+        self.inner = inner
+        self.asked: list[Array] = []
+        self.found: list[float] = []
+
+    def best(self, P: Sensitivity) -> Candidate:
+        """See :meth:`FamilySearch.best`."""
+        candidate = self.inner.best(P)
+        self.asked.append(pair_weights(P, self.samples))
+        self.found.append(float(np.exp(candidate.kernel.theta[0])))
+        return candidate
+
+    def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
+        """See :meth:`FamilySearch.polish`."""
+        return self.inner.polish(kernels, P)
+
+
+def pair_weights(P: Sensitivity, samples: Samples) -> Array:
+    """Twice the entries above the diagonal, pairs in the order of SciPy's distances."""
+    matrix = np.zeros((samples.n_samples, samples.n_samples))
+    for tile in samples.plan:
+        matrix[tile.rows, tile.columns] = P.block(samples, tile)
+    return 2.0 * matrix[np.triu_indices(samples.n_samples, 1)]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """h(s) = -<P, K_s - 1> for Gaussians K_s; constants vanish, since P is centred.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (n_pairs,)
+        Squared distances.
+    weights : ndarray of shape (n_pairs,)
+        Of the pairs, those below the diagonal included.
+    """
+
+    squares: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, X: Array, weights: Array) -> Objective:
+        """From samples and what a search was asked."""
+        return cls(pdist(X, "sqeuclidean"), weights)
+
+    def value(self, width: float) -> float:
+        """The objective, without rounding where the kernel is nearly constant."""
+        return -float(self.weights @ np.expm1(-self.squares / width**2))
+
+    def slope(self, width: float) -> float:
+        """Its derivative in s."""
+        u = self.squares / width**2
+        return -2.0 / width * float(self.weights @ (u * np.exp(-u)))
+
+    def curve(self, widths: Array) -> Array:
+        """Its values at some widths."""
+        return np.array([self.value(width) for width in widths])
+
+    def descend(self, start: float, bounds: tuple[float, float], *, logarithmic: bool) -> float:
+        """The least h that a quasi-Newton search finds from one width."""
+        scale = abs(self.value(start)) or 1.0
+
+        def in_width(s: Array) -> tuple[float, Array]:
+            return self.value(s[0]) / scale, np.array([self.slope(s[0]) / scale])
+
+        def in_logarithm(t: Array) -> tuple[float, Array]:
+            width = float(np.exp(t[0]))
+            return self.value(width) / scale, np.array([self.slope(width) * width / scale])
+
+        limits = np.log(bounds) if logarithmic else np.array(bounds)
+        found = minimize(
+            in_logarithm if logarithmic else in_width,
+            np.log([start]) if logarithmic else [start],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[tuple(limits)],
+        )
+        return scale * float(found.fun)
+
+
+def minima(values: Array, least: float) -> tuple[int, int]:
+    """How many local minima are at least this deep: inside, and with the ends of the interval.
+
+    The depth is what must be climbed to get lower, or to the end; that of an end, to get inside.
+    """
+    heights = -values
+    inside = find_peaks(heights, prominence=least)[0].size
+    padded = np.pad(heights, 1, constant_values=heights.min() - 2.0 * least)
+    return int(inside), int(find_peaks(padded, prominence=least)[0].size)

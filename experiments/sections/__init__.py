@@ -1,0 +1,1 @@
+"""One file an experiment: tables, figures and verdicts, from its records."""

@@ -1,0 +1,257 @@
+"""Section on the shapes of the objectives: Nickisch and Seeger (2011), Figures 1 and 2."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.definitions.objectives import BLOCK, COSTS
+from experiments.problems import Array
+from experiments.reporting.figures import panels
+from experiments.reporting.lists import flat, stacked
+from experiments.reporting.results import Results
+from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.words import rough
+
+SOURCE = "Nickisch, Seeger 2011"
+APART = 1e-4
+"""Values further apart, relative, are different optima; searches are precise to 1e-6."""
+LEVELS = 25
+WORDS = {
+    "map": "MAP, ln det K",
+    "tangent": "its tangent at equal weights",
+    "mkl_1": "MKL, sum of weights",
+    "mkl_2": "MKL, sum of squared weights",
+}
+
+
+def blocks(results: Results) -> list[str]:
+    """Problems of given latent values."""
+    return [name for name in results.problems if name.startswith(BLOCK)]
+
+
+def real(results: Results) -> list[str]:
+    """Problems of real data."""
+    return [name for name in results.problems if results.repeats(name, "optima")]
+
+
+def section(results: Results) -> Section:
+    """Figures 1 and 2, stationary points, and optima of real problems."""
+    figures = {}
+    body = (
+        "The building block u'K^-1 u + ln det K of joint MAP for given latent values u, with two "
+        "Gaussian kernels of widths .3 and 1.5 on n random points in [-2, 2], u drawn from their "
+        "equal mixture, and white noise of 1e-3. Both terms along equal weights (left), and "
+        "ln det K below its bounds by weights to the powers 1 and 2 (right; the paper's Figure 1, "
+        "as far as its text tells).\n\n"
+    )
+    shown = blocks(results)[-1:]
+    if shown and results.repeats(shown[0], "line") and results.repeats(shown[0], "surface"):
+        figures = {"objectives_line": lines(results, shown[0])}
+        figures["objectives_surface"] = surfaces(results, shown[0])
+        body += (
+            "![Terms of the building block and bounds of ln det K](figure:objectives_line)\n\n"
+            "Over both weights (the paper's Figure 2), joint MAP's block and MKL's, logarithms of "
+            "the distance from the least value on the grid:\n\n"
+            "![Joint MAP and MKL over two weights](figure:objectives_surface)\n\n"
+        )
+    body += (
+        "Local minima of the block over both weights, from 15 starts for each draw of u: how many "
+        "draws have more than one, and how many have a zero weight at the lowest.\n\n"
+        f"{block_table(results)}\n"
+        "Searches from ten random weights each for the problems of the section before, with 150 "
+        "samples: how many optima of different value they end in, and how far the worst is above "
+        f"the best, relative (values within {APART:g} count as one).\n\n"
+        f"{optima_table(results)}"
+    )
+    return Section(body, claims(results), figures)
+
+
+def lines(results: Results, problem: str) -> Figure:
+    """Along equal weights."""
+    t, square, height, first, second = (
+        stacked(results, name, problem, "line")[0]
+        for name in ("t", "square", "log_determinant", "bound_1", "bound_2")
+    )
+    picture, (left, right) = panels(2, width=4.4)
+    left.semilogx(t, square, color="tab:blue", label="u'K^-1 u")
+    left.semilogx(t, height, color="tab:orange", label="ln det K")
+    left.semilogx(t, square + height, color="tab:red", label="sum")
+    least = float((square + height).min())
+    spread = float(np.ptp(height))
+    left.set(xlabel="both weights", ylim=(height.min() - 0.1 * spread, least + 2.0 * spread))
+    left.legend(fontsize=7)
+    right.plot(t, height, color="tab:orange", label="ln det K")
+    right.plot(t, first, color="tab:blue", label="bound, power 1")
+    right.plot(t, second, color="tab:green", label="bound, power 2")
+    touching = t[len(t) // 2]
+    shown = t < 8.0 * touching
+    right.set(
+        xlabel="both weights",
+        xlim=(0.0, 8.0 * touching),
+        ylim=(height.min(), first[shown].max()),
+    )
+    right.legend(fontsize=7)
+    return picture
+
+
+def surfaces(results: Results, problem: str) -> Figure:
+    """Over both weights."""
+    weights = stacked(results, "weights", problem, "surface")[0]
+    picture, axes = panels(2, width=4.2)
+    for panel, (name, title) in zip(axes, (("map", "MAP"), ("mkl", "MKL")), strict=True):
+        values = stacked(results, name, problem, "surface")[0]
+        height = np.log10(values - values.min() + 1.0)
+        panel.contourf(weights, weights, height, LEVELS)
+        best = np.unravel_index(values.argmin(), values.shape)
+        panel.plot(weights[best[1]], weights[best[0]], "r*", ms=9, clip_on=False, zorder=5)
+        panel.set_xscale("symlog", linthresh=float(weights[1]))
+        panel.set_yscale("symlog", linthresh=float(weights[1]))
+        panel.set(xlabel="weight of the wide kernel", title=title)
+    axes[0].set_ylabel("weight of the narrow kernel")
+    return picture
+
+
+def block_table(results: Results) -> str:
+    """Draws with several minima and with zero weights."""
+    rows = []
+    for problem in blocks(results):
+        for name in COSTS:
+            minima = flat(results, f"{name}_minima", problem, "stationary points")
+            zeros = flat(results, f"{name}_zeros", problem, "stationary points")
+            if minima.size:
+                several, sparse = int((minima > 1).sum()), int((zeros > 0).sum())
+                rows.append(
+                    [f"{problem}: {WORDS[name]}", f"{several} of {minima.size}", f"{sparse}"]
+                )
+    return table(["weights cost", "several minima", "zero weight"], rows)
+
+
+def distinct(values: Array) -> int:
+    """How many values are apart."""
+    ordered = np.sort(values)
+    size = max(float(np.abs(ordered).max()), 1.0)
+    return 1 + int((np.diff(ordered) > APART * size).sum())
+
+
+GOALS = {"map": "MAP, e = 0.1", "map_2": "MAP, e = 2", "mkl": "MKL"}
+
+
+def optima(results: Results, problem: str, goal: str) -> tuple[Array, Array]:
+    """By repeat, the number of optima, and how far the worst is above the best."""
+    values = stacked(results, goal, problem, "optima")
+    counts = np.array([distinct(row) for row in values])
+    size = np.maximum(np.abs(values).max(axis=1), 1.0)
+    return counts, np.ptp(values, axis=1) / size
+
+
+def optima_table(results: Results) -> str:
+    """Optima by problem and objective."""
+    rows = []
+    for problem in real(results):
+        for goal, words in GOALS.items():
+            counts, above = optima(results, problem, goal)
+            rows.append([f"{problem}: {words}", f"{counts.mean():.1f}", rough(float(above.max()))])
+    return table(["problem: objective", "optima", "worst above best"], rows)
+
+
+def claims(results: Results) -> list[Claim]:
+    """Shapes, stationary points, sparsity."""
+    found = []
+    shown = [name for name in blocks(results) if results.repeats(name, "line")]
+    if shown:
+        found.append(terms(results, shown))
+    if blocks(results) and real(results):
+        found.append(stationary(results))
+    if any(results.repeats(name, "stationary points") for name in blocks(results)):
+        found.append(sparsity(results))
+    return found
+
+
+def terms(results: Results, shown: list[str]) -> Claim:
+    """Figure 1 and the two terms of Figure 2."""
+    conditions = []
+    for problem in shown:
+        t, square, height, *bounds = (
+            stacked(results, name, problem, "line")[0]
+            for name in ("t", "square", "log_determinant", "bound_1", "bound_2")
+        )
+        step = np.diff(t)
+        falling, rising = np.diff(square) / step, np.diff(height) / step
+        above = [bool((bound >= height - 1e-6 * np.abs(height)).all()) for bound in bounds]
+        conditions += [
+            bool((falling < 0).all() and (np.diff(falling) > 0).all()),
+            bool((rising > 0).all() and (np.diff(rising) < 0).all()),
+            *above,
+        ]
+    return Claim(
+        "Joint MAP's block is the sum of a decreasing convex term and an increasing concave one; "
+        "weights to the powers 1 and 2 bound the latter from above",
+        f"{SOURCE}, section 2.2, Figures 1 and 2",
+        "signs of first and second differences of u'K^-1 u and ln det K along equal weights, and "
+        "of the distance of both bounds from ln det K; true for each",
+        f"{sum(conditions)} of {len(conditions)} hold, for n = "
+        f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
+        judge(conditions),
+    )
+
+
+def stationary(results: Results) -> Claim:
+    """Several optima of MAP, one of MKL."""
+    several = {
+        name: sum(
+            int((flat(results, f"{name}_minima", problem, "stationary points") > 1).sum())
+            for problem in blocks(results)
+        )
+        for name in COSTS
+    }
+    drawn = sum(
+        flat(results, "map_minima", problem, "stationary points").size
+        for problem in blocks(results)
+    )
+    counts = {
+        goal: np.concatenate([optima(results, name, goal)[0] for name in real(results)])
+        for goal in GOALS
+    }
+    fixed = [several["map"] > 0, several["mkl_1"] == several["mkl_2"] == several["tangent"] == 0]
+    learned = [bool((counts["map"] > 1).any()), bool((counts["mkl"] == 1).all())]
+    words = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
+    return Claim(
+        "MKL is jointly convex, with one optimum; joint MAP can have several stationary points",
+        f"{SOURCE}, sections 2.1 and 2.2, Figure 2",
+        "local minima of the block from 15 starts, and of real problems from ten; true if MAP has "
+        "several at least once and MKL never, in both",
+        f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
+        f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
+        f"{counts['map'].size} real problems there are several optima with {words}",
+        judge(fixed + learned),
+        "The more white noise e there is, the less ln det K bends, so that fewer optima are "
+        "expected.",
+    )
+
+
+def sparsity(results: Results) -> Claim:
+    """Zeros in the lowest minimum of the block."""
+    zeros = {name: [] for name in COSTS}  # type: dict[str, list[int]]
+    for problem in blocks(results):
+        for name in COSTS:
+            entries = flat(results, f"{name}_zeros", problem, "stationary points")
+            zeros[name].append(int((entries > 0).sum()))
+    total = sum(
+        flat(results, "map_zeros", problem, "stationary points").size for problem in blocks(results)
+    )
+    joint, bound = zeros["map"], zeros["tangent"]
+    return Claim(
+        "MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights",
+        f"{SOURCE}, section 2.2, Figure 2",
+        "number of draws of u whose lowest minimum has a zero weight; true if MAP has such, more "
+        "than its own tangent at equal weights, and more than MKL with a penalty of 1",
+        f"of {total}: MAP {sum(joint)}, tangent {sum(bound)}, MKL {sum(zeros['mkl_1'])}, MKL with "
+        f"squared weights {sum(zeros['mkl_2'])}",
+        judge([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
+        "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
+        "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
+        "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and the "
+        "tangent is the comparison of like with like. Learned dictionaries are compared in the "
+        "section before.",
+    )
