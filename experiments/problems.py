@@ -18,6 +18,34 @@ Part = tuple[Array, Array]
 """Features and labels."""
 
 
+CLASSIFICATION_SETS = (
+    "australian",
+    "banana",
+    "breast_cancer_ljubljana",
+    "dermatology",
+    "diabetes_pima",
+    "ecoli",
+    "german",
+    "heart",
+    "image",
+    "ionosphere",
+    "letter",
+    "mfeat",
+    "mnist20k",
+    "segment",
+    "sonar",
+    "spambase",
+    "splice",
+    "thyroid",
+    "vehicle",
+    "waveform",
+    "waveform40",
+    "yeast",
+    "zoo",
+)
+"""Sets of `mercer.datasets.load` whose target is a class."""
+
+
 @dataclass(frozen=True)
 class Split:
     """A problem in three parts, each features and labels, or responses."""

@@ -11,35 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Experiment, Measures
-from experiments.problems import Split, scaled, three_parts, whole
+from experiments.problems import CLASSIFICATION_SETS, Split, scaled, three_parts, whole
 from experiments.validation import error_of_kernel
 from mercer import ContinuousAlignment
 
-SETS = (
-    "australian",
-    "banana",
-    "breast_cancer_ljubljana",
-    "dermatology",
-    "diabetes_pima",
-    "ecoli",
-    "german",
-    "heart",
-    "image",
-    "ionosphere",
-    "letter",
-    "mfeat",
-    "mnist20k",
-    "segment",
-    "sonar",
-    "spambase",
-    "splice",
-    "thyroid",
-    "vehicle",
-    "waveform",
-    "waveform40",
-    "yeast",
-    "zoo",
-)
 MOST = 500
 """Training and validation samples at most; test samples at most twice as many."""
 
@@ -67,7 +42,7 @@ def grow(split: Split, *, step: Literal["corrective", "stagewise"]) -> Measures:
 
 def experiment(small: bool) -> Experiment:
     """Algorithm 1, and the steps that the paper's preprint names as future work."""
-    names = SETS[2:5] if small else SETS
+    names = CLASSIFICATION_SETS[2:5] if small else CLASSIFICATION_SETS
     return Experiment(
         title="Corrective and stagewise steps",
         source="Afkanpour et al. 2013, Algorithm 1; corrective steps are not in the paper",
