@@ -3,7 +3,7 @@
     MERCER_DATA=/path/to/sets python benchmarks/calibration.py [NAME ...] [--repeats R]
 
 Data are heart, german, ionosphere, sonar and diabetes (Pima). Each repeat is another stratified
-split into halves; features are standardised on the half that is trained on.
+split into halves; features are standardized on the half that is trained on.
 
 calibration
     Log-loss, error and Brier score on the other half, mean and standard error over the splits; the

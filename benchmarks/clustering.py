@@ -13,13 +13,13 @@ sets
     Gaussian kernel as wide as the median distance, the default of `HSICClustering`; each method
     has 10 starts.
 views
-    Six feature families of 2,000 digits (mfeat), standardised: `MultipleKernelClustering` with one
+    Six feature families of 2,000 digits (mfeat), standardized: `MultipleKernelClustering` with one
     Gaussian kernel a family, by its penalty and its starts, beside single families, the sum of
     kernels of trace one, and scikit-learn's methods on all features together. There the default
     kernel of `SpectralClustering` is the identity, so that it has no line.
 widths
     ARI of `HSICClustering` by the rule that chooses the width without labels: multiples of the
-    median distance, a small quantile of distances, a nearest-neighbour distance, and the width at
+    median distance, a small quantile of distances, a nearest-neighbor distance, and the width at
     which the kernel is best aligned with its own clusters. At most 1,000 samples.
 starts
     The objective as a part of the kernel's trace, and time, from one start: seeds, eigenvectors,
@@ -58,8 +58,7 @@ from threadpoolctl import threadpool_limits
 from mercer import HSICClustering, MultipleKernelClustering
 from mercer.datasets import load
 from mercer.kernels import Gaussian, OnColumns
-from mercer.kernels.arithmetic import squared_distances
-from mercer.kernels.bounds import median_distance
+from mercer.kernels._distances import median_distance, squared_distances
 
 SETS = ("digits", "segment", "vehicle", "zoo", "ecoli", "dermatology")
 FACTORS = (0.25, 0.5, 0.71, 1.0, 1.41, 2.0, 4.0)
@@ -88,7 +87,7 @@ def score(model: Any, X: Any, y: Labels, seed: int) -> tuple[float, float]:
     """Adjusted Rand index in %, and seconds."""
     model = clone(model).set_params(random_state=seed)
     with warnings.catch_warnings():
-        # Neighbour graphs in several pieces, and clusters of samples that coincide.
+        # Neighbor graphs in several pieces, and clusters of samples that coincide.
         warnings.simplefilter("ignore")
         time = seconds(lambda: model.fit(X))
     return 100.0 * adjusted_rand_score(y, model.labels_), time
@@ -117,7 +116,7 @@ def sets(options: argparse.Namespace) -> None:
         models = {
             "SpectralClustering": spectral(k),
             "SpectralClustering, median": spectral(k, gamma=gamma),
-            "SpectralClustering, neighbours": spectral(k, affinity="nearest_neighbors"),
+            "SpectralClustering, neighbors": spectral(k, affinity="nearest_neighbors"),
             "KMeans": KMeans(k, n_init=10),
             "HSICClustering": HSICClustering(k),
             "HSICClustering, spectral": HSICClustering(k, method="spectral"),
@@ -139,7 +138,7 @@ def views(options: argparse.Namespace) -> None:
     gamma = median_distance(X) ** -2.0
     models: dict[str, tuple[Any, Any]] = {
         "SpectralClustering, median": (spectral(10, gamma=gamma), X),
-        "SpectralClustering, neighbours": (spectral(10, affinity="nearest_neighbors"), X),
+        "SpectralClustering, neighbors": (spectral(10, affinity="nearest_neighbors"), X),
         "KMeans": (KMeans(10, n_init=10), X),
         "HSICClustering": (HSICClustering(10), X),
         **{f"HSICClustering, {name}": (HSICClustering(10), V) for name, V in parts.items()},
@@ -161,7 +160,7 @@ def bound(X: Array) -> Gaussian:
 
 def widths(options: argparse.Namespace) -> None:
     """Rules that choose the width without labels."""
-    header = [*(f"{f:g} median" for f in FACTORS), "10 % quantile", "7th neighbour", "aligned"]
+    header = [*(f"{f:g} median" for f in FACTORS), "10 % quantile", "7th neighbor", "aligned"]
     for scaler in (MinMaxScaler(), StandardScaler()):
         rows = []
         for name in SETS:
@@ -179,8 +178,8 @@ def _scores_of_rules(X: Array, y: Labels, repeats: int) -> list[str]:
     squared = squared_distances(X)
     positive = np.sqrt(squared[squared > 1e-12 * squared.max()])
     median = median_distance(X)
-    neighbour = np.median(np.sqrt(np.sort(squared, axis=1)[:, 7]))
-    candidates = [f * median for f in FACTORS] + [np.quantile(positive, 0.1), neighbour]
+    neighbor = np.median(np.sqrt(np.sort(squared, axis=1)[:, 7]))
+    candidates = [f * median for f in FACTORS] + [np.quantile(positive, 0.1), neighbor]
     indices, alignments = [], []
     for width in candidates:
         models = [
@@ -208,8 +207,8 @@ def starts(options: argparse.Namespace) -> None:
 
 def _one_start(X: Array, k: int, kernel: str, repeats: int) -> list[str]:
     source = bound(X) if kernel == "median" else "linear"
-    centred = X - X.mean(axis=0)
-    K = KernelCenterer().fit_transform(bound(X)(X) if kernel == "median" else centred @ centred.T)
+    centered = X - X.mean(axis=0)
+    K = KernelCenterer().fit_transform(bound(X)(X) if kernel == "median" else centered @ centered.T)
     trace = float(np.trace(K))
     models: dict[str, Callable[[int], tuple[float, float]]] = {}
     for method in ("greedy", "spectral"):

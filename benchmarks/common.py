@@ -54,8 +54,8 @@ def classification_set(name: str) -> Part:
     return X.astype(np.float64), np.unique(y, return_inverse=True)[1]
 
 
-def standardised_sample(name: str, n_samples: int, seed: int) -> Part:
-    """At most `n_samples` random samples of a set, missing values filled, features standardised."""
+def standardized_sample(name: str, n_samples: int, seed: int) -> Part:
+    """At most `n_samples` random samples of a set, missing values filled, features standardized."""
     X, y = classification_set(name)
     rows = np.random.default_rng(seed).permutation(len(y))[:n_samples]
     return make_pipeline(SimpleImputer(), StandardScaler()).fit_transform(X[rows]), y[rows]

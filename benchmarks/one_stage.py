@@ -5,15 +5,15 @@
 l1svm
     `L1SVM().fit` over 20 Gaussian widths read off the data, n = 1000, to relative duality gaps of
     1e-3 and 1e-6, from features to predictions: spambase, image, waveform and splice,
-    standardised, and MNIST digits, odd against even, raw pixels. The unit is the median time of
+    standardized, and MNIST digits, odd against even, raw pixels. The unit is the median time of
     `SVC(kernel="precomputed").fit` with scikit-learn's own tolerance, 1e-3, and the same C, given
-    the uniform sum of the same kernels, centred and of equal traces; it takes turns with the fits.
+    the uniform sum of the same kernels, centered and of equal traces; it takes turns with the fits.
     Kernels "touched" are those of positive weight in some step: all 20, since the weights start
     equal; those "kept" have positive weight in the end.
     What dominates is read off a profile of one more fit: the parts of the time that go into the
     first pass over the kernels, which evaluates them, weighted sums of Gram matrices (of the start
     and of every trial), their products with the dual variables, libsvm, the active set that makes
-    libsvm's solution exact, second derivatives, the quadratic programme for the next weights, and
+    libsvm's solution exact, second derivatives, the quadratic program for the next weights, and
     the alignment of the learned kernel.
 
 Of repeated timings, the median is printed.
@@ -36,7 +36,7 @@ from common import (
     alternate,
     command_line,
     print_table,
-    standardised_sample,
+    standardized_sample,
 )
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
@@ -57,7 +57,7 @@ PARTS = {
     "libsvm": "libsvm",
     "active set": "_exchanged",
     "second derivatives": "among",
-    "programme": "_on_simplex",
+    "program": "_on_simplex",
     "alignment": "gram_alignment",
 }
 """What is told apart in a profile, and the function of the package that does it."""
@@ -67,14 +67,14 @@ def l1svm_problems() -> dict[str, Part]:
     """A thousand samples of each set, with labels -1 and 1."""
     problems = {}
     for name in ("spambase", "image", "waveform", "splice"):
-        X, y = standardised_sample(name, 1000, seed=0)
+        X, y = standardized_sample(name, 1000, seed=0)
         problems[name] = X, 2 * y - 1
     problems["mnist"] = odd_or_even(1000)
     return problems
 
 
 def uniform_gram(X: Array, y: Labels) -> Array:
-    """The Gram matrix that l1-svm starts from: centred, of mean diagonal one."""
+    """The Gram matrix that l1-svm starts from: centered, of mean diagonal one."""
     gram = UniformCombination(normalize="trace").fit(X, y).transform(X)
     gram = KernelCenterer().fit_transform(gram)
     return np.asarray(gram * (len(gram) / gram.trace()))

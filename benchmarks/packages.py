@@ -11,8 +11,8 @@ is the objective of what was returned, or, where the problems differ, that of th
 the weights that were returned.
 
 margin
-    MKLpy. 20 Gaussian Gram matrices, centred and of mean diagonal one, n = 300, spambase and image,
-    standardised; support vector machines of hard margin (C = 1e7, as MKLpy has it). The optima are
+    MKLpy. 20 Gaussian Gram matrices, centered, of mean diagonal one, n = 300, spambase and image,
+    standardized; support vector machines of hard margin (C = 1e7, as MKLpy has it). The optima are
     those over weights of l1-norm one (`L1SVM`) and of l2-norm one. `MEMO(theta=0)` and `RMKL` of
     large C ascend the squared margin and divide by the sum of the weights after each step: as all
     slopes are positive, this comes to rest where weights are proportional to slopes, which is the
@@ -21,13 +21,13 @@ margin
     `EasyMKL` takes its weights from one machine on the uniform sum; `AverageMKL` learns none. No
     method of MKLpy 0.6 solves the l1-norm's problem, and its GRAM does not run on NumPy 2.
 alignf
-    MKLpy's `CKA`, weights of either sign of the largest centred alignment, against
+    MKLpy's `CKA`, weights of either sign of the largest centered alignment, against
     `AlignmentMaximization(signs="free")`: n = 1000, spambase, 5 and 20 Gaussian widths. Both solve
     in closed form; nested widths make the system nearly singular.
 group_lasso
     himalaya's `solve_sparse_group_lasso` against `MKLRegressor(norm=1)` on linear kernels of groups
     of features, each of mean diagonal one: the six views of mfeat, n = 2000, odd digits against
-    even, centred: min |y - Xw|^2 / (2 alpha) + (sum |w_g|)^2 / 2. Its solution is that of
+    even, centered: min |y - Xw|^2 / (2 alpha) + (sum |w_g|)^2 / 2. Its solution is that of
     himalaya's min |y - Xw|^2 / 2 + lambda sum |w_g| for lambda = alpha sum |w_g| at the optimum.
 ridge
     himalaya's `solve_weighted_kernel_ridge_conjugate_gradient` against `MKLRegressor(norm=inf)`:
@@ -59,7 +59,7 @@ from common import (
     alternate,
     command_line,
     print_table,
-    standardised_sample,
+    standardized_sample,
 )
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
@@ -80,7 +80,7 @@ Fits = dict[str, Callable[[], Any]]
 
 
 def gaussian_grams(X: Array, number: int = 20) -> Array:
-    """Centred Gaussian Gram matrices of mean diagonal one, shape (number, n_samples, n_samples)."""
+    """Centered Gaussian Gram matrices of mean diagonal one, shape (number, n, n)."""
     D = squared_distances(X)
     np.fill_diagonal(D, 0.0)
     D = (D + D.T) / 2.0
@@ -146,7 +146,7 @@ class Optimum:
 def margin(repeats: int) -> None:
     """Hard margins: MKLpy."""
     for name in ("spambase", "image"):
-        X, y = standardised_sample(name, 300, seed=0)
+        X, y = standardized_sample(name, 300, seed=0)
         margin_of(name, X, 2 * y - 1, repeats)
 
 
@@ -194,12 +194,12 @@ def margin_of(name: str, X: Array, y: Labels, repeats: int) -> None:
 
 
 def alignf(repeats: int) -> None:
-    """Alignment maximised over weights of either sign: MKLpy."""
+    """Alignment maximized over weights of either sign: MKLpy."""
     import torch
     from MKLpy.algorithms import CKA
 
     torch.set_num_threads(THREADS)
-    X, y = standardised_sample("spambase", 1000, seed=0)
+    X, y = standardized_sample("spambase", 1000, seed=0)
     y, rows = 2 * y - 1, []
     for number in (5, 20):
         grams = gaussian_grams(X, number)
@@ -222,7 +222,7 @@ def alignf(repeats: int) -> None:
 
 @dataclass(frozen=True)
 class Groups:
-    """Features in groups, each a linear kernel of mean diagonal one, and a centred response."""
+    """Features in groups, each a linear kernel of mean diagonal one, and a centered response."""
 
     X: Array
     y: Array
@@ -294,7 +294,7 @@ def group_lasso(repeats: int) -> None:
 
 
 def regression(n_samples: int) -> tuple[Array, Array]:
-    """Gaussian Gram matrices of random samples of kin8nm, and their responses, standardised."""
+    """Gaussian Gram matrices of random samples of kin8nm, and their responses, standardized."""
     bunch = load("kin8nm")
     rows = np.random.default_rng(0).permutation(len(bunch.target))[:n_samples]
     y = bunch.target[rows]
@@ -328,7 +328,7 @@ def ridge(repeats: int) -> None:
 
 
 def cross_validation(repeats: int) -> None:
-    """Weights that minimise a cross-validation error: himalaya."""
+    """Weights that minimize a cross-validation error: himalaya."""
     from himalaya.kernel_ridge import (
         solve_multiple_kernel_ridge_hyper_gradient,
         solve_multiple_kernel_ridge_random_search,

@@ -4,7 +4,7 @@
 
 length_scales
     Eight length scales, a variance and noise by marginal likelihood: 1,000 samples of kin8nm,
-    features standardised. `BayesianMKLRegressor([Gaussian(ard=True)], learn_parameters=True)`, at
+    features standardized. `BayesianMKLRegressor([Gaussian(ard=True)], learn_parameters=True)`, at
     its own tolerance and at a hundredth of it, against scikit-learn's `GaussianProcessRegressor`,
     from the same start, within the same bounds, without restarts. Root mean squared error and mean
     log predictive density on the other samples.

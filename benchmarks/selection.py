@@ -19,7 +19,7 @@ elimination
     both are selected.
 accuracy
     Errors in % of a support vector machine (C by five-fold cross-validation, `gamma="scale"`) on
-    the standardised features that each selector leaves, means and standard errors over splits;
+    the standardized features that each selector leaves, means and standard errors over splits;
     at most 500 training samples, 1,500 for testing; and the seconds that selection took. BAHSIC and
     RFE take one feature at a time; RFE has a linear support vector machine; mutual information is
     that of `mutual_info_classif`.
@@ -48,7 +48,7 @@ from common import (
     mean_and_error,
     print_table,
     seconds,
-    standardised_sample,
+    standardized_sample,
 )
 from sklearn.feature_selection import RFE, SelectKBest, mutual_info_classif
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -95,10 +95,10 @@ def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
     kin8nm = load("kin8nm")
     rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
     tables = {
-        f"{name} n={n}": (*standardised_sample(name, n, seed=0), number, True)
+        f"{name} n={n}": (*standardized_sample(name, n, seed=0), number, True)
         for name, n, number in (("sonar", 208, 10), ("spambase", 500, 10), ("segment", 500, 5))
     }
-    tables["mfeat n=300"] = (*standardised_sample("mfeat", 300, seed=0), 20, True)
+    tables["mfeat n=300"] = (*standardized_sample("mfeat", 300, seed=0), 20, True)
     response = kin8nm.target[rows] / kin8nm.target[rows].std()
     tables["kin8nm n=500"] = (kin8nm.data[rows], response, 4, False)
     tables["synthetic n=300 p=2000"] = (*relevant_ten(300, 2000), 10, True)

@@ -10,23 +10,23 @@ ca1d
     with the distances computed anew for each width (20 times the time of computing them once).
 alignf
     `AlignmentMaximization("precomputed").fit` on 20 Gaussian Gram matrices of 1500 samples, stacked
-    along the last axis. The baseline centres each matrix and sums products pair by pair.
+    along the last axis. The baseline centers each matrix and sums products pair by pair.
 memory
     Peak resident memory of a process that fits `AlignmentMaximization` from features: n = 8000,
     20 widths.
 gradient
-    Centred alignment of an ellipsoidal Gaussian kernel and its gradient in 60 log-widths, n = 2000,
+    Centered alignment of an ARD Gaussian kernel and its gradient in 60 log-widths, n = 2000,
     against the tensor of scikit-learn's `RBF(...)(X, eval_gradient=True)` contracted with the
     sensitivity of the same criterion; and the peak of the memory allocated, in Gram matrices.
 two_stage
     `TwoStageClassifier().fit` against `GridSearchCV(SVC())` over 19 widths and the same 11 values
-    of C, 5 folds, spambase, n = 1500, standardised; both with their default `n_jobs`.
+    of C, 5 folds, spambase, n = 1500, standardized; both with their default `n_jobs`.
 cand
     `ContinuousAlignment(Gaussian(ard=True))` against `ContinuousAlignment()` on eight pairs of
     letters, n = 300, d = 16; each repeat is one pass over all pairs.
 
 Of repeated timings, the minimum and the median are printed. Where both sides repeat they take turns
-and a ratio is of neighbours in time; the slow baselines of alignf, gradient and two_stage run once.
+and a ratio is of neighbors in time; the slow baselines of alignf, gradient and two_stage run once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from common import (
     alternate,
     command_line,
     seconds,
-    standardised_sample,
+    standardized_sample,
     three_parts,
     two_classes,
 )
@@ -65,12 +65,12 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
-from mercer.criteria import CRITERIA, contract
+from mercer._criteria import CRITERIA, contract
+from mercer._gram.tiles import Samples
+from mercer._targets import as_target
+from mercer._two_stage.two_stage_classifier import C_GRID
 from mercer.datasets import make_relevance
-from mercer.gram.tiles import Samples
 from mercer.kernels import Gaussian
-from mercer.targets import as_target
-from mercer.two_stage.classifier import C_GRID
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def ca1d(repeats: int) -> Iterator[Record]:
 
 
 def pairwise_alignf(stack: Array, y: Labels) -> Array:
-    """Non-negative weights of the largest alignment, by a loop over pairs of centred matrices."""
+    """Non-negative weights of the largest alignment, by a loop over pairs of centered matrices."""
     p = stack.shape[2]
     H = [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in np.moveaxis(stack, 2, 0)]
     M = np.array([[np.sum(H[k] * H[m]) for m in range(p)] for k in range(p)])
@@ -186,7 +186,7 @@ def memory(repeats: int) -> Iterator[Record]:
 
 
 def own_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
-    """Centred alignment and its gradient in the log-widths."""
+    """Centered alignment and its gradient in the log-widths."""
     samples, kernel = Samples(X), Gaussian(widths, ard=True)
     value, P = CRITERIA["cka"].evaluate(samples, kernel, as_target(y))
     return value, contract(samples, kernel, P)[1]
@@ -220,7 +220,7 @@ def gradient(repeats: int) -> Iterator[Record]:
 
 def two_stage(repeats: int) -> Iterator[Record]:
     """The two-stage classifier against a grid search."""
-    X_all, y_all = standardised_sample("spambase", 5000, seed=0)
+    X_all, y_all = standardized_sample("spambase", 5000, seed=0)
     X, y, X_test, y_test = X_all[:1500], y_all[:1500], X_all[1500:], y_all[1500:]
     model = TwoStageClassifier()
     times = alternate({"fit": lambda: model.fit(X, y)}, repeats)["fit"]

@@ -22,7 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from experiments import catalogue
+from experiments import catalog
 from experiments.experiment import Run
 from experiments.reporting.page import write_page
 from experiments.running.records import Archive
@@ -48,7 +48,7 @@ def planned(names: list[str], repeats: int | None, *, timing: bool, small: bool)
     """Runs of experiments, the first repeat of all of them first."""
     runs: list[Run] = []
     for name in names:
-        experiment = catalogue.experiment(name, small=small)
+        experiment = catalog.experiment(name, small=small)
         default = experiment.timed if timing else experiment.repeats
         number = default if repeats is None else repeats * bool(default)
         runs += experiment.runs(name, number, timing=timing)
@@ -60,8 +60,8 @@ def show(records: Records = None, small: Small = False) -> None:
     """List the experiments, and how much of each has been run."""
     known = archive(records, small=small)
     listed = Table("name", "what", "source", "runs", "timed")
-    for name in catalogue.names():
-        experiment = catalogue.experiment(name, small=small)
+    for name in catalog.names():
+        experiment = catalog.experiment(name, small=small)
         counts = []
         for timing in (False, True):
             runs = planned([name], None, timing=timing, small=small)
@@ -90,7 +90,7 @@ def run(
         os.environ["MERCER_DATA"] = str(data.resolve())
     try:
         runs = planned(
-            catalogue.names() if names == ["all"] else names, repeats, timing=timing, small=small
+            catalog.names() if names == ["all"] else names, repeats, timing=timing, small=small
         )
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from None

@@ -22,8 +22,8 @@ from experiments.validation import (
     machines,
     trials,
 )
+from mercer._learners.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
-from mercer.learners.base import KernelLearner
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 """Values of C, and of 1 / alpha in regression."""

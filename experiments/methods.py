@@ -34,9 +34,9 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer.continuous import PENALTIES
+from mercer._greedy.families import PENALTIES
+from mercer._learners.kernel_learner import KernelLearner
 from mercer.kernels import Gaussian
-from mercer.learners.base import KernelLearner
 
 Step = Literal["corrective", "stagewise"]
 

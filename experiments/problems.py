@@ -78,7 +78,7 @@ def three_parts(X: Array, y: Array, sizes: tuple[int, int, int], seed: int) -> S
 
 
 def scaled(split: Split, transformer: Any = None) -> Split:
-    """All parts transformed by what is fitted to the first; standardised without a transformer."""
+    """All parts transformed by what is fitted to the first; standardized without a transformer."""
     fitted = (StandardScaler() if transformer is None else transformer).fit(split.train[0])
     parts = (split.train, split.valid, split.test)
     return Split(*((fitted.transform(X), y) for X, y in parts))

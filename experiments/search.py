@@ -1,4 +1,4 @@
-"""What a step of CA-1D maximises, written down and searched in other ways."""
+"""What a step of CA-1D maximizes, written down and searched in other ways."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scipy.signal import find_peaks
 from scipy.spatial.distance import pdist
 
 from experiments.problems import Array
-from mercer.criteria import Sensitivity
-from mercer.gram.tiles import Samples
+from mercer._criteria import Sensitivity
+from mercer._gram.tiles import Samples
+from mercer._search.family_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
-from mercer.search.base import Candidate, FamilySearch
 
 STARTS: Array = 10.0 ** np.arange(-3, 6)
 """Widths that the search of Afkanpour et al. (2013), appendix B.2, starts from."""
@@ -51,7 +51,7 @@ def pair_weights(P: Sensitivity, samples: Samples) -> Array:
 
 @dataclass(frozen=True)
 class Objective:
-    """h(s) = -<P, K_s - 1> for Gaussians K_s; constants vanish, since P is centred.
+    """h(s) = -<P, K_s - 1> for Gaussians K_s; constants vanish, since P is centered.
 
     Attributes
     ----------

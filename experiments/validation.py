@@ -50,7 +50,7 @@ def first_best(losses: Sequence[float]) -> int:
 class Grams:
     """Gram matrices of a learned kernel: training data with themselves and with the other parts.
 
-    They are centred by the training data and divided by the mean diagonal of the centred training
+    They are centered by the training data and divided by the mean diagonal of the centered training
     matrix, so that one grid of C serves every kernel.
     """
 
@@ -165,5 +165,5 @@ def error_of_kernel(
 
 
 def alignment_of_kernel(kernel: Callable[..., Array], part: Part) -> float:
-    """Centred alignment of a kernel with labels."""
+    """Centered alignment of a kernel with labels."""
     return centered_alignment(kernel(part[0]), part[1])

@@ -74,7 +74,7 @@ def fitted(problem: str, solver: str, tol: float = 1e-4) -> Any:
     return model.fit(case.X, case.y)
 
 
-def normalised(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
+def normalized(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
     """Gram matrices of mean diagonal one, their weights, and targets of unit variance."""
     means = np.einsum("kii->k", case.grams) / len(case.X)
     scales = np.divide(1.0, means, out=np.zeros_like(means), where=means > 0.0)
@@ -85,13 +85,13 @@ def normalised(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def noise_of(model: Any) -> float:
-    """Its variance in the unit of the normalised responses."""
+    """Its variance in the unit of the normalized responses."""
     return float(np.mean(np.asarray(model.noise_variance_) / model.y_scale_**2))
 
 
 def theta_gradient(model: Any, case: Problem) -> Matrix:
     """d objective / d theta from dense matrices, t_m - alpha'K_m alpha summed over problems."""
-    grams, theta, Y = normalised(model, case)
+    grams, theta, Y = normalized(model, case)
     n, K, alpha = len(Y), np.tensordot(theta, grams, axes=1), model.dual_coef_
     q = np.einsum("im,kij,jm->k", alpha, grams, alpha)
     if model.objective == "mkl":
@@ -108,7 +108,7 @@ def theta_gradient(model: Any, case: Problem) -> Matrix:
 
 def noise_gradient(model: Any, case: Problem) -> float:
     """d objective / d ln noise of a learned noise, weights and widths given."""
-    grams, theta, Y = normalised(model, case)
+    grams, theta, Y = normalized(model, case)
     noise, n = noise_of(model), len(Y)
     if model.likelihood == "laplace":
         return float(Y.size - 2.0 / noise * np.sum(1.0 / model.scale_**2))

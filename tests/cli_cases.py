@@ -12,7 +12,7 @@ pd = pytest.importorskip("pandas")
 typer_testing = pytest.importorskip("typer.testing")
 pytest.importorskip("skops.io")
 
-from mercer.cli.app import app  # noqa: E402
+from mercer._cli.app import app  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -39,13 +39,13 @@ def class_table() -> Any:
         {
             "height": rng.normal(size=80) + 2.0 * y,
             "width of it": rng.normal(size=80) - y,
-            "colour": rng.choice(["red", "green", "blue"], size=80),
+            "color": rng.choice(["red", "green", "blue"], size=80),
             "flag": rng.random(80) < 0.5,
             "kind": np.where(y == 1, "cat & dog", "<none>"),
         }
     )
     frame.loc[3, "height"] = np.nan
-    frame.loc[5, "colour"] = None
+    frame.loc[5, "color"] = None
     return frame
 
 

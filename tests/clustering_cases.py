@@ -21,5 +21,5 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 
 def blobs() -> tuple[np.ndarray, np.ndarray]:
     """Four clusters on a line in the plane, far enough apart for one best partition."""
-    centres = np.array([[0.0, 0.0], [3.0, 1.0], [6.0, 0.0], [9.0, -1.0]])
-    return make_blobs([30, 20, 25, 15], centers=centres, cluster_std=0.4, random_state=0)
+    centers = np.array([[0.0, 0.0], [3.0, 1.0], [6.0, 0.0], [9.0, -1.0]])
+    return make_blobs([30, 20, 25, 15], centers=centers, cluster_std=0.4, random_state=0)

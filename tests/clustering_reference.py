@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from reference import Matrix, centre
+from reference import Matrix, center
 from scipy.optimize import nnls
 
 
@@ -16,7 +16,7 @@ def indicators(labels: Matrix, k: int, normalize: bool) -> Matrix:
 def dependence(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> float:
     """<K_c, Y A Y'>."""
     Y = indicators(labels, len(A), normalize)
-    return float(np.sum(centre(K) * (Y @ A @ Y.T)))
+    return float(np.sum(center(K) * (Y @ A @ Y.T)))
 
 
 def gains(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> Matrix:
@@ -34,8 +34,8 @@ def gains(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> Matri
 def agreement(
     kernels: list[Matrix], A: Matrix, labels: Matrix, weights: Matrix, penalty: float
 ) -> float:
-    """v'a / sqrt(v'(M + penalty D) v) for kernels scaled to a centred trace of one."""
-    scaled = [centre(K) / np.trace(centre(K)) for K in kernels]
+    """v'a / sqrt(v'(M + penalty D) v) for kernels scaled to a centered trace of one."""
+    scaled = [center(K) / np.trace(center(K)) for K in kernels]
     a = np.array([dependence(K, A, labels) for K in scaled])
     M = np.array([[np.sum(K * L) for L in scaled] for K in scaled])
     M += penalty * np.diag(np.diag(M))
@@ -44,9 +44,9 @@ def agreement(
 
 def best_agreement(kernels: list[Matrix], A: Matrix, labels: Matrix, penalty: float) -> Matrix:
     """The weights of the greatest agreement, by least squares over all n^2 entries and a ridge."""
-    scaled = [centre(K) / np.trace(centre(K)) for K in kernels]
+    scaled = [center(K) / np.trace(center(K)) for K in kernels]
     Y = indicators(labels, len(A), True)
-    target = centre(Y @ A @ Y.T).ravel()
+    target = center(Y @ A @ Y.T).ravel()
     design = np.stack([K.ravel() for K in scaled], axis=1)
     ridge = np.diag(np.sqrt(penalty) * np.linalg.norm(design, axis=0))
     rows = np.vstack([design, ridge])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from kernel_cases import N_FEATURES
 from numpy.testing import assert_allclose
-from reference import centre
+from reference import center
 from reference import moments as dense_moments
 
-from mercer.gram.moments import Moments
+from mercer._gram.moments import Moments
 
 SEVERAL_TILES = 400
 """From 384 samples on, a Gram matrix is more than one tile."""
@@ -32,7 +32,7 @@ def assert_moments(found: Moments, grams: list[np.ndarray], Y: np.ndarray, rtol:
         found.M / np.outer(norms, norms), M / np.outer(norms, norms), rtol=0.0, atol=rtol
     )
     assert_allclose(found.a / norms / target_norm, a / norms / target_norm, rtol=0.0, atol=rtol)
-    assert_allclose(found.traces, [np.trace(centre(K)) for K in grams], rtol=rtol)
+    assert_allclose(found.traces, [np.trace(center(K)) for K in grams], rtol=rtol)
     assert_allclose(found.target_norm, target_norm, rtol=1e-12)
     assert_allclose(found.target_trace, np.trace(Y @ Y.T), rtol=1e-12)
     assert found.n_samples == len(Y)

@@ -22,7 +22,7 @@ from one_stage_reference import (
     quadratics,
     slackness,
 )
-from reference import centre, gaussian
+from reference import center, gaussian
 from sklearn.base import BaseEstimator, clone
 
 from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
@@ -248,26 +248,26 @@ def naive_loss(model: Any) -> NaiveLoss:
 
 def ball(model: Any, n_kernels: int) -> Ball:
     if isinstance(model, L2KRR):
-        centres = {"zero": 0.0, "uniform": 1.0 / n_kernels}
+        centers = {"zero": 0.0, "uniform": 1.0 / n_kernels}
         named = isinstance(model.center, str)
-        return Ball(2.0, centres[model.center] if named else model.center, model.radius)
+        return Ball(2.0, centers[model.center] if named else model.center, model.radius)
     return Ball(float(model.norm))
 
 
 def scales(model: Any, grams: Matrix) -> Matrix:
-    """What kernels are multiplied by: one over their mean diagonal, centred or not."""
+    """What kernels are multiplied by: one over their mean diagonal, centered or not."""
     if model.normalize is None:
         return np.ones(len(grams))
-    centred = [centre(K) if model.fit_intercept else K for K in grams]
-    traces = np.array([np.trace(K) / len(K) for K in centred])
+    centered = [center(K) if model.fit_intercept else K for K in grams]
+    traces = np.array([np.trace(K) / len(K) for K in centered])
     constant = traces <= 1e-14 * np.array([np.trace(K) / len(K) for K in grams])
     return np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, traces))
 
 
 def machine_grams(model: Any, grams: Matrix) -> Matrix:
-    """The matrices that the machines see, scaled, and centred where there is an intercept."""
+    """The matrices that the machines see, scaled, and centered where there is an intercept."""
     scaled = scales(model, grams)[:, None, None] * grams
-    return np.stack([centre(K) for K in scaled]) if model.fit_intercept else scaled
+    return np.stack([center(K) for K in scaled]) if model.fit_intercept else scaled
 
 
 @cache

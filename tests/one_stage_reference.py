@@ -119,10 +119,10 @@ class NaiveLogistic(NaiveLoss):
 
 @dataclass(frozen=True)
 class Ball:
-    """Non-negative theta with |theta - centre| <= radius in the norm p."""
+    """Non-negative theta with |theta - center| <= radius in the norm p."""
 
     p: float
-    centre: Matrix | float = 0.0
+    center: Matrix | float = 0.0
     radius: float = 1.0
 
     def support(self, q: Matrix) -> tuple[float, Matrix]:
@@ -135,7 +135,7 @@ class Ball:
         else:
             best = (q / (q.max() or 1.0)) ** (1.0 / (self.p - 1.0))
             best /= np.linalg.norm(best, ord=self.p) or 1.0
-        theta = self.centre + self.radius * best
+        theta = self.center + self.radius * best
         return float(theta @ q), theta
 
 
@@ -164,7 +164,7 @@ def slackness(loss: NaiveLoss, y: Matrix, f: Matrix, c: Matrix) -> Matrix:
 def best_dual(
     grams: Matrix, Y: Matrix, loss: NaiveLoss, ball: Ball, *, intercept: bool
 ) -> tuple[float, Matrix]:
-    """Maximise the dual objective by SciPy's SLSQP, for all columns of Y together.
+    """Maximize the dual objective by SciPy's SLSQP, for all columns of Y together.
 
     With p = 1 the largest q_k is a variable more, above them all.
     """

@@ -1,4 +1,4 @@
-"""Probabilistic kernel learning by its definitions, minimised and integrated generically.
+"""Probabilistic kernel learning by its definitions, minimized and integrated generically.
 
 Everything is on the -2 log scale. Nothing here uses the package, and nothing here is meant to be
 fast.
@@ -210,8 +210,8 @@ def laplace_evidence(K: Matrix, y: Matrix, rate: float) -> float:
     deviation = np.sqrt(K[0, 0])
     ends = np.unique(np.clip([*np.linspace(-12, 12, 49) * deviation, y[0]], -12 * deviation, None))
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    half, centre = 0.5 * np.diff(ends)[:, None], 0.5 * (ends[1:] + ends[:-1])[:, None]
-    u = (centre + half * nodes).ravel()
+    half, center = 0.5 * np.diff(ends)[:, None], 0.5 * (ends[1:] + ends[:-1])[:, None]
+    u = (center + half * nodes).ravel()
     logs = log_integral(K[0, 1] / K[0, 0] * u, K[1, 1] - K[0, 1] ** 2 / K[0, 0], y[1])
     logs += np.log(0.5 * rate) - rate * np.abs(u - y[0]) + np.log((half * weights).ravel())
     logs -= 0.5 * (u**2 / K[0, 0] + np.log(2.0 * np.pi * K[0, 0]))

@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 Matrix = NDArray[np.float64]
 
 
-def centre(K: Matrix) -> Matrix:
+def center(K: Matrix) -> Matrix:
     """H K H with H = I - 11'/n."""
     n = len(K)
     H = np.eye(n) - np.ones((n, n)) / n
@@ -23,7 +23,7 @@ def centre(K: Matrix) -> Matrix:
 
 def hsic(K: Matrix, L: Matrix) -> float:
     """<K_c, L_c> / (n - 1)^2."""
-    return float(np.sum(centre(K) * centre(L)) / (len(K) - 1) ** 2)
+    return float(np.sum(center(K) * center(L)) / (len(K) - 1) ** 2)
 
 
 def alignment(K: Matrix, L: Matrix) -> float:
@@ -32,8 +32,8 @@ def alignment(K: Matrix, L: Matrix) -> float:
 
 
 def centered_alignment(K: Matrix, L: Matrix) -> float:
-    """The alignment of the centred matrices."""
-    return alignment(centre(K), centre(L))
+    """The alignment of the centered matrices."""
+    return alignment(center(K), center(L))
 
 
 def target_kernel(y: NDArray[np.generic], task: str = "classification") -> Matrix:
@@ -65,21 +65,21 @@ def output_kernel(y: NDArray[np.generic], kind: str | Matrix) -> Matrix:
 
 def moments(kernels: list[Matrix], L: Matrix) -> tuple[Matrix, Matrix]:
     """a_k = <K_kc, L_c> and M_kl = <K_kc, K_lc>."""
-    centred = [centre(K) for K in kernels]
-    a = np.array([np.sum(K * centre(L)) for K in centred])
-    M = np.array([[np.sum(K * K2) for K2 in centred] for K in centred])
+    centered = [center(K) for K in kernels]
+    a = np.array([np.sum(K * center(L)) for K in centered])
+    M = np.array([[np.sum(K * K2) for K2 in centered] for K in centered])
     return a, M
 
 
 def alignf(kernels: list[Matrix], L: Matrix) -> Matrix:
-    """Weights maximising the centred alignment: min over v >= 0 of v'Mv - 2 v'a, summing to one.
+    """Weights maximizing the centered alignment: min over v >= 0 of v'Mv - 2 v'a, summing to one.
 
     That is the non-negative least squares problem of writing L_c as a sum of the K_kc, solved here
     over all n^2 entries (Cortes et al. 2010, Proposition 3).
     """
-    A = np.stack([centre(K).ravel() for K in kernels], axis=1)
+    A = np.stack([center(K).ravel() for K in kernels], axis=1)
     scale = np.linalg.norm(A, axis=0)
-    v = nnls(A / scale, centre(L).ravel())[0] / scale
+    v = nnls(A / scale, center(L).ravel())[0] / scale
     return v / v.sum()
 
 
@@ -97,18 +97,18 @@ def gaussian_ard_gradient(X: Matrix, widths: Matrix, P: Matrix) -> Matrix:
 
 
 def cka_sensitivity(K: Matrix, L: Matrix) -> Matrix:
-    """P, the gradient of the centred alignment with respect to K."""
-    Kc, Lc = centre(K), centre(L)
+    """P, the gradient of the centered alignment with respect to K."""
+    Kc, Lc = center(K), center(L)
     norm_k, norm_l = np.linalg.norm(Kc), np.linalg.norm(Lc)
     return (Lc - np.sum(Kc * Lc) / norm_k**2 * Kc) / (norm_k * norm_l)
 
 
 def stagewise_eta(K: Matrix, K_new: Matrix, L: Matrix, eta_max: float) -> float:
-    """The step eta in [0, eta_max] of greatest centred alignment of K + eta K_new.
+    """The step eta in [0, eta_max] of greatest centered alignment of K + eta K_new.
 
     The best of 0, (ad - bc) / (bd - ae) and eta_max (Afkanpour et al. 2013, Appendix).
     """
-    K, K_new, L = centre(K), centre(K_new), centre(L)
+    K, K_new, L = center(K), center(K_new), center(L)
     a, b = np.sum(K * L), np.sum(K_new * L)
     c, d, e = np.sum(K * K), np.sum(K * K_new), np.sum(K_new * K_new)
     stationary = (a * d - b * c) / (b * d - a * e) if b * d != a * e else 0.0
@@ -124,7 +124,7 @@ def central_difference(
     return np.array([(function(theta + s) - function(theta - s)) / (2 * step) for s in shifts])
 
 
-def standardised_gaussian(X: Matrix) -> Matrix:
+def standardized_gaussian(X: Matrix) -> Matrix:
     """exp(-|x - x'|^2 / (2 m)) of m features of unit variance."""
     X = np.asarray(X, dtype=float).reshape(len(X), -1)
     return gaussian(X / X.std(axis=0), np.sqrt(2.0 * X.shape[1]))
@@ -132,9 +132,9 @@ def standardised_gaussian(X: Matrix) -> Matrix:
 
 def hsic_lasso(X: Matrix, L: Matrix) -> tuple[Matrix, Matrix]:
     """The design of HSIC Lasso, n^2 x n_features, and its target: vectors of unit length."""
-    grams = [centre(standardised_gaussian(x)).ravel() for x in X.T]
+    grams = [center(standardized_gaussian(x)).ravel() for x in X.T]
     design = np.stack([K / np.linalg.norm(K) for K in grams], axis=1)
-    return design, centre(L).ravel() / np.linalg.norm(centre(L))
+    return design, center(L).ravel() / np.linalg.norm(center(L))
 
 
 def backward_elimination(
@@ -171,13 +171,13 @@ def width_cost(widths: Matrix, form: str, width: float) -> float:
 
 
 def ridge_with_intercept(K: Matrix, Y: Matrix, rows: Matrix, alpha: float) -> Matrix:
-    """Predictions of kernel ridge regression whose intercept is not penalised.
+    """Predictions of kernel ridge regression whose intercept is not penalized.
 
-    alpha counts in the mean diagonal of the centred Gram matrix.
+    alpha counts in the mean diagonal of the centered Gram matrix.
     """
     n = len(K)
     system = np.ones((n + 1, n + 1))
-    system[:n, :n] = K + alpha * np.trace(centre(K)) / n * np.eye(n)
+    system[:n, :n] = K + alpha * np.trace(center(K)) / n * np.eye(n)
     system[n, n] = 0.0
     solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
     return rows @ solution[:n] + solution[n]

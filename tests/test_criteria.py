@@ -12,9 +12,9 @@ from kernel_cases import NATIVE, WIDTHS
 from numpy.testing import assert_allclose
 from reference import (
     alignment,
+    center,
     centered_alignment,
     central_difference,
-    centre,
     cka_sensitivity,
     gaussian,
     gaussian_ard_gradient,
@@ -22,12 +22,12 @@ from reference import (
     target_kernel,
 )
 
-from mercer.criteria import CRITERIA, Criterion, KeptSensitivity, Sensitivity, contract
-from mercer.gram.moments import moments
-from mercer.gram.tiles import Samples
+from mercer._criteria import CRITERIA, Criterion, KeptSensitivity, Sensitivity, contract
+from mercer._gram.moments import moments
+from mercer._gram.tiles import Samples
+from mercer._search.criterion_search import optimize_criterion
+from mercer._targets import Target, as_target
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, Precomputed, WeightedSum
-from mercer.search.criterion import optimise_criterion
-from mercer.targets import Target, as_target
 
 REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
 every_criterion = pytest.mark.parametrize("name", CRITERIA)
@@ -39,7 +39,7 @@ def table(n: int) -> np.ndarray:
 
 
 def labels(n: int, n_classes: int) -> np.ndarray:
-    """Unbalanced, so that centring matters; the first few are all different."""
+    """Unbalanced, so that centering matters; the first few are all different."""
     drawn = np.random.default_rng(7).choice(n_classes, size=n, p=np.arange(1, n_classes + 1) / (
         n_classes * (n_classes + 1) / 2))  # fmt: skip
     drawn[:n_classes] = np.arange(n_classes)[:n]
@@ -99,7 +99,7 @@ def test_sensitivity_agrees_with_central_differences(name: str, kind: str) -> No
         assert_allclose(np.sum(found * direction), slope, rtol=1e-6)
 
 
-def test_sensitivity_of_the_centred_alignment() -> None:
+def test_sensitivity_of_the_centered_alignment() -> None:
     X = table(20)
     target, L = target_of("four classes", 20)
     K = gaussian(X, 1.5)
@@ -120,7 +120,7 @@ def test_streamed_criterion_is_the_dense_one(name: str, kind: str, n: int) -> No
         K = kernel(X)
         assert_allclose(value, REFERENCES[name](K, L), rtol=1e-10)
         if name != "hsic" and isinstance(kernel, Linear):
-            continue  # Centred inner products are not streamed: there are no parameters.
+            continue  # Centered inner products are not streamed: there are no parameters.
         expected = CRITERIA[name].sensitivity(K, target)
         assert_allclose(dense(P, samples), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
         assert_allclose(dense(KeptSensitivity(P, samples), samples), dense(P, samples))
@@ -162,8 +162,8 @@ def test_ellipsoidal_gradient_on_several_tiles(container: Any, memory: float) ->
     assert_allclose(gradient, gaussian_ard_gradient(X, WIDTHS, expected), rtol=1e-9)
 
 
-def test_uncentred_alignment_keeps_the_constant_of_several_classes() -> None:
-    """+1 within and -1 between classes is not the same as 1 and 0 where nothing is centred."""
+def test_uncentered_alignment_keeps_the_constant_of_several_classes() -> None:
+    """+1 within and -1 between classes is not the same as 1 and 0 where nothing is centered."""
     X = table(40)
     y = labels(40, 4)
     target, K = as_target(y), gaussian(X, 1.0)
@@ -171,8 +171,8 @@ def test_uncentred_alignment_keeps_the_constant_of_several_classes() -> None:
     found, _ = CRITERIA["ka"].evaluate(Samples(X), Gaussian(1.0), target)
     assert_allclose(found, alignment(K, 2.0 * one_hot - 1.0), rtol=1e-12)
     assert abs(found - alignment(K, one_hot)) > 0.05
-    centred, _ = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1.0), target)
-    assert_allclose(centred, centered_alignment(K, one_hot), rtol=1e-11)
+    centered, _ = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1.0), target)
+    assert_allclose(centered, centered_alignment(K, one_hot), rtol=1e-11)
 
 
 def test_criteria_do_not_depend_on_the_scale_of_the_features() -> None:
@@ -210,7 +210,7 @@ def test_constant_kernels_have_no_dependence(name: str) -> None:
 
 
 def test_parts_of_a_sensitivity() -> None:
-    """Factor, centred kernels and centred identity add up."""
+    """Factor, centered kernels and centered identity add up."""
     X = table(SEVERAL_TILES)
     rng = np.random.default_rng(0)
     F, signs = rng.normal(size=(SEVERAL_TILES, 3)), np.array([1.0, -1.0, 1.0])
@@ -220,7 +220,7 @@ def test_parts_of_a_sensitivity() -> None:
     P = Sensitivity(F, signs, 0.7, kernels, np.array([2.0, -0.3]), means, identity=0.4)
     n = SEVERAL_TILES
     expected = 0.7 * (F * signs) @ F.T + 0.4 * (np.eye(n) - 1.0 / n)
-    expected += 2.0 * centre(gaussian(X, 1.0)) - 0.3 * centre(np.outer(X[:, 0], X[:, 0]))
+    expected += 2.0 * center(gaussian(X, 1.0)) - 0.3 * center(np.outer(X[:, 0], X[:, 0]))
     assert_allclose(dense(P, samples), expected, atol=1e-12)
 
 
@@ -234,18 +234,18 @@ def test_stacks_have_criteria() -> None:
         assert_allclose(value, REFERENCES[name](0.3 * grams[0] + 0.7 * grams[1], L), rtol=1e-10)
 
 
-# --- the optimisation of a criterion ----------------------------------------------------------
+# --- the optimization of a criterion ----------------------------------------------------------
 
 
 @every_criterion
 @pytest.mark.parametrize("kind", KINDS)
-def test_optimised_width_is_the_best_of_a_scan(name: str, kind: str) -> None:
+def test_optimized_width_is_the_best_of_a_scan(name: str, kind: str) -> None:
     X = table(40)
     target, L = target_of(kind, 40)
     L_signal = X[:, 0] + 0.3 * np.random.default_rng(0).normal(size=40)
     if kind == "regression":
         target, L = as_target(L_signal), target_kernel(L_signal, "regression")
-    found = optimise_criterion(CRITERIA[name], Gaussian(), Samples(X), target, tol=1e-9)
+    found = optimize_criterion(CRITERIA[name], Gaussian(), Samples(X), target, tol=1e-9)
     reached = REFERENCES[name](found.kernel(X), L)
     assert_allclose(found.value, reached, rtol=1e-9)
     low, high = Gaussian().log_bounds(X)[0]
@@ -258,9 +258,9 @@ def test_optimised_width_is_the_best_of_a_scan(name: str, kind: str) -> None:
 def test_an_ellipsoid_is_no_worse_than_the_sphere_it_starts_from(name: str) -> None:
     X = table(40)
     target, L = target_of("two classes", 40)
-    sphere = optimise_criterion(CRITERIA[name], Gaussian(), Samples(X), target)
+    sphere = optimize_criterion(CRITERIA[name], Gaussian(), Samples(X), target)
     family = Gaussian(ard=True).bind(X)
-    found = optimise_criterion(CRITERIA[name], family, Samples(X), target)
+    found = optimize_criterion(CRITERIA[name], family, Samples(X), target)
     assert found.value >= sphere.value
     assert found.path[: len(sphere.path)] == sphere.path
     rest = found.path[len(sphere.path) :]
@@ -277,7 +277,7 @@ def test_the_optimum_is_stationary(name: str) -> None:
     X = table(40)
     target, L = target_of("four classes", 40)
     family = Gaussian(ard=True).bind(X)
-    found = optimise_criterion(CRITERIA[name], family, Samples(X), target, tol=1e-12)
+    found = optimize_criterion(CRITERIA[name], family, Samples(X), target, tol=1e-12)
 
     def value(theta: np.ndarray) -> float:
         return REFERENCES[name](family.with_theta(theta)(X), L)
@@ -292,7 +292,7 @@ def test_the_optimum_is_stationary(name: str) -> None:
 def test_a_kernel_without_parameters_is_its_own_optimum() -> None:
     X = table(20)
     target, L = target_of("two classes", 20)
-    found = optimise_criterion(CRITERIA["cka"], Linear(), Samples(X), target)
+    found = optimize_criterion(CRITERIA["cka"], Linear(), Samples(X), target)
     assert found.kernel == Linear()
     assert_allclose(found.value, centered_alignment(X @ X.T, L), rtol=1e-11)
     assert (found.path, found.n_iter, found.converged) == ((found.value,), 0, True)

@@ -82,7 +82,7 @@ def test_values_in_closed_form() -> None:
     assert_allclose(centered_alignment(np.eye(4), y), 1.0 / np.sqrt(3.0), rtol=1e-12)
 
 
-def test_centred_alignment_of_independent_things_vanishes() -> None:
+def test_centered_alignment_of_independent_things_vanishes() -> None:
     x, y = np.repeat([0.0, 1.0], 2), np.array([0, 1, 0, 1])
     assert_allclose(centered_alignment(np.outer(x, x), y), 0.0, atol=1e-12)
     assert_allclose(hsic(np.outer(x, x), y), 0.0, atol=1e-12)

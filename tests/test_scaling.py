@@ -223,7 +223,7 @@ def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.Mo
         raise AssertionError("nothing is learned before settings are checked")
 
     monkeypatch.setattr(KernelOptimization, "_learn", no_work)
-    monkeypatch.setattr("mercer.learners.continuous.learn_scaled", no_work)
+    monkeypatch.setattr("mercer._learners.continuous_alignment.learn_scaled", no_work)
     X, y = table()
     with pytest.raises(ValueError, match=message):
         ContinuousAlignment(**settings).fit(X, y)

@@ -13,12 +13,12 @@ def gaussian_stack(X, Z, widths=(1.0, 2.0, 4.0)):
     return np.stack([Gaussian(bandwidth=w)(X, Z) for w in widths], axis=-1)
 
 
-def centred(gram):
+def centered(gram):
     return KernelCenterer().fit_transform(gram)
 
 
 def brute_force_leave_one_out(gram, targets, alpha):
-    """Solve for coefficients and intercept, without centring anything, n times."""
+    """Solve for coefficients and intercept, without centering anything, n times."""
     n = len(gram)
     residuals = np.empty_like(targets)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""Alignment with and without centring: Cortes et al. (2010), section 2.2 and Figure 1."""
+"""Alignment with and without centering: Cortes et al. (2010), section 2.2 and Figure 1."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ C_GRID: Array = 10.0 ** np.arange(-2, 4.5, 0.5)
 
 @dataclass(frozen=True)
 class TwoPoints:
-    """Samples at (-1, 0) and (1, 0), labelled by their first coordinate."""
+    """Samples at (-1, 0) and (1, 0), labeled by their first coordinate."""
 
     n_samples: int
     seed: int
@@ -47,20 +47,20 @@ def with_share(name: str, share: float | None, seed: int) -> Part:
 
 
 def real(repeat: int, *, name: str, share: float | None, sizes: tuple[int, int, int]) -> Split:
-    """Three parts of a set, features standardised."""
+    """Three parts of a set, features standardized."""
     return scaled(three_parts(*with_share(name, share, repeat), sizes, repeat))
 
 
 def both_alignments(data: TwoPoints) -> Measures:
     """Both definitions on samples, for each balance of the classes."""
     generator = np.random.default_rng(data.seed)
-    found: dict[str, list[float]] = {"share": [], "centred": [], "uncentred": []}
+    found: dict[str, list[float]] = {"share": [], "centered": [], "uncentered": []}
     for balance in BALANCES:
         y = np.where(generator.uniform(size=data.n_samples) < balance, -1, 1)
         K = np.outer(y, y) + 1.0
         found["share"].append(float(np.mean(y < 0)))
-        found["centred"].append(centered_alignment(K, y))
-        found["uncentred"].append(alignment(K, y))
+        found["centered"].append(centered_alignment(K, y))
+        found["uncentered"].append(alignment(K, y))
     return found
 
 
@@ -103,8 +103,8 @@ def performance(
     found: dict[str, list[float]] = {
         "error": [],
         "balanced_error": [],
-        "centred": [],
-        "uncentred": [],
+        "centered": [],
+        "uncentered": [],
     }
     X, y = data.test
     for kernel in kernels(data.train[0]).values():
@@ -113,8 +113,8 @@ def performance(
         found["error"].append(float(wrong.mean()))
         found["balanced_error"].append(float(np.mean([wrong[y == c].mean() for c in (-1, 1)])))
         K = kernel(X)
-        found["centred"].append(centered_alignment(K, y))
-        found["uncentred"].append(alignment(K, y))
+        found["centered"].append(centered_alignment(K, y))
+        found["uncentered"].append(alignment(K, y))
     return {**found, "positive": float(np.mean(y > 0))}
 
 
@@ -132,7 +132,7 @@ def experiment(small: bool) -> Experiment:
     limits = {(name, "both alignments"): 0 for name in sets}
     limits |= {(TWO_POINTS, method): 0 for method in ("widths", "kinds")}
     return Experiment(
-        title="Centring in the definition of alignment",
+        title="Centering in the definition of alignment",
         source="Cortes, Mohri, Rostamizadeh (2010), section 2.2, Figure 1",
         problems={TWO_POINTS: partial(TwoPoints, 500), **sets},
         methods=methods,

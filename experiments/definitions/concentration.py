@@ -43,7 +43,7 @@ class Population:
 
 
 def classes(repeat: int, *, name: str, share: float | None, n_samples: int) -> Population:
-    """Two classes, features standardised."""
+    """Two classes, features standardized."""
     X, y = with_share(name, share, repeat)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     return Population(StandardScaler().fit_transform(X[rows]), y[rows].astype(float), True, repeat)
@@ -59,7 +59,7 @@ def responses(repeat: int, *, n_samples: int) -> Population:
 
 
 def drawn_alignments(K: Array, y: Array, counts: Array) -> Array:
-    """Centred alignments of a Gram matrix with labels, on draws.
+    """Centered alignments of a Gram matrix with labels, on draws.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def drawn_alignments(K: Array, y: Array, counts: Array) -> Array:
         How often each draw has each sample.
     """
     m = counts.sum(axis=0)
-    centred = counts * (y[:, None] - y @ counts / m)
-    product = np.sum(centred * (K @ centred), axis=0)
+    centered = counts * (y[:, None] - y @ counts / m)
+    product = np.sum(centered * (K @ centered), axis=0)
     images = K @ counts
     squares = np.sum(counts * ((K * K) @ counts), axis=0)
     squares -= 2.0 * np.sum(counts * images**2, axis=0) / m
     squares += np.sum(counts * images, axis=0) ** 2 / m**2
-    return np.asarray(product / np.sqrt(squares) / (y @ centred))
+    return np.asarray(product / np.sqrt(squares) / (y @ centered))
 
 
 def deviations(data: Population, *, sizes: Array, n_draws: int) -> Measures:
@@ -104,17 +104,17 @@ def deviations(data: Population, *, sizes: Array, n_draws: int) -> Measures:
     return {**found, "alignment": expected, "sizes": sizes}
 
 
-def predictor(data: Population, *, centre: bool) -> Measures:
+def predictor(data: Population, *, center: bool) -> Measures:
     """h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]) by width: what it misses, and what is promised.
 
     Of two classes, the part on the wrong side and 1 - rho / Gamma, Gamma the largest of
     sqrt(E[K_c(x, x')^2 | x] / E[K_c^2]); always, the mean squared error and 2 (1 - rho). Both again
     with y less its mean, which is divided by its standard deviation.
     """
-    y = (data.y - data.y.mean()) / data.y.std() if centre else data.y
+    y = (data.y - data.y.mean()) / data.y.std() if center else data.y
     found: dict[str, list[float]] = {
         "alignment": [],
-        "uncentred": [],
+        "uncentered": [],
         "product": [],
         "error": [],
         "error_bound": [],
@@ -123,13 +123,13 @@ def predictor(data: Population, *, centre: bool) -> Measures:
     }
     for power in (-3, -2, -1, 0, 1, 2, 3):
         K = data.gram(power)
-        centred = KernelCenterer().fit_transform(K)
-        size = np.sqrt(np.mean(centred**2))
-        h = centred @ y / len(y) / size
+        centered = KernelCenterer().fit_transform(K)
+        size = np.sqrt(np.mean(centered**2))
+        h = centered @ y / len(y) / size
         rho = centered_alignment(K, np.outer(y, y))
-        gamma = np.sqrt(np.max(np.mean(centred**2, axis=1))) / size
+        gamma = np.sqrt(np.max(np.mean(centered**2, axis=1))) / size
         found["alignment"].append(rho)
-        found["uncentred"].append(alignment(K, np.outer(y, y)))
+        found["uncentered"].append(alignment(K, np.outer(y, y)))
         found["product"].append(float(np.mean(y * h)))
         found["error"].append(float(np.mean(y * h < 0.0)))
         found["error_bound"].append(1.0 - rho / gamma)
@@ -140,7 +140,7 @@ def predictor(data: Population, *, centre: bool) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """Populations of real data; deviations, and predictors with labels as they are and centred."""
+    """Populations of real data; deviations, and predictors with labels as they are and centered."""
     n_samples, n_draws, sizes = (200, 20, SIZES[:3]) if small else (1000, N_DRAWS, SIZES)
     names = CLASSES[:2] if small else CLASSES
     populations = {
@@ -156,8 +156,8 @@ def experiment(small: bool) -> Experiment:
         problems=problems,
         methods={
             "deviations": partial(deviations, sizes=sizes, n_draws=n_draws),
-            "predictor": partial(predictor, centre=False),
-            "predictor, centred labels": partial(predictor, centre=True),
+            "predictor": partial(predictor, center=False),
+            "predictor, centered labels": partial(predictor, center=True),
         },
         limits={(name, "deviations"): n for name, n in few.items()},
     )

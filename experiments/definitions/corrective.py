@@ -20,7 +20,7 @@ MOST = 500
 
 
 def draw(repeat: int, *, name: str, most: int) -> Split:
-    """Half a set to train, a quarter to validate; standardised by the training part."""
+    """Half a set to train, a quarter to validate; standardized by the training part."""
     X, y = whole(name)
     labels = np.unique(y, return_inverse=True)[1]
     sizes = (min(len(y) // 2, most), min(len(y) // 4, most), 2 * most)

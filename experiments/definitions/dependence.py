@@ -15,7 +15,7 @@ from mercer.kernels import Gaussian
 Criterion = Literal["ka", "cka", "hsic"]
 
 CRITERIA: dict[str, Criterion] = {"KA": "ka", "CKA": "cka", "HSIC": "hsic"}
-"""What is maximised, by the names of the paper."""
+"""What is maximized, by the names of the paper."""
 
 ELLIPSOID = " ellipsoid"
 """What the names of methods with one width per feature have in them."""
@@ -35,12 +35,12 @@ LIMITS = {
 
 
 def learner(criterion: Criterion, *, ard: bool, **options: Any) -> KernelOptimization:
-    """A Gaussian kernel that maximises a criterion until it changes by less than 1e-5."""
+    """A Gaussian kernel that maximizes a criterion until it changes by less than 1e-5."""
     settings = {"penalty": 0.0, "max_iter": 2000, **options}
     return KernelOptimization(Gaussian(ard=ard), criterion, **settings)
 
 
-def optimised(criterion: Criterion, *, ard: bool = False, **options: Any) -> Method:
+def optimized(criterion: Criterion, *, ard: bool = False, **options: Any) -> Method:
     """A kernel of the largest criterion, then C by five folds.
 
     `features` is how many features of equal relevance 1 / s_z^2 would be as many as the kernel's.
@@ -78,12 +78,12 @@ def experiment(small: bool) -> Experiment:
     drawn = problems(small)
     methods: dict[str, Method] = {"CV": cross_validation(small)}
     for name, criterion in CRITERIA.items():
-        methods[name] = optimised(criterion)
-    methods["KA 0/1"] = optimised("ka", output_kernel="delta")
+        methods[name] = optimized(criterion)
+    methods["KA 0/1"] = optimized("ka", output_kernel="delta")
     for name, criterion in CRITERIA.items():
-        methods[name + ELLIPSOID] = optimised(criterion, ard=True)
-    methods["HSIC ellipsoid, penalty"] = optimised("hsic", ard=True, penalty="auto")
-    methods["HSIC ellipsoid, stopped"] = optimised("hsic", ard=True, early_stopping=True)
+        methods[name + ELLIPSOID] = optimized(criterion, ard=True)
+    methods["HSIC ellipsoid, penalty"] = optimized("hsic", ard=True, penalty="auto")
+    methods["HSIC ellipsoid, stopped"] = optimized("hsic", ard=True, early_stopping=True)
     methods["choice of form"] = automatic()
     left_out = {(name, "choice of form"): 0 for name in drawn} if small else {}
     return Experiment(

@@ -31,8 +31,8 @@ SETS: dict[str, tuple[str, Task, int, int]] = {
 }
 """Data, task, and the smallest and largest exponent of gamma = 2^g, by the paper's name."""
 
-STANDARDISED = ", standardised"
-"""End of the names of problems whose features are standardised."""
+STANDARDIZED = ", standardized"
+"""End of the names of problems whose features are standardized."""
 
 
 def dictionary(low: int, high: int) -> list[Kernel]:
@@ -46,8 +46,8 @@ def raw(repeat: int, *, name: str, n_samples: int) -> Folds:
     return Folds(task, dictionary(low, high), folds_of(*whole(data), n_samples, repeat))
 
 
-def standardised(repeat: int, *, name: str, n_samples: int) -> Folds:
-    """Features standardised, eight widths from a quarter to 32 times the root of their number."""
+def standardized(repeat: int, *, name: str, n_samples: int) -> Folds:
+    """Features standardized, eight widths from a quarter to 32 times the root of their number."""
     data, task, _, _ = SETS[name]
     X, y = whole(data)
     kernels = [Gaussian(np.sqrt(X.shape[1]) * 2.0**g) for g in range(-2, 6)]
@@ -68,12 +68,12 @@ def widths(split: Split) -> Sequence[Kernel]:
 
 
 def experiment(small: bool) -> Experiment:
-    """Five sets, features raw and standardised; four methods and a grid search."""
+    """Five sets, features raw and standardized; four methods and a grid search."""
     n_samples = 100 if small else 1000
     names = ["ionosphere", "german"] if small else list(SETS)
     drawn = {name: partial(raw, name=name, n_samples=n_samples) for name in names}
     drawn |= {
-        name + STANDARDISED: partial(standardised, name=name, n_samples=n_samples) for name in names
+        name + STANDARDIZED: partial(standardized, name=name, n_samples=n_samples) for name in names
     }
     return Experiment(
         title="Gaussian kernels combined by alignment",

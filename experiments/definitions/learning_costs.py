@@ -15,8 +15,8 @@ from experiments.experiment import Experiment, Measures
 from experiments.folds import Folds
 from experiments.validation import seconds
 from mercer import AlignmentMaximization, IndependentAlignment, UniformCombination
+from mercer._learners.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
-from mercer.learners.base import KernelLearner
 
 C = 1.0
 

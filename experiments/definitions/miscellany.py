@@ -19,7 +19,7 @@ from experiments.methods import (
 )
 from experiments.problems import Part, Split, scaled, three_parts, whole
 from mercer import ContinuousMKLClassifier
-from mercer.continuous import PENALTIES
+from mercer._greedy.families import PENALTIES
 from mercer.datasets import make_ringnorm
 from mercer.kernels import Gaussian
 
@@ -54,7 +54,7 @@ def samples(name: str, size: int, repeat: int) -> Part:
 
 
 def draw(problem: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Three parts of a set, standardised by the first unless raw."""
+    """Three parts of a set, standardized by the first unless raw."""
     X, y = samples(SETS[problem.removesuffix(", raw")][0], sum(sizes), repeat)
     split = three_parts(X, y, sizes, repeat)
     return split if problem.endswith(", raw") else scaled(split)

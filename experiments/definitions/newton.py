@@ -1,4 +1,4 @@
-"""Newton steps, alternating minimisation and the profile: Nickisch and Seeger (2011), section 3."""
+"""Newton steps, alternating minimization and the profile: Nickisch and Seeger (2011), section 3."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
-from mercer.gram.combination import BaseGrams, DenseGram, base_grams
-from mercer.gram.tiles import Samples, serial_algebra
+from mercer._gram.kernel_products import BaseGrams, DenseGram, base_grams
+from mercer._gram.tiles import Samples, serial_algebra
 from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
-from mercer.probabilistic.descent import Minimum, minimize
-from mercer.probabilistic.learning import learn_theta
-from mercer.probabilistic.objectives import (
+from mercer.probabilistic._descent import Minimum, minimize
+from mercer.probabilistic._objectives import (
     JointMAP,
     Majorizer,
     Objective,
@@ -27,7 +26,8 @@ from mercer.probabilistic.objectives import (
     Point,
     VariationalBound,
 )
-from mercer.probabilistic.problem import Problem
+from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._weight_learning import learn_theta
 
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
 TIGHT = 1e-7
@@ -190,14 +190,14 @@ def alternation(problem: Problem, *, most: int) -> Measures:
 
 
 def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Problem:
-    """Random samples, features and responses standardised."""
+    """Random samples, features and responses standardized."""
     X, y = whole(name)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     X, y = StandardScaler().fit_transform(X[rows]), y[rows].astype(float)
     if not objective.loss.of_classes:
         y = (y - y.mean()) / y.std()
     kernels = [Gaussian(width) for width in WIDTHS]
-    grams = base_grams(Samples(X, len(kernels)), kernels, centred=False)
+    grams = base_grams(Samples(X, len(kernels)), kernels, centered=False)
     grams.traces()
     return Problem(objective, grams, y[:, None])
 

@@ -13,10 +13,10 @@ from scipy.optimize import minimize
 from experiments.definitions.taxonomy import PROBLEMS, Sample, sample
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array
-from mercer.gram.factors import definite_factor, log_determinant
+from mercer._gram.dense import definite_factor, log_determinant
 from mercer.kernels import Gaussian
-from mercer.probabilistic.learning import learn_theta
-from mercer.probabilistic.objectives import JointMAP, Objective, PenalizedRisk
+from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
+from mercer.probabilistic._weight_learning import learn_theta
 
 BLOCK = "building block"
 NOISE = 1e-3

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
-from experiments.definitions.dependence import learner, optimised
+from experiments.definitions.dependence import learner, optimized
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, problems
 from experiments.problems import Array
@@ -81,12 +81,12 @@ def experiment(small: bool) -> Experiment:
     """Sets of several classes."""
     drawn = {name: draw for name, draw in problems(small).items() if name not in TWO_CLASSES}
     methods: dict[str, Method] = {
-        "HSIC": optimised("hsic"),
-        "HSIC, balanced": optimised("hsic", output_kernel="balanced"),
+        "HSIC": optimized("hsic"),
+        "HSIC, balanced": optimized("hsic", output_kernel="balanced"),
         "HSIC, a width per pair": width_per_pair,
-        "KA": optimised("ka"),
-        "KA, 0/1": optimised("ka", output_kernel="delta"),
-        "KA, balanced": optimised("ka", output_kernel="balanced"),
+        "KA": optimized("ka"),
+        "KA, 0/1": optimized("ka", output_kernel="delta"),
+        "KA, balanced": optimized("ka", output_kernel="balanced"),
     }
     few = {"yeast": 3, "segment": 3, "waveform": 2}
     return Experiment(

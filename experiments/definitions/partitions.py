@@ -18,14 +18,14 @@ from sklearn.preprocessing import MinMaxScaler
 from experiments.experiment import Draw, Experiment, Measures, Method
 from experiments.problems import Array, whole
 from mercer import HSICClustering, MultipleKernelClustering
-from mercer.kernels.bounds import median_distance
+from mercer.kernels._distances import median_distance
 
 SETS = ("digits", "segment", "vehicle", "zoo", "ecoli", "dermatology")
 SMALL_SETS = ("zoo", "ecoli")
 
 
 @dataclass(frozen=True)
-class Unlabelled:
+class Unlabeled:
     """Features in [0, 1], classes to compare clusters with, and a seed for the starts."""
 
     X: Array
@@ -41,21 +41,21 @@ class Unlabelled:
 def drawn(name: str) -> Draw:
     """A set; the repeat seeds the methods."""
 
-    def draw(repeat: int) -> Unlabelled:
+    def draw(repeat: int) -> Unlabeled:
         X, y = load_digits(return_X_y=True) if name == "digits" else whole(name)
         scale = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
-        return Unlabelled(scale.fit_transform(X), y, repeat)
+        return Unlabeled(scale.fit_transform(X), y, repeat)
 
     return draw
 
 
-def clustered(model: Callable[[Unlabelled], Any]) -> Method:
+def clustered(model: Callable[[Unlabeled], Any]) -> Method:
     """The adjusted Rand index of clusters and classes."""
 
-    def measure(data: Unlabelled) -> Measures:
+    def measure(data: Unlabeled) -> Measures:
         estimator = model(data).set_params(random_state=data.seed)
         with warnings.catch_warnings():
-            # Neighbour graphs in several pieces, and samples that coincide.
+            # Neighbor graphs in several pieces, and samples that coincide.
             warnings.simplefilter("ignore")
             estimator.fit(data.X)
         return {"index": adjusted_rand_score(data.y, estimator.labels_)}
@@ -65,7 +65,7 @@ def clustered(model: Callable[[Unlabelled], Any]) -> Method:
 
 def experiment(small: bool) -> Experiment:
     """Six sets; as many clusters as there are classes."""
-    models: dict[str, Callable[[Unlabelled], Any]] = {
+    models: dict[str, Callable[[Unlabeled], Any]] = {
         "HSIC": lambda data: HSICClustering(data.n_classes),
         "HSIC, linear kernel": lambda data: HSICClustering(data.n_classes, "linear"),
         "multiple kernels": lambda data: MultipleKernelClustering(None, data.n_classes),
@@ -74,7 +74,7 @@ def experiment(small: bool) -> Experiment:
         "spectral, median width": lambda data: SpectralClustering(
             data.n_classes, gamma=median_distance(data.X) ** -2.0
         ),
-        "spectral, neighbours": lambda data: SpectralClustering(
+        "spectral, neighbors": lambda data: SpectralClustering(
             data.n_classes, affinity="nearest_neighbors"
         ),
     }

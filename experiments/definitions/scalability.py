@@ -25,7 +25,7 @@ from mercer import (
     MKLClassifier,
     UniformCombination,
 )
-from mercer.continuous import PENALTIES
+from mercer._greedy.families import PENALTIES
 from mercer.kernels import Gaussian
 
 GAMMA = 40
@@ -34,7 +34,7 @@ KERNELS = (50, 100, 200, 500, 1000, 2000)
 GRID: Array = 10.0 ** np.arange(-2, 2)
 """Values of C of one-stage methods."""
 FINITE = ("DA", "D1", "D2", "DU")
-OTHER_D1 = ("D1, not normalised", "D1, stopped early")
+OTHER_D1 = ("D1, not normalized", "D1, stopped early")
 """Other settings of D1, tried with many kernels."""
 EARLY = 0.1
 """Duality gap at which steps end that are stopped early."""
@@ -92,7 +92,7 @@ def experiment(small: bool) -> Experiment:
         "DA": of_kernels(lambda given: two(AlignmentMaximization(given))),
         "D1": of_kernels(lambda given: one(MKLClassifier(given, norm=1))),
         "D2": of_kernels(lambda given: one(MKLClassifier(given, norm=2))),
-        "D1, not normalised": of_kernels(
+        "D1, not normalized": of_kernels(
             lambda given: one(MKLClassifier(given, norm=1, normalize=None))
         ),
         "D1, stopped early": of_kernels(lambda given: one(MKLClassifier(given, norm=1, tol=EARLY))),

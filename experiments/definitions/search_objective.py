@@ -13,9 +13,9 @@ from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
 from experiments.search import STARTS, Objective, RecordingSearch, minima
 from mercer import ContinuousAlignment
-from mercer.dictionary import grow_dictionary
+from mercer._greedy.loop import grow_dictionary
+from mercer._search.families import family_searches
 from mercer.kernels import Gaussian
-from mercer.search.families import family_searches
 
 DIGITS = ((0, 6), (1, 7), (2, 3), (2, 7), (3, 5), (3, 8), (4, 9), (7, 9))
 LETTERS = ("BE", "BF", "CG", "CO", "IJ", "MN", "OQ", "UV")
@@ -42,14 +42,14 @@ def draw(repeat: int, *, name: str, first: Sequence[Any], second: Sequence[Any],
 
 
 def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
-    """Grow the dictionary, then look at what each step was asked to maximise."""
+    """Grow the dictionary, then look at what each step was asked to maximize."""
     X, y = task.part
     samples, target = learner.problem(X, y)
     growth = learner.growth()
     inner = family_searches(
         [Gaussian(bounds=BOUNDS)],
         samples,
-        target.centred,
+        target.centered,
         starts=[None],
         movable=growth.rule.moves_kernels,
     )
@@ -57,7 +57,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
     grown = grow_dictionary(
         [search],
         samples,
-        target.centred,
+        target.centered,
         growth.rule,
         tol=growth.tol,
         max_kernels=growth.max_kernels,

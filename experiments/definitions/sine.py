@@ -24,7 +24,7 @@ from mercer.kernels import Dirichlet
 HIGHEST = 20.0
 """The paper's range of frequencies is [0, 20]."""
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-"""Steps of dictionaries from one step to 9; frequency 0 is a constant, which centring removes."""
+"""Steps of dictionaries from one step to 9; frequency 0 is a constant, which centering removes."""
 GRID: Array = 10.0 ** np.arange(-3, 1)
 """Values of C of one-stage methods; with larger ones CR asks for ever more frequencies."""
 LOWEST = 0.01

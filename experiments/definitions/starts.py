@@ -11,10 +11,10 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import Halves, machine_of_gram, problems
 from experiments.problems import Array
 from mercer import KernelOptimization
-from mercer.criteria import CRITERIA, contract
-from mercer.gram.tiles import Samples
+from mercer._criteria import CRITERIA, contract
+from mercer._gram.tiles import Samples
+from mercer._targets import Target
 from mercer.kernels import Gaussian
-from mercer.targets import Target
 
 TOL = 1e-5
 """Relative gain of the criterion below which the search ends."""

@@ -11,29 +11,29 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Experiment, Measures, collected
+from experiments.objective_values import compare_objectives
 from experiments.problems import Array, Part, whole
 from mercer import BayesianMKLRegressor
-from mercer.gram.combination import BaseGrams, base_grams
-from mercer.gram.factors import definite_factor, inverted, with_diagonal
-from mercer.gram.tiles import Samples
+from mercer._gram.dense import definite_factor, inverted, with_diagonal
+from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.tiles import Samples
 from mercer.kernels import Gaussian, Kernel, OnColumns
 from mercer.probabilistic import (
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
-    compare_objectives,
 )
-from mercer.probabilistic.learning import learn_theta, starting_scales
-from mercer.probabilistic.likelihoods import Likelihood
-from mercer.probabilistic.losses import Interpolation
-from mercer.probabilistic.objectives import (
+from mercer.probabilistic._latent_losses import Interpolation
+from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
     PenalizedRisk,
     VariationalBound,
 )
-from mercer.probabilistic.posterior import latent_posterior
-from mercer.probabilistic.problem import Problem
+from mercer.probabilistic._posterior import latent_posterior
+from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._weight_learning import learn_theta, starting_scales
 
 JITTER = 1.0
 """White noise of joint MAP where one value is used: less, and it may find no kernel at all."""
@@ -63,7 +63,7 @@ class Sample:
     @property
     def grams(self) -> BaseGrams:
         """Gram matrices of the dictionary, of unit diagonal."""
-        return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centred=False)
+        return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centered=False)
 
     def problem(self, objective: Objective) -> Problem:
         """An objective on the training data."""
@@ -81,7 +81,7 @@ class NoisyRisk(PenalizedRisk):
 
 
 def sample(repeat: int, *, name: str, likelihood: str, n_train: int, n_test: int) -> Sample:
-    """Standardised data; six Gaussians on all features, and one on each feature."""
+    """Standardized data; six Gaussians on all features, and one on each feature."""
     X, y = whole(name)
     n_train = min(n_train, len(y) // 2)
     rows = np.random.default_rng(repeat).permutation(len(y))[: n_train + n_test]

@@ -26,14 +26,14 @@ CLASSES = sorted((*CLASSIFICATION_SETS, "ringnorm", "sentiment_books"))
 RESPONSES = ("kin8nm", "sentiment_books, rating")
 
 GAMMAS = 4.0 ** np.arange(-4, 5)
-"""Nine widths, in units of one over the number of features, the scale of standardised ones."""
+"""Nine widths, in units of one over the number of features, the scale of standardized ones."""
 C_GRID = 10.0 ** np.arange(-2, 5)
 """Values of C, and of 1 / alpha."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Training and test samples, standardised by the former, and whether the target is a class."""
+    """Training and test samples, standardized by the former, and whether the target is a class."""
 
     classes: bool
     train: Part
@@ -55,7 +55,7 @@ def draw(problem: str, sizes: tuple[int, int], repeat: int) -> Sample:
 
 
 def searched(n_features: int, *, classes: bool) -> GridSearchCV:
-    """Scikit-learn's machine with Gaussian kernel; width and regularisation by five folds."""
+    """Scikit-learn's machine with Gaussian kernel; width and regularization by five folds."""
     gammas = GAMMAS / n_features
     if classes:
         return GridSearchCV(SVC(max_iter=MAX_ITER), {"gamma": gammas, "C": C_GRID}, cv=5)

@@ -144,7 +144,7 @@ validation data:
 {table(["", *SIZES.values()], rows)}
 CA-1D less the grid, {grid}. CA-1D less uniform weights on 20 widths read off the data, {sums}.
 On the letters CA-1D is a sum of {kernels:.1f} kernels on average, which can be looked
-at{aside}. Nothing has to be chosen. What it maximises is alignment, not accuracy: {advice}.
+at{aside}. Nothing has to be chosen. What it maximizes is alignment, not accuracy: {advice}.
 
 {as_they_come(found)}"""
 
@@ -183,23 +183,23 @@ def one_width(found: Evidence) -> str:
     sets = found.shared("dependence", "HSIC", "CV")
     whole = found.times("dependence_times", "CV", "HSIC")
     learning = found.times("dependence_times", "CV", "HSIC", "seconds_learning")
-    plain, centred, repaired = (
+    plain, centered, repaired = (
         found.mean("dependence", name, only=MANY_CLASSES) for name in ("KA", "CKA", "KA 0/1")
     )
     return (
-        "`KernelOptimization` finds the width of the largest HSIC or centred alignment globally. "
+        "`KernelOptimization` finds the width of the largest HSIC or centered alignment globally. "
         f"Over the sets of Wang & Li: HSIC {found.error('dependence', 'HSIC', *sets)}, five-fold "
         f"cross-validation of width and C {found.error('dependence', 'CV', *sets)}; HSIC is "
         f"{found.outcomes('dependence', 'HSIC', 'CV')}."
         + f" Cross-validation takes {whole} times as long as learning and the search for C, "
         f"{learning} times as long as learning alone."
         * bool(whole and learning)
-        + " Uncentred alignment (`ka`) is to be avoided on sets such as "
-        f"{listed(MANY_CLASSES)}, where it errs on {100 * plain:.1f} % and centred alignment on "
-        f"{100 * centred:.1f} %."
-        * (plain > centred)
+        + " Uncentered alignment (`ka`) is to be avoided on sets such as "
+        f"{listed(MANY_CLASSES)}, where it errs on {100 * plain:.1f} % and centered alignment on "
+        f"{100 * centered:.1f} %."
+        * (plain > centered)
         + f" A target of 0 and 1 in place of -1 and 1 brings it to {100 * repaired:.1f} %."
-        * (plain > max(centred, repaired))
+        * (plain > max(centered, repaired))
     )
 
 
@@ -231,7 +231,7 @@ def few_features(found: Evidence) -> str:
         f"With 500 samples of splice: {splice}. On the other sets: {others}. The automatic "
         "choice of form looks at held-out predictions and asks for clear evidence, of which 50 "
         "samples give little: with few samples and a reason to expect irrelevant features, ask "
-        "for the penalised ellipsoids by name. Without a penalty they are a risk: on "
+        "for the penalized ellipsoids by name. Without a penalty they are a risk: on "
         f"{len(sets)} sets of Wang & Li a single ellipsoid by HSIC errs on "
         f"{found.error('dependence', 'HSIC ellipsoid', *sets)}, the sphere on "
         f"{found.error('dependence', 'HSIC', *sets)}."
@@ -260,7 +260,7 @@ def a_list(found: Evidence) -> str:
     ]
     return (
         "Weights of maximal alignment (`AlignmentMaximization`, alignf) err less than uniform "
-        f"ones on {better} of {len(problems)} problems of Cortes et al., raw and standardised, "
+        f"ones on {better} of {len(problems)} problems of Cortes et al., raw and standardized, "
         f"significantly on {tests.count(-1)}, and significantly more on {tests.count(1)}. With 20 "
         "Gaussians:\n\n"
         f"{table(['', 'MNIST', 'letters'], rows)}\n"
@@ -292,7 +292,7 @@ def one_stage(found: Evidence) -> str:
     """Multiple kernel learning."""
     slower = found.times("letters", "CR-1D", "CA-1D")
     return (
-        "`ContinuousMKLClassifier` (CR-1D) minimises the machine's own objective over a whole "
+        "`ContinuousMKLClassifier` (CR-1D) minimizes the machine's own objective over a whole "
         "family and certifies the optimum. CR-1D less CA-1D, "
         f"{less(found, 'CR-1D', dict.fromkeys(SIZES, 'CA-1D'))}. Each value of C needs another "
         "fit, where a two-stage method learns the kernel once"
@@ -331,7 +331,7 @@ def probabilities(found: Evidence) -> str:
         "`BayesianMKLClassifier` and `BayesianMKLRegressor` learn weights and noise without "
         f"cross-validation. Mean log-loss of classes in the taxonomy: {losses}; the best settings "
         "are "
-        "picked on the test data, in their favour."
+        "picked on the test data, in their favor."
     )
 
 
@@ -386,7 +386,7 @@ def cautions(found: Evidence) -> str:
 def grid_ahead(found: Evidence) -> str:
     """On how many problems of Cortes et al. the grid search is ahead of alignf."""
     name = "gaussian_combinations"
-    problems = [p for p in found.results[name].problems if not p.endswith("standardised")]
+    problems = [p for p in found.results[name].problems if not p.endswith("standardized")]
     ahead = [
         found.mean(name, "grid search", only=[p]) < found.mean(name, "alignf", only=[p])
         for p in problems

@@ -1,4 +1,4 @@
-"""What the figures share: one colour a method, panels, curves, and bars."""
+"""What the figures share: one color a method, panels, curves, and bars."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.problems import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {
+COLORS = {
     "CA-1D": "tab:blue",
     "CA-nD": "tab:cyan",
     "CA-nD, no penalty": "tab:purple",
@@ -42,7 +42,7 @@ COLOURS = {
     "MKL": "tab:orange",
     "MKL, tangent": "tab:brown",
 }
-"""Colour of a method in every figure that shows it."""
+"""Color of a method in every figure that shows it."""
 
 FINITE = ("DA", "D1", "D2", "DU")
 """Methods whose curves are dashed: they often lie on those of the continuous ones."""
@@ -59,14 +59,14 @@ def panels(n_panels: int, *, width: float = 4.0, height: float = 3.2) -> tuple[F
 
 
 def draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
-    """A line with error bars for each method, in its colour."""
+    """A line with error bars for each method, in its color."""
     for name, (x, mean, error) in curves.items():
         axes.errorbar(
             x,
             mean,
             error,
             label=name,
-            color=COLOURS.get(name),
+            color=COLORS.get(name),
             ls="--" if name in FINITE else "-",
             marker="o",
             ms=3,
@@ -123,7 +123,7 @@ def grouped_bars(
             width,
             yerr=None if errors is None else errors[name],
             label=name,
-            color=COLOURS.get(name),
+            color=COLORS.get(name),
             error_kw={"lw": 0.8},
         )
     axes.set_xticks(places, groups, rotation=30, ha="right")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from experiments import catalogue
+from experiments import catalog
 from experiments.experiment import Experiment, Run
 from experiments.reporting.choosing import NEEDED, choosing
 from experiments.reporting.ranking import COLUMNS, table_2
@@ -98,12 +98,12 @@ def write(path: Path, words: str) -> None:
 def read(archive: Archive, *, small: bool) -> list[Chapter]:
     """Sections of the experiments of which there are records."""
     chapters = []
-    for name in catalogue.names():
-        experiment = catalogue.experiment(name, small=small)
+    for name in catalog.names():
+        experiment = catalog.experiment(name, small=small)
         records = declared(name, experiment, archive.latest(name))
         if records:
             results = Results.of(experiment, records)
-            chapters.append(Chapter(name, records, results, catalogue.section(name)(results)))
+            chapters.append(Chapter(name, records, results, catalog.section(name)(results)))
     return chapters
 
 
@@ -127,8 +127,8 @@ def text(chapters: Sequence[Chapter]) -> str:
     paper = ""
     number = 0
     for chapter in chapters:
-        if catalogue.paper(chapter.name) != paper:
-            paper = catalogue.paper(chapter.name)
+        if catalog.paper(chapter.name) != paper:
+            paper = catalog.paper(chapter.name)
             parts.append(f"## {paper}\n")
         parts.append(chapter_text(chapter, number + 1))
         number += len(chapter.section.claims)

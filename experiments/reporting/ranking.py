@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.stats import permutation_test, rankdata
 
 from experiments.problems import Array
-from experiments.reporting.figures import COLOURS
+from experiments.reporting.figures import COLORS
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
 from experiments.reporting.statistics import LEVEL, median_ranks, standard_error
@@ -281,8 +281,8 @@ def bars(
         values = [scale * results.values(measure, task, method) for method in methods]
         heights = [value.mean() if value.size else 0.0 for value in values]
         errors = [standard_error(value) for value in values]
-        colours = [COLOURS[method] for method in methods]
-        panel.bar(range(len(methods)), heights, yerr=errors, color=colours, capsize=2)
+        colors = [COLORS[method] for method in methods]
+        panel.bar(range(len(methods)), heights, yerr=errors, color=colors, capsize=2)
         panel.set_title(task, fontsize=10)
         panel.set_xticks(range(len(methods)), methods, rotation=90, fontsize=7)
         panel.tick_params(axis="y", labelsize=7)

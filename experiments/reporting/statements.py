@@ -238,7 +238,7 @@ def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
         listed,
         judge(order),
         why=(
-            "DA costs one pass over 20 Gram matrices and a small quadratic programme, of which DU "
+            "DA costs one pass over 20 Gram matrices and a small quadratic program, of which DU "
             "needs the sum alone; CA-1D costs a pass over the distances for each step, and its "
             "corrective steps move all widths together at the end. The paper's solvers are "
             "general-purpose ones, whose overhead is perhaps what ordered its methods."

@@ -13,7 +13,7 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from threading import Thread
 
-from experiments import catalogue
+from experiments import catalog
 from experiments.experiment import Measures, Run
 from experiments.running.records import Archive, Record
 
@@ -88,7 +88,7 @@ def _exit_after(sentinel: int) -> None:
 def attempt(run: Run, *, alone: bool, small: bool) -> Outcome:
     """Carry out one run in this process."""
     try:
-        experiment = catalogue.experiment(run.experiment, small=small)
+        experiment = catalog.experiment(run.experiment, small=small)
         data = experiment.problems[run.problem](run.repeat)
         method = experiment.methods[run.method]
         with warnings.catch_warnings(record=True) as caught:
@@ -108,7 +108,7 @@ def attempt(run: Run, *, alone: bool, small: bool) -> Outcome:
 @cache
 def warm_up(name: str, method: str) -> None:
     """Try a method on something small, so that no import is counted in its time."""
-    experiment = catalogue.experiment(name, small=True)
+    experiment = catalog.experiment(name, small=True)
     for run in experiment.runs(name, 1):
         if run.method == method:
             experiment.methods[method](experiment.problems[run.problem](0))

@@ -117,7 +117,7 @@ def claims(results: Results) -> list[Claim]:
                 pair[2],
                 judge([error.difference < 0.0]),
                 "l2-krr's weights stay within one length of the uniform ones around which they are "
-                "centred, so that they can only come as far as the radius, of which no other was "
+                "centered, so that they can only come as far as the radius, of which no other was "
                 "tried.",
             )
         )

@@ -1,4 +1,4 @@
-"""Section on centring and class balance: Cortes et al. (2010), Figure 1."""
+"""Section on centering and class balance: Cortes et al. (2010), Figure 1."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXACT = 1e-6
 """Alignments closer than this are equal."""
 WELL = 0.5
 """Rank correlations from here on count as good ones."""
-CENTRED, UNCENTRED = "tab:blue", "tab:orange"
+CENTERED, UNCENTERED = "tab:blue", "tab:orange"
 
 
 def closed_form(share: Array) -> Array:
-    """Uncentred alignment of the two points, Figure 1; share is that of the label -1."""
+    """Uncentered alignment of the two points, Figure 1; share is that of the label -1."""
     return np.asarray(np.sqrt((1.0 + (1.0 - 2.0 * share) ** 2) / 2.0))
 
 
@@ -36,7 +36,7 @@ def correlations(results: Results, problem: str, family: str, loss: str) -> dict
                 for a, b in zip(stacked(results, name, problem, family), accuracy, strict=True)
             ]
         )
-        for name in ("centred", "uncentred")
+        for name in ("centered", "uncentered")
     }
 
 
@@ -64,13 +64,13 @@ def figure(results: Results) -> Figure:
     """Figure 1 on samples, and correlation with accuracy by set."""
     picture, (left, right) = panels(2, width=4.6)
     share = flat(results, "share", TWO_POINTS, "both alignments")
-    for name, colour in (("centred", CENTRED), ("uncentred", UNCENTRED)):
+    for name, color in (("centered", CENTERED), ("uncentered", UNCENTERED)):
         values = flat(results, name, TWO_POINTS, "both alignments")
-        left.plot(share, values, ".", color=colour, label=name)
+        left.plot(share, values, ".", color=color, label=name)
     line = np.linspace(0.0, 1.0, 101)
-    left.plot(line, closed_form(line), color=UNCENTRED, lw=1.0)
-    left.axhline(1.0, color=CENTRED, lw=1.0)
-    left.set(xlabel="part of the points labelled -1", ylabel="alignment", ylim=(0.5, 1.03))
+    left.plot(line, closed_form(line), color=UNCENTERED, lw=1.0)
+    left.axhline(1.0, color=CENTERED, lw=1.0)
+    left.set(xlabel="part of the points labeled -1", ylabel="alignment", ylim=(0.5, 1.03))
     left.legend()
     for position, (family, marker) in enumerate((("widths", "o"), ("kinds", "s"))):
         for problem in results.problems:
@@ -78,16 +78,16 @@ def figure(results: Results) -> Figure:
                 continue
             found = correlations(results, problem, family, "error")
             right.plot(
-                mean([found["uncentred"]]),
-                mean([found["centred"]]),
+                mean([found["uncentered"]]),
+                mean([found["centered"]]),
                 marker,
                 color="tab:red" if problem.endswith(RARE) else "tab:gray",
                 ms=5 - position,
             )
     right.plot([-1, 1], [-1, 1], color="black", lw=0.8)
     right.set(
-        xlabel="uncentred: correlation with accuracy",
-        ylabel="centred: correlation with accuracy",
+        xlabel="uncentered: correlation with accuracy",
+        ylabel="centered: correlation with accuracy",
         xlim=(-1.05, 1.05),
         ylim=(-1.05, 1.05),
     )
@@ -102,22 +102,22 @@ def section(results: Results) -> Section:
         for loss in ("error", "balanced_error"):
             found = [correlations(results, name, family, loss) for name in names]
             row += [
-                f"{mean([each[name] for each in found]):.2f}" for name in ("centred", "uncentred")
+                f"{mean([each[name] for each in found]):.2f}" for name in ("centered", "uncentered")
             ]
         rows.append(row)
     header = [
         "kernels and sets",
-        "centred",
-        "uncentred",
-        "centred, balanced",
-        "uncentred, balanced",
+        "centered",
+        "uncentered",
+        "centered, balanced",
+        "uncentered, balanced",
     ]
     body = (
         "The two-point example on samples of 500, over balances of the classes; dots are samples, "
-        "lines the paper's formulas. The paper's statement that uncentred alignment does not "
+        "lines the paper's formulas. The paper's statement that uncentered alignment does not "
         "follow performance is without figures, so it is tried here: kernels of two families "
         "(Gaussian widths; linear, polynomial and Gaussian kernels with added constants) on "
-        "standardised binary sets, as they are and with positives thinned to one in ten; the "
+        "standardized binary sets, as they are and with positives thinned to one in ten; the "
         "machine's C is chosen on validation data. Correlations are Spearman's, over kernels, "
         "between alignment with the test labels and test accuracy, or accuracy averaged over both "
         "classes (balanced); means over sets and repeats. In the right panel a dot is a set "
@@ -142,24 +142,24 @@ def two_points(results: Results) -> Claim:
     """Figure 1."""
     share, ours, theirs = (
         flat(results, name, TWO_POINTS, "both alignments")
-        for name in ("share", "centred", "uncentred")
+        for name in ("share", "centered", "uncentered")
     )
     inside = (share > 0.0) & (share < 1.0)
     apart = float(np.abs(theirs - closed_form(share))[inside].max())
     below = float(np.abs(ours - 1.0)[inside].max())
     nearest = int(np.abs(share - 0.5).argmin())
     return Claim(
-        "Centred alignment is 1 whatever the balance of two separable classes; without centring it "
-        "is sqrt((1 + (1 - 2 alpha)^2) / 2), 1 at the ends only and .707 for equal classes",
+        "Centered alignment is 1 whatever the balance of two separable classes; without centering "
+        "it is sqrt((1 + (1 - 2 alpha)^2) / 2), 1 at the ends only and .707 for equal classes",
         "Cortes et al. 2010, section 2.2, Figure 1",
         f"largest distance of sampled alignments from both formulas; true below {EXACT:g}",
-        f"centred within {rough(below)} of 1 and uncentred within {rough(apart)} of the formula, "
+        f"centered within {rough(below)} of 1 and uncentered within {rough(apart)} of the formula, "
         "over "
         f"shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
         judge([below < EXACT, apart < EXACT]),
-        "At shares of exactly 0 and 1, which the paper includes, centred alignment is not defined: "
-        "the centred target is zero.",
+        "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
+        "defined: the centered target is zero.",
     )
 
 
@@ -168,7 +168,7 @@ def agreement(results: Results) -> str:
     words = []
     for name, (family, problems) in groups(results).items():
         pairs = [
-            [stacked(results, kind, problem, family) for kind in ("centred", "uncentred")]
+            [stacked(results, kind, problem, family) for kind in ("centered", "uncentered")]
             for problem in problems
         ]
         ranks = [rank_correlation(a, b) for x, y in pairs for a, b in zip(x, y, strict=True)]
@@ -181,24 +181,24 @@ def performance(results: Results) -> Claim:
     conditions, words = [], []
     for name, (family, names) in groups(results).items():
         each = [correlations(results, problem, family, "error") for problem in names]
-        ours, theirs = (mean([one[kind] for one in each]) for kind in ("centred", "uncentred"))
+        ours, theirs = (mean([one[kind] for one in each]) for kind in ("centered", "uncentered"))
         if np.isfinite(ours) and np.isfinite(theirs):
             conditions += [theirs < WELL, ours > theirs]
             words.append(f"{name} {theirs:.2f} and {ours:.2f}")
-    centred = [
-        mean([correlations(results, problem, family, "error")["centred"] for problem in names])
+    centered = [
+        mean([correlations(results, problem, family, "error")["centered"] for problem in names])
         for family, names in groups(results).values()
     ]
-    weak = sum(value < WELL for value in centred)
+    weak = sum(value < WELL for value in centered)
     return Claim(
-        "Without centring, alignment on the test set does not correlate well with performance",
+        "Without centering, alignment on the test set does not correlate well with performance",
         "Cortes et al. 2010, section 2.2, stated without figures",
         "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
-        f"families and two balances; true where uncentred is below {WELL} and below centred",
-        f"uncentred and centred: {'; '.join(words)}",
+        f"families and two balances; true where uncentered is below {WELL} and below centered",
+        f"uncentered and centered: {'; '.join(words)}",
         judge(conditions or [False]),
         "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
-        "kernel with a large constant is nearly a matrix of ones, whose uncentred alignment with "
+        "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
         f"the labels is the square of their mean. {agreement(results)} "
-        f"Centred alignment itself stays below {WELL} in {weak} of the {len(centred)} groups.",
+        f"Centered alignment itself stays below {WELL} in {weak} of the {len(centered)} groups.",
     )

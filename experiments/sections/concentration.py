@@ -15,8 +15,8 @@ from experiments.reporting.words import listed
 
 RATE = -0.45
 """A slope of log deviation against log m at most this is the promised rate."""
-PLAIN, CENTRED = "predictor", "predictor, centred labels"
-WIDTH_COLOURS = ("tab:purple", "tab:blue", "tab:cyan")
+PLAIN, CENTERED = "predictor", "predictor, centered labels"
+WIDTH_COLORS = ("tab:purple", "tab:blue", "tab:cyan")
 ROUNDING = 1e-9
 
 
@@ -48,15 +48,15 @@ def figure(results: Results) -> Figure:
     picture, axes = panels(max(len(names), 1), width=3.6)
     for panel, problem in zip(axes, names, strict=False):
         m = sizes(results, problem)
-        for row, bound, power, colour in zip(
+        for row, bound, power, color in zip(
             curves(results, "quantile", problem),
             curves(results, "bound", problem),
             POWERS,
-            WIDTH_COLOURS,
+            WIDTH_COLORS,
             strict=True,
         ):
-            panel.loglog(m, row, "o-", color=colour, ms=3, label=f"width 2^{power}")
-            panel.loglog(m, bound, ":", color=colour)
+            panel.loglog(m, row, "o-", color=color, ms=3, label=f"width 2^{power}")
+            panel.loglog(m, bound, ":", color=color)
         panel.loglog(m, 0.5 / np.sqrt(m), color="black", lw=0.8, label="slope -1/2")
         panel.set(title=problem, xlabel="number of draws m")
     axes[0].set_ylabel("deviation of alignment")
@@ -85,7 +85,7 @@ def section(results: Results) -> Section:
     body = (
         "Up to 1,000 samples of a set are taken for the whole distribution, so that expectations "
         f"are sums; m draws with replacement, {N_DRAWS} times for each m. Gaussian kernels, widths "
-        "two to the power given times the root of the number of standardised features. Deviation "
+        "two to the power given times the root of the number of standardized features. Deviation "
         f"is the quantile of level {1.0 - CONFIDENCE:.2f} of the distance between the alignment of "
         "draws and that of the distribution; the bound (dotted) is theorem 1's with "
         f"delta = {CONFIDENCE}. The slope is over the larger half of the m. The last column is the "
@@ -94,7 +94,7 @@ def section(results: Results) -> Section:
         "![Deviation of alignment by number of draws](figure:concentration)\n\n"
         "The predictor h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]) of theorems 2 and 3, on the same "
         "populations and one where one sample in ten is positive, for seven widths; labels as they "
-        "are, and centred and divided by their standard deviation.\n\n"
+        "are, and centered and divided by their standard deviation.\n\n"
         f"{predictor_table(results)}"
     )
     return Section(body, claims(results), {"concentration": figure(results)})
@@ -104,7 +104,7 @@ def predictor_table(results: Results) -> str:
     """Of the width of largest alignment: what is promised and what is so."""
     rows = []
     for problem in results.problems:
-        for method in (PLAIN, CENTRED):
+        for method in (PLAIN, CENTERED):
             if not results.repeats(problem, method):
                 continue
             alignment = stacked(results, "alignment", problem, method).mean(axis=0)
@@ -115,7 +115,7 @@ def predictor_table(results: Results) -> str:
             ]
             if problem == RESPONSES:
                 cells[:2] = ["", ""]
-            kind = "" if method == PLAIN else ", centred labels"
+            kind = "" if method == PLAIN else ", centered labels"
             rows.append([f"{problem}{kind}", f"{alignment[best]:.3f}", *cells])
     header = ["population", "alignment", "error", "its bound", "MSE", "its bound"]
     return table(header, rows)
@@ -170,7 +170,9 @@ def broken(results: Results, method: str, value: str, bound: str) -> tuple[list[
 
 def classification(results: Results) -> Claim:
     """Theorem 2."""
-    found = {method: broken(results, method, "error", "error_bound") for method in (PLAIN, CENTRED)}
+    found = {
+        method: broken(results, method, "error", "error_bound") for method in (PLAIN, CENTERED)
+    }
     off = [
         np.abs(
             flat(results, "product", name, PLAIN) - flat(results, "alignment", name, PLAIN)
@@ -194,18 +196,18 @@ def classification(results: Results) -> Claim:
 def regression(results: Results) -> Claim:
     """Theorem 3."""
     names, kept, _ = broken(results, PLAIN, "mse", "mse_bound")
-    centred, kept_centred, slack = broken(results, CENTRED, "mse", "mse_bound")
+    centered, kept_centered, slack = broken(results, CENTERED, "mse", "mse_bound")
     return Claim(
         "For labels divided by their standard deviation, h has a mean squared error of at most "
         "2 (1 - rho)",
         "Cortes et al. 2010, theorem 3",
         "mean squared error of h and the bound, on each population and width; true of labels as "
-        "they are, and of centred labels, where the bound is kept everywhere",
-        f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centred: kept in "
-        f"{kept_centred} cases, exceeded on {listed(centred)}, least slack {slack:.2f}",
-        judge([not names, not centred]),
+        "they are, and of centered labels, where the bound is kept everywhere",
+        f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
+        f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
+        judge([not names, not centered]),
         "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "
-        "mean is zero too: h, built from a centred kernel, cannot predict a mean. With labels "
-        "centred the premise is met. Its bound is above the error of predicting zero, which is 1, "
+        "mean is zero too: h, built from a centered kernel, cannot predict a mean. With labels "
+        "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "
         "unless the alignment is above 1/2.",
     )

@@ -132,7 +132,7 @@ BODY = """Each step of CA-1D adds a kernel. As published, only its weight is cho
 the package's default solves for all weights anew and moves the widths too ("corrective"). The
 preprint of the paper names such a combination with finite kernel learning as future work. Half of
 each set to train (500 samples at most), a quarter to validate C, the rest to test (1,000 at most);
-standardised features. Alignment is with the training labels; "reached with" is the number of
+standardized features. Alignment is with the training labels; "reached with" is the number of
 kernels with which corrective steps have the alignment that stagewise ones end with.
 
 {table}

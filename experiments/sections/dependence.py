@@ -29,7 +29,7 @@ def section(results: Results) -> Section:
     body = f"""Ten sets, each split at random into halves, stratified, {number} times (the paper:
 ten); features are scaled to [0, 1] by the training half, missing values filled with
 means, and waveform is the first 21 features of the set with 40. *KA*, *CKA* and
-*HSIC* are Gaussian kernels of one width that maximise uncentred alignment, centred
+*HSIC* are Gaussian kernels of one width that maximize uncentered alignment, centered
 alignment or HSIC to a relative 1e-5; *ellipsoids* have one width per feature, start
 at the best single width and are followed until they converge, without a penalty. C is
 then the best of 2^-5, 2^-3, ..., 2^15 in five folds of the learned Gram matrix. *CV*
@@ -134,7 +134,7 @@ def of_spheres(found: Errors) -> list[Claim]:
         "HSIC",
         "KA",
         -1,
-        why="A target of -1 and 1 is not far from centred where two classes are of like size; "
+        why="A target of -1 and 1 is not far from centered where two classes are of like size; "
         "perhaps KA's width (widths are in the section on starts) suits these sets better.",
     )
     claims += never(
@@ -148,7 +148,7 @@ def of_spheres(found: Errors) -> list[Claim]:
         "are "
         "in the section on starts).",
     )
-    return claims + of_centring(found)
+    return claims + of_centering(found)
 
 
 def gap(found: Errors, method: str, other: str, problem: str) -> float:
@@ -157,8 +157,8 @@ def gap(found: Errors, method: str, other: str, problem: str) -> float:
     return first - second
 
 
-def of_centring(found: Errors) -> list[Claim]:
-    """What uncentred alignment costs, and whether a target of 0 and 1 mends it."""
+def of_centering(found: Errors) -> list[Claim]:
+    """What uncentered alignment costs, and whether a target of 0 and 1 mends it."""
     if not found.both("CKA", "KA"):
         return []
     outcomes = found.outcomes("CKA", "KA")
@@ -172,15 +172,15 @@ def of_centring(found: Errors) -> list[Claim]:
     ]
     return [
         judged(
-            "Without centring, alignment does not correlate well with performance.",
+            "Without centering, alignment does not correlate well with performance.",
             "Wang & Li 2018, section 3.3",
             "CKA significantly better than KA on some sets, and worse on none.",
             f"win-tie-loss of CKA: {found.tally('CKA', 'KA')}, better on "
             f"{', '.join(better) or 'none'}",
             verdict,
-            why="With several classes the uncentred target of -1 and 1 is mostly -1, and tiny "
+            why="With several classes the uncentered target of -1 and 1 is mostly -1, and tiny "
             "widths come nearest to it. Errors in %, where CKA is better, of KA and of KA with a "
-            f"target of 0 and 1, still uncentred: {'; '.join(mended) or 'there is no such set'}.",
+            f"target of 0 and 1, still uncentered: {'; '.join(mended) or 'there is no such set'}.",
         )
     ]
 
@@ -307,10 +307,10 @@ def _overfitting(found: Errors) -> list[Claim]:
 
 
 def of_remedies(found: Errors) -> list[Claim]:
-    """Early stopping and regularisation."""
+    """Early stopping and regularization."""
     claims = []
     for word, method in (
-        ("Regularisation", "HSIC ellipsoid, penalty"),
+        ("Regularization", "HSIC ellipsoid, penalty"),
         ("Early stopping", "HSIC ellipsoid, stopped"),
     ):
         sets = found.both("HSIC", "HSIC ellipsoid", method)

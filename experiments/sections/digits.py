@@ -60,7 +60,7 @@ distances of the training data. Two-stage methods choose C from 10^-5, 10^-4.5, 
 validation data, one-stage methods (CR, D1, D2) from 10^-2, 10^-1.5, ..., 10^3, up to the first C
 that no dual variable reaches, since larger ones change nothing. CA and CR take corrective steps,
 the library's default; "stagewise" is as published (CR with the C that corrective steps chose). D1
-and D2 have kernels of unit centred trace; "raw kernels" are as they are; the paper does not say.
+and D2 have kernels of unit centered trace; "raw kernels" are as they are; the paper does not say.
 Grid search takes width and C by the error on validation data. The paper has ten runs.
 
 ![Error on the tasks from MNIST, with standard errors; the paper's Figure 5](figure:digits)
@@ -142,7 +142,7 @@ def best_ranks(results: Results) -> Claim:
         verdict,
         why=(
             f"CA-1D less CR-1D: {pair.words}. CR is fitted to the machine's own objective and its "
-            f"C to the validation error; CA maximises the alignment. On test data alignments are "
+            f"C to the validation error; CA maximizes the alignment. On test data alignments are "
             f"{aligned} and errors, in %, {erring}. Corrective steps end with "
             f"{of_tasks(results, 'kernels', 'CA-1D').mean():.1f} kernels on average, the "
             f"published ones with {of_tasks(results, 'kernels', 'CA-1D, stagewise').mean():.1f}; "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.definitions.gaussian_combinations import SETS, STANDARDISED
+from experiments.definitions.gaussian_combinations import SETS, STANDARDIZED
 from experiments.folds import C_GRID
-from experiments.reporting.figures import COLOURS, panels
+from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.lists import compare_entries, flat
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
@@ -54,7 +54,7 @@ METHODS = ("unif", "one-stage", "align", "alignf")
 
 def scale(problem: str) -> tuple[float, int]:
     """Factor and digits of errors: percent, or root mean squared error."""
-    task = SETS[problem.removesuffix(STANDARDISED)][1]
+    task = SETS[problem.removesuffix(STANDARDIZED)][1]
     return (100.0, 1) if task == "classification" else (1.0, 3)
 
 
@@ -97,17 +97,17 @@ def figure(results: Results) -> Figure:
             for problem in results.problems:
                 unif = [flat(results, name, problem, "unif").mean() for name in MEASURES]
                 own = [flat(results, name, problem, method) for name in MEASURES]
-                if problem.endswith(STANDARDISED) == ending and own[0].size:
+                if problem.endswith(STANDARDIZED) == ending and own[0].size:
                     points.append([each.mean() / u for each, u in zip(own, unif, strict=True)])
             if points:
                 x, y = np.array(points).T
-                panel.plot(x, y, "o", color=COLOURS.get(method), label=method)
+                panel.plot(x, y, "o", color=COLORS.get(method), label=method)
         panel.axhline(1.0, color="black", lw=0.6)
         panel.axvline(1.0, color="black", lw=0.6)
         panel.set(
             xlabel="alignment, in that of unif",
             ylabel="error, in that of unif",
-            title="features standardised" if ending else "the paper's setting",
+            title="features standardized" if ending else "the paper's setting",
         )
     axes[0].legend(fontsize=7)
     return picture
@@ -118,9 +118,9 @@ SIGNS = {"alignment": 1.0, "error": -1.0}
 
 
 def section(results: Results) -> Section:
-    """Table 1 and claims, with standardised features and a grid search beside."""
-    raw = [name for name in results.problems if not name.endswith(STANDARDISED)]
-    other = [name for name in results.problems if name.endswith(STANDARDISED)]
+    """Table 1 and claims, with standardized features and a grid search beside."""
+    raw = [name for name in results.problems if not name.endswith(STANDARDIZED)]
+    other = [name for name in results.problems if name.endswith(STANDARDIZED)]
     body = (
         "Gaussian kernels exp(-gamma |x - x'|^2) with the widths of the paper's table, features as "
         "they are, up to 1,000 random samples; each of five folds is the test set once, the next "
@@ -128,14 +128,14 @@ def section(results: Results) -> Section:
         "Regression (root mean squared error) on kinematics and ionosphere, by kernel ridge "
         "regression and, for one-stage, l2-krr around zero; classification (%) on the others, by "
         "support vector machines and l1-svm. C, or 1 / alpha, is one of 2^-5, 2^-3, ..., 2^15, "
-        "which the paper does not give; kernels have unit centred trace, and the learned one a "
-        "mean centred diagonal of one. Mean and standard deviation over folds and repeats; "
+        "which the paper does not give; kernels have unit centered trace, and the learned one a "
+        "mean centered diagonal of one. Mean and standard deviation over folds and repeats; "
         '"less unif" is the paired mean difference in error, \\* where it is significant at 5 % '
         "over folds (which share training data, so that this is generous); alignment is with the "
         "labels of the test fold; the last column says how many folds chose the smallest and the "
         "largest C.\n\n"
         f"{error_table(results, raw)}\n"
-        "The same with features standardised and eight widths from a quarter to 32 times the root "
+        "The same with features standardized and eight widths from a quarter to 32 times the root "
         'of their number. "grid search" is a single Gaussian, its width of nine and C chosen on '
         "the validation fold; in the paper's setting, it may leave the paper's range of widths.\n\n"
         f"{error_table(results, other)}\n"
@@ -157,7 +157,7 @@ def difference(
         lower.append(found.difference < 0.0)
         mark = ", significant" if found.sign else ""
         words.append(
-            f"{problem.removesuffix(STANDARDISED)} {factor * found.difference:+.{digits}f}{mark}"
+            f"{problem.removesuffix(STANDARDIZED)} {factor * found.difference:+.{digits}f}{mark}"
         )
     return lower, "; ".join(words)
 
@@ -187,7 +187,7 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
         f"alignf: {words or 'no data'}; align: lower on {sum(align_lower)} of {len(align_lower)}, "
         f"significantly on {align_words.count('significant')}",
         judge([*lower, *align_lower] or [False]),
-        f"align less {rival}: {align_words}. Features standardised, alignf: {again_words}; lower "
+        f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; lower "
         "on "
         f"{sum(again)} of {len(again)}. Where differences have no mark they are within the noise "
         "of the folds; the paper's own, kinematics aside, are within about one of its standard "
@@ -219,7 +219,7 @@ def best_alignment(results: Results, raw: list[str], other: list[str]) -> Claim:
         {problem: best_method(results, problem) for problem in problems}
         for problems in (raw, other)
     )
-    words = [f"{problem.removesuffix(STANDARDISED)} {method}" for problem, method in best.items()]
+    words = [f"{problem.removesuffix(STANDARDIZED)} {method}" for problem, method in best.items()]
     lost = [f"{problem} ({method})" for problem, method in again.items() if method != "alignf"]
     return Claim(
         "alignf gives the best alignment",
@@ -228,7 +228,7 @@ def best_alignment(results: Results, raw: list[str], other: list[str]) -> Claim:
         "where it is alignf",
         "; ".join(words),
         judge([method == "alignf" for method in best.values()]),
-        "On training data this is so by construction: alignf maximises it. Features standardised, "
+        "On training data this is so by construction: alignf maximizes it. Features standardized, "
         f"another method has the best on test data on: {listed(lost)}.",
     )
 
@@ -253,7 +253,7 @@ def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
         "; ".join(words),
         judge(conditions or [False]),
         "Its weights are in proportion to the kernels' own alignments, and equal where these are. "
-        f"Features standardised: error {difference(results, other, 'align', 'unif')[1]}.",
+        f"Features standardized: error {difference(results, other, 'align', 'unif')[1]}.",
     )
 
 
@@ -275,7 +275,7 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
     found = {problem: over_methods(problem) for problem in raw}
     again = {problem: over_methods(problem) for problem in other}
     words = [f"{name} {value:.2f}" for name, value in found.items()]
-    others = [f"{name.removesuffix(STANDARDISED)} {value:.2f}" for name, value in again.items()]
+    others = [f"{name.removesuffix(STANDARDIZED)} {value:.2f}" for name, value in again.items()]
     return Claim(
         "Performance and alignment are well correlated",
         f"{SOURCE}, Table 1",
@@ -283,6 +283,6 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
         "true for each set where it is at least 0.5",
         "; ".join(words),
         judge([value >= 0.5 for value in found.values()] or [False]),
-        f"Features standardised: {listed(others)}. There are only four methods, and where their "
+        f"Features standardized: {listed(others)}. There are only four methods, and where their "
         "errors are within the noise of each other their order is chance.",
     )

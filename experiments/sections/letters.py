@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.reporting.figures import COLOURS, panels
+from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -112,7 +112,7 @@ def scatter(results: Results) -> Figure:
             for task in results.problems
         ]
         alignment, error = np.transpose(means)
-        axes.scatter(alignment, 100.0 * error, s=16, color=COLOURS[method], label=method)
+        axes.scatter(alignment, 100.0 * error, s=16, color=COLORS[method], label=method)
     axes.set_xlabel("alignment, test data")
     axes.set_ylabel("error, test data, %")
     axes.legend(fontsize=8)

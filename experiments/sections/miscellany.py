@@ -35,8 +35,8 @@ SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
 """Finite methods with the widths of the letters."""
 
 
-def standardised(results: Results) -> list[str]:
-    """Problems whose features are standardised."""
+def standardized(results: Results) -> list[str]:
+    """Problems whose features are standardized."""
     return [name for name in results.problems if not name.endswith(", raw")]
 
 
@@ -48,13 +48,13 @@ def section(results: Results) -> Section:
 
 def body(results: Results) -> str:
     """What was done, and the tables."""
-    tasks = standardised(results)
+    tasks = standardized(results)
     raw = [name for name in results.problems if name not in tasks]
     named = " and ".join(name.removesuffix(", raw").capitalize() for name in raw)
     return f"""\
 The sets and sizes of the paper's Table 3; ringnorm is drawn anew by `make_ringnorm`. The paper does
 not say how features are scaled nor which dictionary the finite methods have: here features are
-standardised by the training part, and the 20 widths are read off the data or, as a second setting,
+standardized by the training part, and the 20 widths are read off the data or, as a second setting,
 those of the letters, evenly spaced from 1 to 200. {named} were tried with features as they come
 too. Methods and grids of C are those of the letters. The paper has ten runs.
 
@@ -72,7 +72,7 @@ def claims(results: Results) -> list[Claim]:
     """What the paper says of these sets; nothing unless all its methods have records."""
     if not set(METHODS) <= set(results.methods):
         return []
-    tasks = standardised(results)
+    tasks = standardized(results)
     return [
         ellipsoids_first(results, tasks),
         equal_ranks(results, tasks),

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.problems import Array
-from experiments.reporting.figures import COLOURS, panels
+from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.words import rough
@@ -103,7 +103,7 @@ def section(results: Results) -> Section:
             )
     header = ["problem: search", "steps", "to its own", "inner, in all", "s", "above"]
     body = (
-        "400 samples, ten Gaussian widths from 1 to 30 on standardised features, equal weights of "
+        "400 samples, ten Gaussian widths from 1 to 30 on standardized features, equal weights of "
         "sum one to start from; german for the logistic likelihood, kin8nm for Laplace's (rate 4). "
         'MAP has white noise of 2. "newton" is algorithm 1 with what this package adds (the '
         'curvature of ln det K estimated, so that steps are longer), "newton, plain" without it; '
@@ -133,7 +133,7 @@ def figure(results: Results) -> Figure:
                     np.arange(1, len(values) + 1),
                     np.maximum(np.minimum.accumulate(values) - least, 1e-9 * abs(least))
                     / abs(least),
-                    color=COLOURS.get(method),
+                    color=COLORS.get(method),
                     label=method,
                 )
         panel.axhline(PRECISION, color="black", lw=0.6)
@@ -175,7 +175,7 @@ def slow(results: Results, known: list[str]) -> Claim:
             times.append(f"{problem} {seconds[0] / seconds[1]:.1f}")
     profile = [f"{problem} {shown(fewest(results, problem, PROFILES))}" for problem in known]
     return Claim(
-        "Alternating minimisation tends to converge slowly; joint Newton steps converge fast",
+        "Alternating minimization tends to converge slowly; joint Newton steps converge fast",
         SOURCE,
         "steps to within 1e-5 of what the search itself finds; true for each problem on which "
         "alternation takes more than twice the steps, or ends 1e-4 above",

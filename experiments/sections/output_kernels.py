@@ -18,8 +18,8 @@ def section(results: Results) -> Section:
 of two classes has a Gaussian kernel of its own width, of the largest HSIC on the samples of these
 two, and one C serves all; the others share one width. The output kernel is 1 for equal labels and
 -1 for others (equation 6), 1 and *0*, or *balanced*: 1 and 0, each class divided by its number of
-samples. With HSIC and centred alignment, -1 and 0 give the same kernel, because centring takes the
-constant away; without centring they do not.
+samples. With HSIC and centered alignment, -1 and 0 give the same kernel, because centering takes
+the constant away; without centering they do not.
 
 Error in %, mean ± standard deviation; + and - where HSIC with one width for all is significantly
 better or worse.
@@ -77,7 +77,7 @@ def of_targets(found: Errors) -> list[Claim]:
                 judge([outcome != -1 for outcome in outcomes.values()]),
                 why="With many classes most pairs of samples differ in class, so that the target "
                 "is mostly -1 and a kernel that is nearly the identity comes nearest to it. "
-                "Centring, or 0 in place of -1, removes that."
+                "Centering, or 0 in place of -1, removes that."
                 if criterion == "KA"
                 else "Small classes count for little in HSIC; where errors on them matter, a "
                 "balanced kernel finds another width.",

@@ -8,7 +8,7 @@ from experiments.reporting.statistics import compare
 from experiments.reporting.words import mean_and_deviation
 
 METHODS = ("HSIC", "HSIC, linear kernel", "multiple kernels")
-OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbours")
+OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbors")
 NEAR = 5.0
 """Points of the index within which clusters are called comparable."""
 
@@ -22,11 +22,11 @@ def section(results: Results) -> Section:
             row.append(mean_and_deviation(results.values("index", problem, method), 100.0))
         rows.append(row)
     body = f"""The paper says that its framework covers clustering and combinations of kernels, and
-shows neither. Here `HSICClustering` finds the partition that maximises HSIC with a Gaussian kernel
+shows neither. Here `HSICClustering` finds the partition that maximizes HSIC with a Gaussian kernel
 as wide as the median distance, or with a linear kernel, which makes it k-means by another route,
 and `MultipleKernelClustering` does so with twenty widths whose weights it learns. k-means and
 spectral clustering are scikit-learn's: spectral with gamma = 1, with the median width, and on a
-graph of nearest neighbours. Features are in [0, 1], there are as many clusters as classes, and
+graph of nearest neighbors. Features are in [0, 1], there are as many clusters as classes, and
 repeats differ in the seed of the starts.
 
 Adjusted Rand index with the classes, in %, mean ± standard deviation.

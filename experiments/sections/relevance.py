@@ -14,7 +14,7 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import LEVEL, compare
 from experiments.reporting.words import by_name, listed, mean_and_error
-from mercer.continuous import PENALTIES
+from mercer._greedy.families import PENALTIES
 
 SOURCE = "Afkanpour et al. 2013, section 3.1, Figure 3"
 ONE_WIDTH = ("CA-1D", "CR-1D", "DA", "D1", "D2", "DU")
@@ -85,11 +85,11 @@ def errors_table(results: Results, places: Axis) -> str:
 
 
 def unscaled_table(results: Results) -> str:
-    """Errors where class means are not normalised, if there are any."""
+    """Errors where class means are not normalized, if there are any."""
     places = axis(results, "unscaled, gamma")
     if not places:
         return ""
-    head = "The same with class means that are not normalised, ±1.75 theta:"
+    head = "The same with class means that are not normalized, ±1.75 theta:"
     return f"\n{head}\n\n{errors_table(results, places)}"
 
 
@@ -130,7 +130,7 @@ def rising(results: Results, places: Axis) -> Claim | None:
 
 
 def unscaled_changes(results: Results) -> str:
-    """The same with means that are not normalised."""
+    """The same with means that are not normalized."""
     places = axis(results, "unscaled, gamma")
     problems = list(places)
     names = measured(results, "error", (*ONE_WIDTH, *ELLIPSOIDS), places)
@@ -142,7 +142,7 @@ def unscaled_changes(results: Results) -> str:
         for name in names
     )
     return (
-        "With means at ±rho theta, not normalised, so that the classes come nearer as gamma grows, "
+        "With means at ±rho theta, not normalized, so that the classes come nearer as gamma grows, "
         f"errors go from gamma = {places[problems[0]]:g} to {places[problems[-1]]:g} like this: "
         f"{ends}; the best possible error grows there too. Perhaps the paper's samples were drawn "
         "that way"
@@ -155,7 +155,7 @@ def unscaled_changes(results: Results) -> str:
 
 
 def unscaled_rise(results: Results, problems: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Ellipsoids whose error rises by a point or more on means that are not normalised."""
+    """Ellipsoids whose error rises by a point or more on means that are not normalized."""
     first, last = problems[0], problems[-1]
     return [
         name
@@ -213,7 +213,7 @@ def overfitting(results: Results, places: Axis) -> Claim | None:
         ]
         parts.append(f"{name}: {listed(f'{100 * each:+.1f}' for each in more)}")
     return Claim(
-        statement="Without regularisation CA-nD and CR-nD drastically overfit for small gamma; "
+        statement="Without regularization CA-nD and CR-nD drastically overfit for small gamma; "
         "with it CA-nD does not",
         source=SOURCE,
         measure=f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, "
@@ -258,7 +258,7 @@ def one_stage_slower(results: Results, places: Axis) -> Claim | None:
     if not found:
         return None
     return Claim(
-        statement="CR-1D is slower than CA-1D, and CR-nD than CA-nD without regularisation",
+        statement="CR-1D is slower than CA-1D, and CR-nD than CA-nD without regularization",
         source=SOURCE,
         measure="the ratio of training times, for one C, is above one for every gamma",
         result="; ".join(f"{name}: {extent(values)}" for name, values in found.items()),

@@ -253,7 +253,7 @@ def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
     if not plain:
         return None
     return Claim(
-        statement="CA-nD, with and without regularisation, is faster than CR-nD, without almost "
+        statement="CA-nD, with and without regularization, is faster than CR-nD, without almost "
         "ten times",
         source=SOURCE,
         measure="CR-nD takes longer than both for each n, and at least five times as long as "
@@ -325,7 +325,7 @@ def worse(results: Results, places: Axis) -> Claim | None:
         verdict=judge([found[0] > 0.0 and found[1] < LEVEL]),
         why="A width between two that are there already is close to a combination of them, so that "
         "more of them change the best combination by next to nothing, and ours is within 10^-3 of "
-        f"it. With kernels that are not normalised, and with steps that end at a duality gap of "
+        f"it. With kernels that are not normalized, and with steps that end at a duality gap of "
         f"{EARLY:g}, as less exact solvers may, the change is: {tried}.",
     )
 
@@ -353,7 +353,7 @@ def linear(results: Results, places: Axis) -> Claim | None:
         "between 0.7 and 1.3",
         result=by_name(found, ".2f"),
         verdict=judge([0.7 <= value <= 1.3 for value in found.values()]),
-        why="Our weights take Newton's steps, a quadratic programme in the number of kernels, and "
+        why="Our weights take Newton's steps, a quadratic program in the number of kernels, and "
         "few of them; what is linear is the cost of the Gram matrices.",
     )
 
@@ -364,7 +364,7 @@ def cubic(results: Results, places: Axis) -> Claim | None:
     if "DA" not in found:
         return None
     return Claim(
-        statement="DA is a quadratic programme, typically of cubic cost in the number of kernels; "
+        statement="DA is a quadratic program, typically of cubic cost in the number of kernels; "
         "DU's time grows too, by the Gram matrices",
         source=SOURCE,
         measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "

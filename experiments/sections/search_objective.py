@@ -152,7 +152,7 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
         shortfall <= REACHED for name, shortfall in found.items() if name.startswith("best of nine")
     ]
     return Claim(
-        statement="Minimising it does not seem very difficult: local searches from nine starts do",
+        statement="Minimizing it does not seem very difficult: local searches from nine starts do",
         source="Afkanpour et al. 2013, appendices B.1 and B.2",
         measure=f"the best of quasi-Newton searches from 10^-3, ..., 10^5, in the width and in its "
         f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
@@ -217,7 +217,7 @@ def drawn(results: Results) -> Figure | None:
     return figure
 
 
-BODY = """A step of CA-1D minimises h(s) = -<K_s, F'(K)> over the width s, F' being the gradient of
+BODY = """A step of CA-1D minimizes h(s) = -<K_s, F'(K)> over the width s, F' being the gradient of
 the alignment. Here h is computed exactly at 321 widths from 10^-3 to 10^5 at every step, on eight
 pairs of digits (500 training points) and of letters (300), raw features, with the published,
 stagewise steps and with corrective ones. A local minimum counts if it is deep enough: by a part of

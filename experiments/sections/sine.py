@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from experiments.definitions.sine import HIGHEST, STEPS, discrete_name, true_name, true_sets
 from experiments.problems import Array
-from experiments.reporting.figures import COLOURS, panels
+from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.words import mean_and_error
@@ -201,7 +201,7 @@ def coarse(results: Results) -> Claim | None:
         return None
     off = max(abs(s - round(s)) for s in SINE_FREQUENCIES)
     return Claim(
-        statement="With the frequencies 0, 1, ..., 9 the finite methods' discretisation is "
+        statement="With the frequencies 0, 1, ..., 9 the finite methods' discretization is "
         "insufficient",
         source=f"{SOURCE}, Figure 2(b)",
         measure=f"DA, D1, D2 and DU err at least {100 * FAR:.0f} points more than {TRIPLE}",
@@ -228,7 +228,7 @@ def fine(results: Results) -> Claim | None:
         if finer
     ]
     return Claim(
-        statement="A discretisation below 0.1 is necessary in this example",
+        statement="A discretization below 0.1 is necessary in this example",
         source="Afkanpour et al. 2013, footnote 5",
         measure=f"with a step of 0.1 the finite methods err more than {100 * CLOSE:.0f} percentage "
         f"points above {TRIPLE}; DA and DU come closer than that with a finer step",
@@ -266,7 +266,7 @@ def draw_steps(results: Results, axes: Axes) -> None:
         steps = [s for s in STEPS if known(results, [discrete_name(method, s)])]
         errors = [100.0 * error(results, discrete_name(method, s)) for s in steps]
         line = "-" if method in WEIGHTED else "none"
-        axes.plot(steps, errors, ls=line, marker="o", ms=4, color=COLOURS[method], label=method)
+        axes.plot(steps, errors, ls=line, marker="o", ms=4, color=COLORS[method], label=method)
     goal = error(results, TRIPLE)
     if np.isfinite(goal):
         axes.axhline(100.0 * goal, color="black", ls=":", lw=1.0, label="true frequencies")
@@ -278,8 +278,9 @@ BODY = """The label is the sign of sin(√2 x) + sin(√12 x) + sin(√60 x), x 
 training, 500 validation and 1,000 test points; Dirichlet kernels. CA-1D searches frequencies up
 to 20, with corrective steps (the package's default) or stagewise ones (the paper's). Finite methods
 have frequencies from one step to 9, the step being 1 where none is named; the paper's frequency 0
-is a constant, which centring removes. One-stage methods (CR-1D, D1, D2) choose C from 10^-3, 10^-2,
-10^-1 and 1, and CR takes at most 50 steps; the others' machines choose it from the paper's grid.
+is a constant, which centering removes. One-stage methods (CR-1D, D1, D2) choose C from 10^-3,
+10^-2, 10^-1 and 1, and CR takes at most 50 steps; the others' machines choose it from the
+paper's grid.
 
 {table}
 ![Left: frequencies found in all repeats, and their weights; dotted: the true ones (the paper's

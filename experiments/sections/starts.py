@@ -193,7 +193,7 @@ def of_stability(results: Results) -> list[Claim]:
 
 
 def of_paper_ellipsoids(results: Results) -> list[Claim]:
-    """Whether the paper's own optimiser makes its statement on ellipsoids come true."""
+    """Whether the paper's own optimizer makes its statement on ellipsoids come true."""
     found = {start: _lower(results, f"HSIC ellipsoid, {start}") for start in STARTS}
     paper = found["1/d"]
     if not paper:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from experiments.definitions.taxonomy import BOUNDS, JITTER, JITTERS, PENALTIES
 from experiments.problems import Array
-from experiments.reporting.figures import COLOURS, panels
+from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.lists import flat, stacked
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
@@ -27,7 +27,7 @@ def section(results: Results) -> Section:
     body = (
         "Two sets of two classes with the logistic likelihood, and kin8nm with Laplace and with "
         "Gaussian noise of the variance that the marginal likelihood, or its bound, prefers: 200 "
-        "training samples (heart: half of the set), features standardised. The dictionary has six "
+        "training samples (heart: half of the set), features standardized. The dictionary has six "
         "Gaussian widths on all features and a Gaussian on each. Weights are learned by the "
         "marginal likelihood (MLM: exactly for Gaussian noise, by the variational bound VB else); "
         "joint MAP, whose latent function has white noise e of "
@@ -117,7 +117,7 @@ def figure(results: Results) -> Figure:
             if kernels.size:
                 error = entries(results, "error", problem, method)
                 name = "MLM" if method == "marginal" else method
-                panel.plot(kernels, error, "o-", color=COLOURS[method], ms=4, lw=0.8, label=name)
+                panel.plot(kernels, error, "o-", color=COLORS[method], ms=4, lw=0.8, label=name)
         panel.set(title=problem, xlabel="kernels with weight")
     axes[0].set_ylabel("test error")
     axes[0].legend(fontsize=7)
@@ -272,7 +272,7 @@ def sparser(results: Results) -> Claim:
         "least "
         f"test error: {'; '.join(others)}. MAP is MKL with penalties renewed where it stands: a "
         "kernel of small weight is charged "
-        "more and more, as in reweighted l1 minimisation. How many kernels MKL keeps depends on "
+        "more and more, as in reweighted l1 minimization. How many kernels MKL keeps depends on "
         "its penalty, so that only the comparison with the tangent is between "
         "the same things.",
     )
@@ -304,6 +304,6 @@ def averaging(results: Results, problems: list[str]) -> Claim:
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
         judge(conditions),
         f"In the order of the measure: {'; '.join(words)}. MAP's e is a setting that acts as a "
-        "regulariser: it is chosen on test data here, in MAP's "
-        "favour, while MLM has nothing to choose.",
+        "regularizer: it is chosen on test data here, in MAP's "
+        "favor, while MLM has nothing to choose.",
     )

@@ -19,7 +19,7 @@ OURS = METHODS[1:]
 def section(results: Results) -> Section:
     """Errors and times."""
     body = f"""Every data set: at most 400 training samples, at most half of the set, and at most
-2,000 test samples; features standardised, missing values filled in. *grid search* is what a user
+2,000 test samples; features standardized, missing values filled in. *grid search* is what a user
 does today:
 `GridSearchCV` over nine widths and seven values of C, or alpha, in five folds, of scikit-learn's
 `SVC`, or of `KernelRidge` for responses. *CA-1D* is `TwoStageClassifier()` or `TwoStageRegressor()`
@@ -86,7 +86,7 @@ def figure(results: Results) -> Figure:
         (("error", 100.0, "error, %"), ("seconds", 1.0, "seconds"))
     ):
         axes = drawn.add_subplot(1, 2, position + 1)
-        for method, colour in zip(OURS, ("tab:blue", "tab:red"), strict=True):
+        for method, color in zip(OURS, ("tab:blue", "tab:red"), strict=True):
             pairs = np.array(
                 [
                     [results.mean(measure, p, "grid search"), results.mean(measure, p, method)]
@@ -95,7 +95,7 @@ def figure(results: Results) -> Figure:
             )
             known = np.isfinite(pairs).all(axis=1) & (pairs > 0.0).all(axis=1)
             x, y = scale * pairs[known].T
-            axes.scatter(x, y, s=18, color=colour, label=method)
+            axes.scatter(x, y, s=18, color=color, label=method)
         low, high = axes.get_xlim()
         axes.axline((low, low), (high, high), color="black", lw=0.8)
         axes.set_xscale("log")

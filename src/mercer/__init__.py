@@ -1,16 +1,8 @@
 """Kernels learned from data."""
 
-from mercer.bayesian import BayesianMKLClassifier, BayesianMKLRegressor
-from mercer.clustering import HSICClustering, MultipleKernelClustering
-from mercer.feature_selection import BAHSIC, HSICLasso
-from mercer.inspection import (
-    AlignmentPathDisplay,
-    FeatureRelevanceDisplay,
-    GramMatrixDisplay,
-    KernelWeightsDisplay,
-    ObjectivePathDisplay,
-)
-from mercer.learners import (
+from mercer._clustering import HSICClustering, MultipleKernelClustering
+from mercer._feature_selection import BAHSIC, HSICLasso
+from mercer._learners import (
     AlignmentMaximization,
     ContinuousAlignment,
     HSICWeights,
@@ -18,8 +10,7 @@ from mercer.learners import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer.metrics import alignment, centered_alignment, hsic
-from mercer.one_stage import (
+from mercer._one_stage import (
     L1SVM,
     L2KRR,
     ContinuousMKLClassifier,
@@ -27,7 +18,15 @@ from mercer.one_stage import (
     MKLClassifier,
     MKLRegressor,
 )
-from mercer.two_stage import TwoStageClassifier, TwoStageRegressor
+from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
+from mercer.inspection import (
+    AlignmentPathDisplay,
+    FeatureRelevanceDisplay,
+    GramMatrixDisplay,
+    KernelWeightsDisplay,
+)
+from mercer.metrics import alignment, centered_alignment, hsic
+from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
 __version__ = "0.1.0"
 
@@ -53,7 +52,6 @@ __all__ = [
     "MKLClassifier",
     "MKLRegressor",
     "MultipleKernelClustering",
-    "ObjectivePathDisplay",
     "TwoStageClassifier",
     "TwoStageRegressor",
     "UniformCombination",

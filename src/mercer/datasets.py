@@ -174,7 +174,7 @@ def make_ringnorm(
     n_features: int = 20,
     random_state: int | RandomState | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Draw two Gaussian classes, a narrow one off the centre of a wide one.
+    r"""Draw two Gaussian classes, a narrow one off the center of a wide one.
 
     The first class has mean zero and covariance :math:`4 I`, the second mean
     :math:`(a, \dots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally

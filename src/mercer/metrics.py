@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
+from mercer._gram.dense import centered
+from mercer._targets import Task, as_target
 from mercer._typing import Array
-from mercer.gram.centering import centred
-from mercer.kernels.arithmetic import inner
-from mercer.targets import Task, as_target
+from mercer.kernels._distances import inner
 
 
 def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
@@ -25,7 +25,7 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
     task : {"auto", "classification", "regression"}, default="auto"
         What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two labels or responses are; see :func:`mercer.targets.as_target`. Where it is
+        How alike two labels or responses are; see :func:`mercer._targets.as_target`. Where it is
         given, `B` is no Gram matrix.
 
     Returns
@@ -49,13 +49,13 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
     0.444...
     """
     A, B = _pair(A, B, task, output_kernel)
-    return inner(centred(A), B) / (len(A) - 1) ** 2
+    return inner(centered(A), B) / (len(A) - 1) ** 2
 
 
 def centered_alignment(
     A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None
 ) -> float:
-    """Centred kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
+    """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def centered_alignment(
     task : {"auto", "classification", "regression"}, default="auto"
         What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two labels or responses are; see :func:`mercer.targets.as_target`. Where it is
+        How alike two labels or responses are; see :func:`mercer._targets.as_target`. Where it is
         given, `B` is no Gram matrix.
 
     Returns
     -------
     float
-        Zero where a centred matrix vanishes.
+        Zero where a centered matrix vanishes.
 
     Raises
     ------
@@ -91,11 +91,11 @@ def centered_alignment(
     1.0
     """
     A, B = _pair(A, B, task, output_kernel)
-    return _cosine(centred(A), centred(B))
+    return _cosine(centered(A), centered(B))
 
 
 def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
-    """Kernel alignment without centring, <A, B> / (|A| |B|).
+    """Kernel alignment without centering, <A, B> / (|A| |B|).
 
     Parameters
     ----------

@@ -7,15 +7,13 @@ learner, a two-stage or one-stage estimator, a `Pipeline` that ends in one, or a
 ``pip install "mercer[plot]"``.
 """
 
-from mercer.inspection.bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection.gram_matrix import GramMatrixDisplay
-from mercer.inspection.objectives import ObjectivePathDisplay
-from mercer.inspection.path import AlignmentPathDisplay
+from mercer.inspection._alignment_path import AlignmentPathDisplay
+from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection._gram_matrix import GramMatrixDisplay
 
 __all__ = [
     "AlignmentPathDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
     "KernelWeightsDisplay",
-    "ObjectivePathDisplay",
 ]

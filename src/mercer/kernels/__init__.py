@@ -1,17 +1,17 @@
 """Kernel functions, differentiable in the logarithms of their parameters."""
 
-from mercer.kernels.base import Kernel
-from mercer.kernels.columns import OnColumns
-from mercer.kernels.composition import Product, WeightedSum
-from mercer.kernels.dot_product import Linear, Polynomial
-from mercer.kernels.interop import (
+from mercer.kernels._composition import Product, WeightedSum
+from mercer.kernels._conversion import (
     CallableKernel,
     Precomputed,
     SklearnKernel,
     as_dictionary,
     as_kernel,
 )
-from mercer.kernels.stationary import (
+from mercer.kernels._dot_product import Linear, Polynomial
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._on_columns import OnColumns
+from mercer.kernels._stationary import (
     Dirichlet,
     Gaussian,
     Laplacian,

@@ -1,0 +1,85 @@
+"""The experiments by name, in the order of the report.
+
+An experiment is a file in `definitions` that bears its name, and one in `sections`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from experiments import definitions, sections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from experiments.experiment import Experiment
+    from experiments.reporting.results import Results
+    from experiments.reporting.section import Section
+
+
+PAPERS = {
+    "Cortes, Mohri, Rostamizadeh 2010: two-stage kernel learning": (
+        "class_balance",
+        "gaussian_combinations",
+        "bigrams",
+        "concentration",
+        "learning_costs",
+    ),
+    "Afkanpour, Szepesvari, Bowling 2013: continuous dictionaries": (
+        "sine_scan",
+        "sine",
+        "relevance",
+        "scalability",
+        "digits",
+        "letters",
+        "miscellany",
+        "search_objective",
+        "corrective",
+    ),
+    "Nickisch, Seeger 2011: probabilistic kernel learning": (
+        "taxonomy",
+        "objectives",
+        "newton",
+    ),
+    "Wang, Li 2018: dependence maximization": (
+        "dependence",
+        "dependence_times",
+        "output_kernels",
+        "starts",
+        "partitions",
+    ),
+    "Beyond the papers": ("today",),
+}
+"""Names of the experiments by paper."""
+
+
+def names() -> list[str]:
+    """Names of all experiments."""
+    return [name for names in PAPERS.values() for name in names]
+
+
+def paper(name: str) -> str:
+    """The paper of an experiment."""
+    return next(paper for paper, names in PAPERS.items() if name in names)
+
+
+def experiment(name: str, *, small: bool = False) -> Experiment:
+    """An experiment, in the size of the paper or in one that takes seconds.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    known = names()
+    if name not in known:
+        raise ValueError(f"no experiment {name!r}; there are: {', '.join(known)}")
+    found: Experiment = import_module(f"{definitions.__name__}.{name}").experiment(small)
+    return found
+
+
+def section(name: str) -> Callable[[Results], Section]:
+    """What turns the records of an experiment into a section of the report."""
+    write: Callable[[Results], Section] = import_module(f"{sections.__name__}.{name}").section
+    return write

@@ -1,0 +1,251 @@
+"""The commands and their options."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from mercer._cli import comparison, fitting, terminal
+from mercer._cli.errors import check_packages, chosen, listing, one_line
+from mercer._cli.files import check_outputs
+from mercer._cli.methods import (
+    COMPARED,
+    DEMONSTRATED,
+    LEARNERS,
+    METHODS,
+    check_fit,
+    check_size,
+    fitting_in,
+    method_names,
+)
+from mercer._cli.models import load_model, save_model
+from mercer._cli.report import write_comparison_report, write_fit_report
+from mercer._cli.tables import (
+    TASK_RULE,
+    Problem,
+    Rows,
+    as_problem,
+    check_table_format,
+    read_table,
+    write_table,
+)
+
+
+class OneLineErrors(TyperGroup):
+    """Commands that end with one readable line and exit code 2 where the input is at fault."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run, and turn errors that the user can put right into one line."""
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except (KeyboardInterrupt, typer.Abort):
+            code, message = 130, "interrupted"
+        except Exception as error:
+            foreseen = one_line(error)
+            if foreseen is None:
+                raise
+            code, message = 2, foreseen
+        else:
+            sys.exit(code if isinstance(code, int) else 0)
+        sys.stderr.write(f"mercer: {message}\n")
+        sys.exit(code)
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    help="Learn a kernel from a table, see what was learned, and predict with it.",
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet.")]
+Target = Annotated[str, typer.Option(help="The column to predict.", metavar="COLUMN")]
+TaskName = Annotated[
+    str, typer.Option("--task", help=f"auto, classification or regression. auto: {TASK_RULE}")
+]
+Report = Annotated[
+    Path | None, typer.Option(help="Write an HTML report with pictures.", metavar="FILE")
+]
+TestSize = Annotated[float, typer.Option(help="Share of the rows to test on.", min=0.01, max=0.99)]
+Seed = Annotated[int, typer.Option(help="Of the random split.", min=0)]
+MaxRows = Annotated[
+    int,
+    typer.Option(
+        help="Learn from and test on at most so many rows, drawn at random: time and memory grow "
+        "with their square (10,000 rows: a few GB).",
+        min=10,
+    ),
+]
+Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
+
+
+@app.callback(invoke_without_command=True)
+def _start(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def fit(
+    table: Table,
+    target: Target,
+    *,
+    learner: Annotated[
+        str,
+        typer.Option(
+            help="How Gaussian widths and their weights are found. "
+            + "; ".join(f"{name}: {METHODS[name].words}" for name in LEARNERS)
+        ),
+    ] = "ca",
+    task: TaskName = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Save the model that was tested (skops).", metavar="FILE")
+    ] = None,
+    report: Report = None,
+    test_size: TestSize = 0.25,
+    seed: Seed = 0,
+    max_rows: MaxRows = 10_000,
+) -> None:
+    """Learn a kernel and a predictor from a table, and test them on rows held out."""
+    chosen("learner", learner, LEARNERS)
+    check_outputs(out, report, inputs=(table,))
+    check_packages(skops=out, matplotlib=report)
+    problem = as_problem(read_table(table), target, task)
+    check_fit([learner], problem.task, LEARNERS)
+    [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed, max_rows=max_rows)
+    check_size([learner], len(rows[0]))
+    _fit(problem, learner, rows, out=out, report=report, seed=seed)
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="Saved by mercer fit.")],
+    table: Table,
+    out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")],
+) -> None:
+    """Predict each row of a table with a saved model.
+
+    Only models whose every part is of mercer or scikit-learn are loaded. Columns that the model was
+    not fitted on, the target among them, are ignored.
+    """
+    check_table_format(out)
+    check_outputs(out, inputs=(model, table))
+    predictions, notes = fitting.predict(load_model(model), read_table(table))
+    write_table(predictions, out)
+    terminal.remark(notes)
+    terminal.say(f"{len(predictions):,} predictions in {out}")
+
+
+@app.command()
+def compare(
+    table: Table,
+    target: Target,
+    *,
+    methods: Annotated[
+        str | None,
+        typer.Option(help=f"Separated by commas; by default {', '.join(COMPARED)}."),
+    ] = None,
+    task: TaskName = "auto",
+    repeats: Repeats = 5,
+    csv: Annotated[Path | None, typer.Option(help="Write the figures.", metavar="FILE")] = None,
+    report: Report = None,
+    seed: Seed = 0,
+    max_rows: MaxRows = 10_000,
+) -> None:
+    """Compare methods on the same splits: test error, test alignment, time to fit, and rank.
+
+    A quarter of the rows is held out in each split.
+    """
+    names = method_names(methods)
+    if csv is not None:
+        check_table_format(csv)
+    check_outputs(csv, report, inputs=(table,))
+    check_packages(matplotlib=report)
+    problem = as_problem(read_table(table), target, task)
+    check_fit(names, problem.task)
+    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed, max_rows=max_rows)
+    n_rows = len(rows[0][0])
+    if methods is None:
+        fitting_names = fitting_in(names, n_rows)
+        left_out = [name for name in names if name not in fitting_names]
+        names = fitting_names
+        if left_out:
+            terminal.remark([f"left out, for {n_rows:,} rows would take long: {listing(left_out)}"])
+    check_size(names, n_rows)
+    _compare(problem, names, rows, csv=csv, report=report, seed=seed)
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(help="Save the fitted model (skops).", metavar="FILE")
+    ] = None,
+    report: Report = None,
+    repeats: Repeats = 3,
+) -> None:
+    """Compare methods, then fit, on scikit-learn's breast-cancer table; under a minute."""
+    from sklearn.datasets import load_breast_cancer
+
+    check_outputs(out, report)
+    check_packages(skops=out, matplotlib=report)
+    bunch = load_breast_cancer(as_frame=True)
+    frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
+    problem = as_problem(frame, "diagnosis")
+    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0, max_rows=10_000)
+    _compare(problem, list(DEMONSTRATED), rows)
+    _fit(problem, "ca", rows[0], out=out, report=report)
+    if report is None:
+        terminal.say("With --report demo.html, mercer draws what it learned.")
+
+
+def _fit(
+    problem: Problem,
+    learner: str,
+    rows: tuple[Rows, Rows],
+    *,
+    out: Path | None,
+    report: Path | None,
+    seed: int = 0,
+) -> None:
+    notes = fitting.notes_of(problem, *rows)
+    with terminal.progress(2 if report else 1) as step:
+        step(f"learning a kernel for {problem.name}")
+        with terminal.gathered_warnings(notes):
+            result = fitting.fit(problem, learner, *rows, seed=seed)
+        if report is not None:
+            step("drawing the report")
+            write_fit_report(result, report, notes)
+        if out is not None:
+            save_model(result.model, out)
+    terminal.show_problem(problem)
+    terminal.show_fit(result)
+    terminal.remark(notes)
+    terminal.show_files(report=report, model=out)
+
+
+def _compare(
+    problem: Problem,
+    methods: list[str],
+    rows: list[tuple[Rows, Rows]],
+    *,
+    csv: Path | None = None,
+    report: Path | None = None,
+    seed: int = 0,
+) -> None:
+    notes = fitting.notes_of(problem, *rows[0])
+    with terminal.progress(len(methods) * len(rows)) as step, terminal.gathered_warnings(notes):
+        result = comparison.compare(problem, methods, rows, seed=seed, step=step)
+    if csv is not None:
+        write_table(result.as_frame(), csv)
+    if report is not None:
+        write_comparison_report(result, problem, report, notes)
+    terminal.show_problem(problem)
+    terminal.show_comparison(result, problem)
+    terminal.remark(notes)
+    terminal.show_files(report=report, figures=csv)

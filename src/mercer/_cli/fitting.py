@@ -1,0 +1,232 @@
+"""Learning a kernel from a table and testing it on rows held out; and predicting with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import r2_score, root_mean_squared_error, zero_one_loss
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.pipeline import Pipeline
+from sklearn.utils.multiclass import unique_labels
+
+from mercer._cli.errors import InputError, listing
+from mercer._cli.methods import learned_alignment, make_model
+from mercer._cli.tables import Problem, Rows, Task, as_text, check_finite, is_number
+from mercer._typing import Array
+from mercer.inspection._display import learned, learned_terms
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ERROR_NAMES: dict[Task, str] = {
+    "classification": "error (share misclassified)",
+    "regression": "error (RMSE, in the target's unit)",
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A model learned from some rows and tested on others.
+
+    Attributes
+    ----------
+    model : fitted Pipeline
+    problem : Problem
+    learner : str
+        The method's name.
+    train, test : ndarray of int
+        Positions of the rows learned from and tested on.
+    error, baseline : float
+        On the test rows, of the model and of the best constant prediction: the share misclassified,
+        or the root mean squared error.
+    r2 : float or None
+        Share of the response's variance explained on the test rows; None for classes.
+    alignment, test_alignment : float
+        Centered alignment of the learned kernel with the target, on either part.
+    kernels : list of (str, float, float)
+        Each base kernel in a few words, its weight and its share; the largest share first.
+    """
+
+    model: Pipeline
+    problem: Problem
+    learner: str
+    train: Rows
+    test: Rows
+    error: float
+    baseline: float
+    r2: float | None
+    alignment: float
+    test_alignment: float
+    kernels: list[tuple[str, float, float]]
+
+
+def splits(
+    problem: Problem, *, test_size: float, repeats: int, seed: int, max_rows: int
+) -> list[tuple[Rows, Rows]]:
+    """Draw rows to learn from and rows to test on, stratified where there are classes.
+
+    Parameters
+    ----------
+    problem : Problem
+    test_size : float
+        Share of the rows to test on.
+    repeats : int
+        Number of independent draws.
+    seed : int
+    max_rows : int
+        At most so many rows in either part: Gram matrices grow with their square.
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+    """
+    n_test = max(1, round(test_size * len(problem.target)))
+    sizes = {
+        "train_size": min(len(problem.target) - n_test, max_rows),
+        "test_size": min(n_test, max_rows),
+        "random_state": seed,
+    }
+    if problem.task == "regression":
+        return list(ShuffleSplit(repeats, **sizes).split(problem.features))
+    n_classes = unique_labels(problem.target).size
+    if min(sizes["train_size"], sizes["test_size"]) < n_classes:
+        raise InputError(
+            f"{sizes['train_size']} rows to learn from and {sizes['test_size']} to test on are too "
+            f"few for {n_classes} classes"
+        )
+    return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))
+
+
+def notes_of(problem: Problem, train: Rows, test: Rows) -> list[str]:
+    """What was left out of the table, and how many rows were drawn where not all are used."""
+    n_rows = len(problem.target)
+    if len(train) + len(test) == n_rows:
+        return list(problem.notes)
+    drawn = (
+        f"{len(train):,} rows to learn from and {len(test):,} to test on are drawn from "
+        f"{n_rows:,}, as time and memory grow with their square; --max-rows changes that"
+    )
+    return [*problem.notes, drawn]
+
+
+def error_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
+    """Share misclassified, or root mean squared error."""
+    score = zero_one_loss if task == "classification" else root_mean_squared_error
+    return float(score(truth, predicted))
+
+
+def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) -> Fit:
+    """Learn from some rows of a problem and test on others.
+
+    Parameters
+    ----------
+    problem : Problem
+    learner : str
+        One of `mercer._cli.methods.LEARNERS`.
+    train, test : ndarray of int
+        Positions of the rows.
+    seed : int, default=0
+
+    Returns
+    -------
+    Fit
+    """
+    X, y, task = problem.features, problem.target, problem.task
+    model = make_model(learner, problem, train, seed).fit(X.iloc[train], y[train])
+    dummy = DummyClassifier() if task == "classification" else DummyRegressor()
+    constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
+    predicted = model.predict(X.iloc[test])
+    kernels, weights = learned_terms(model)
+    step = learned(model)
+    shares = getattr(step, "learner_", step).shares_
+    by_share = np.argsort(-shares, kind="stable")
+    return Fit(
+        model=model,
+        problem=problem,
+        learner=learner,
+        train=train,
+        test=test,
+        error=error_of(task, y[test], predicted),
+        baseline=error_of(task, y[test], constant),
+        r2=None if task == "classification" else float(r2_score(y[test], predicted)),
+        alignment=float(step.alignment_),
+        test_alignment=learned_alignment(model, X.iloc[test], y[test], task),
+        kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in by_share],
+    )
+
+
+def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
+    """Predict each row of a table.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    frame : DataFrame of shape (n_rows, n_columns)
+        With the columns learned from, in any order; others are ignored.
+
+    Returns
+    -------
+    predictions : DataFrame of shape (n_rows, n_outputs)
+        The column `prediction`. For classifiers the decision values, one column for two classes
+        (positive for the second), else one for each class; and the classes' probabilities where the
+        model has them. For a model with uncertainties the standard deviation of a new response.
+    notes : list of str
+        Columns ignored, and categories that were not there to learn from.
+
+    Raises
+    ------
+    InputError
+        If columns are missing, or hold text where numbers were learned from.
+    """
+    import pandas as pd
+
+    needed = list(model.feature_names_in_)
+    missing = [name for name in needed if name not in frame.columns]
+    if missing:
+        raise InputError(f"the table lacks columns the model was fitted on: {listing(missing)}")
+    extra = [name for name in frame.columns if name not in needed]
+    notes = [f"ignored, as the model does not use them: {listing(extra)}"] if extra else []
+    frame = frame[needed].copy()
+    notes += _check_columns(model, frame)
+    check_finite(frame)
+    predictions = pd.DataFrame({"prediction": model.predict(frame)})
+    if hasattr(model, "decision_function"):
+        values: Array = model.decision_function(frame)
+        if values.ndim == 1:
+            predictions[f"decision_{model.classes_[1]}"] = values
+        else:
+            predictions[[f"decision_{name}" for name in model.classes_]] = values
+    if hasattr(model, "predict_proba"):
+        names = [f"probability_{name}" for name in model.classes_]
+        predictions[names] = model.predict_proba(frame)
+    if hasattr(model[-1], "noise_variance_"):
+        _, predictions["std"] = model.predict(frame, return_std=True, include_noise=True)
+    return predictions, notes
+
+
+def _check_columns(model: Pipeline, frame: DataFrame) -> list[str]:
+    """Refuse text where there were numbers; say which categories are new.
+
+    Numbers where there was text are turned into text, as codes often are read as numbers.
+    """
+    prepared = {name: (part, columns) for name, part, columns in model[0].transformers_}
+    _, numbers = prepared["numbers"]
+    text = [n for n in numbers if not (is_number(frame[n]) or frame[n].isna().all())]
+    if text:
+        raise InputError(f"no numbers, as the model was fitted on, in {listing(text)}")
+    notes = []
+    encoder, categories = prepared["categories"]
+    for name, known in zip(categories, getattr(encoder, "categories_", []), strict=True):
+        if is_number(frame[name]):
+            frame[name] = as_text(frame[name])
+        new = frame[name][~frame[name].isin(known) & frame[name].notna()]
+        if len(new):
+            notes.append(
+                f"{len(new)} rows hold categories of '{name}' that the model never saw: "
+                f"{listing(new.unique(), most=4)}"
+            )
+    return notes

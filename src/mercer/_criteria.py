@@ -1,0 +1,272 @@
+"""Criteria of dependence between a kernel and a target: value and sensitivity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mercer._gram.dense import center_tiles, centered
+from mercer._gram.moments import moments
+from mercer._gram.tiles import Samples, Tile, map_tiles
+from mercer._targets import Target
+from mercer._typing import Array
+from mercer.kernels._distances import inner
+from mercer.kernels._kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """A symmetric matrix in parts, s F diag(signs) F' + sum_k c_k K_k + identity * H.
+
+    Attributes
+    ----------
+    factor : ndarray of shape (n_samples, n_factors)
+        F.
+    signs : ndarray of shape (n_factors,)
+    scale : float
+        s.
+    kernels : tuple of Kernel
+    coefficients : ndarray of shape (n_kernels,)
+        c.
+    row_means : ndarray of shape (n_kernels, n_samples), or None
+        What centers the kernels; they are not centered where None.
+    identity : float
+        Part of the centered identity, H = I - 11'/n.
+    norm : float
+        A bound on the Frobenius norm of the whole.
+    absolute : float
+        A bound on the sum of the absolute values of the whole.
+    """
+
+    factor: Array
+    signs: Array
+    scale: float = 1.0
+    kernels: tuple[Kernel, ...] = ()
+    coefficients: Array = field(default_factory=lambda: np.empty(0))
+    row_means: Array | None = None
+    identity: float = 0.0
+    norm: float = np.inf
+    absolute: float = np.inf
+
+    def terms(self) -> list[tuple[float, Kernel, Array]]:
+        """Coefficient, kernel and row means of each centered kernel."""
+        assert self.row_means is not None or not self.kernels
+        means = self.row_means if self.row_means is not None else np.empty((0, 0))
+        return list(zip(self.coefficients.tolist(), self.kernels, means, strict=True))
+
+    def block(self, samples: Samples, tile: Tile) -> Array:
+        """P on a tile, shape (n_rows, n_columns)."""
+        part = (self.scale * self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T
+        if self.identity:
+            part -= self.identity / len(self.factor)
+            if tile.count == 1.0:
+                part[np.diag_indices_from(part)] += self.identity
+        if not self.kernels:
+            return part
+        if self.row_means is None:
+            blocks = samples.raw_blocks(self.kernels, tile)
+        else:
+            blocks = samples.blocks(self.kernels, tile)
+            center_tiles(blocks, self.row_means, tile)
+        part += np.tensordot(self.coefficients, blocks, axes=1)
+        return part
+
+
+class Criterion(ABC):
+    """A function of <K, L> and <K, K>, both centered or neither.
+
+    Attributes
+    ----------
+    is_centered : bool
+    reads_norm : bool
+        Whether <K, K> matters.
+    """
+
+    is_centered: bool = True
+    reads_norm: bool = True
+
+    @abstractmethod
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
+        """Value and its derivatives in a = <K, L> and q = <K, K>."""
+
+    def value(self, K: Array, target: Target) -> float:
+        """The criterion of a Gram matrix.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        target : Target
+        """
+        return self._dense(K, target)[0]
+
+    def sensitivity(self, K: Array, target: Target) -> Array:
+        """Gradient with respect to the Gram matrix, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        target : Target
+        """
+        return self._dense(K, target)[1]
+
+    def _dense(self, K: Array, target: Target) -> tuple[float, Array]:
+        L = (target.factor * target.signs) @ target.factor.T
+        if self.is_centered:
+            K, L = centered(K), centered(L)
+        value, by_a, by_q = self.of(inner(K, L), inner(K, K), float(np.linalg.norm(L)), len(K))
+        return value, by_a * L + 2.0 * by_q * K
+
+    def target_parts(self, target: Target) -> tuple[Array, Array, float]:
+        """Factor, signs and Frobenius norm of the target kernel, centered where K is.
+
+        Parameters
+        ----------
+        target : Target
+        """
+        Y = target.centered if self.is_centered else target.factor
+        signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
+        return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
+
+    def evaluate(
+        self, samples: Samples, kernel: Kernel, target: Target
+    ) -> tuple[float, Sensitivity]:
+        """The criterion of a kernel on the training samples, and its sensitivity in parts.
+
+        Parameters
+        ----------
+        samples : Samples
+        kernel : Kernel
+            Bound to the samples.
+        target : Target
+
+        Notes
+        -----
+        O(n^2 d) time; memory is a few tiles and the distances that `samples` keeps.
+        """
+        n = samples.n_samples
+        if self.is_centered:
+            Y = target.centered
+            found = moments(samples, [kernel], Y)
+            a, q, norm, means = found.a[0], found.M[0, 0], found.target_norm, found.row_means
+        else:
+            a, q = _uncentered(samples, kernel, target)
+            Y, _, norm = self.target_parts(target)
+            means = None
+        signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
+        value, by_a, by_q = self.of(float(a), float(q), norm, n)
+        if by_q == 0.0 or (self.is_centered and means is None):
+            return value, Sensitivity(Y, signs, by_a)
+        return value, Sensitivity(Y, signs, by_a, (kernel,), np.array([2.0 * by_q]), means)
+
+
+def _uncentered(samples: Samples, kernel: Kernel, target: Target) -> tuple[float, float]:
+    """<K, L> and <K, K> without centering."""
+
+    def work(tile: Tile) -> Array:
+        K = samples.raw_block(kernel, tile)
+        L = (target.factor[tile.rows] * target.signs) @ target.factor[tile.columns].T
+        return tile.count * np.array([inner(K, L), inner(K, K)])
+
+    a, q = np.sum(list(map_tiles(work, samples.plan)), axis=0)
+    return float(a), float(q)
+
+
+class HSIC(Criterion):
+    """Hilbert-Schmidt independence criterion, <K_c, L_c> / (n - 1)^2.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.
+    """
+
+    reads_norm = False
+
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
+        """Value and derivatives; see :meth:`Criterion.of`."""
+        scale = 1.0 / max(n_samples - 1, 1) ** 2
+        return scale * a, scale, 0.0
+
+
+class CenteredAlignment(Criterion):
+    """Centered kernel alignment, <K_c, L_c> / (|K_c| |L_c|), in [0, 1] for a kernel.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), definition 4.
+    """
+
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: int
+    ) -> tuple[float, float, float]:
+        """Value and derivatives; see :meth:`Criterion.of`."""
+        if not (q > 0.0 and target_norm > 0.0):
+            return 0.0, 0.0, 0.0
+        norms = np.sqrt(q) * target_norm
+        return a / norms, 1.0 / norms, -0.5 * a / (q * norms)
+
+
+class Alignment(CenteredAlignment):
+    """Kernel alignment without centering, <K, L> / (|K| |L|): misled by unbalanced classes.
+
+    References
+    ----------
+    Cristianini et al. (2002); Cortes, Mohri, Rostamizadeh (2010), Figure 1.
+    """
+
+    is_centered = False
+
+
+CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "ka": Alignment()}
+"""Criteria by the names that estimators take."""
+
+
+class KeptSensitivity:
+    """A sensitivity whose tiles are computed once and kept.
+
+    Parameters
+    ----------
+    P : Sensitivity
+    samples : Samples
+    """
+
+    def __init__(self, P: Sensitivity, samples: Samples) -> None:
+        blocks = map_tiles(lambda tile: P.block(samples, tile), samples.plan)
+        self._blocks = {tile.start: block for tile, block in zip(samples.plan, blocks, strict=True)}
+
+    def block(self, samples: Samples, tile: Tile) -> Array:
+        """P on a tile, shape (n_rows, n_columns)."""
+        return self._blocks[tile.start]
+
+
+def contract(
+    samples: Samples, kernel: Kernel, P: Sensitivity | KeptSensitivity
+) -> tuple[float, Array]:
+    """<P, K> and its gradient in the kernel's log-parameters.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernel : Kernel
+    P : Sensitivity or KeptSensitivity
+
+    Notes
+    -----
+    O(n^2 d) time in matrix products, tile by tile: no tensor and no n x n matrix.
+    """
+
+    def work(tile: Tile) -> tuple[float, Array]:
+        block = P.block(samples, tile)
+        value, gradient = kernel.tile_vjp(samples.X, block, tile.rows, tile.columns)
+        return tile.count * value, tile.count * gradient
+
+    value, gradient = 0.0, np.zeros(kernel.theta.size)
+    for part, slope in map_tiles(work, samples.plan):
+        value += part
+        gradient += slope
+    return value, gradient

@@ -1,0 +1,120 @@
+"""Gram matrices that are in memory: centering, regularized systems, and Cholesky factors."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+from scipy.linalg.lapack import dpotri
+
+from mercer._gram.tiles import Tile
+from mercer._typing import Array
+
+
+def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
+    """Center tiles in place, given the means of the rows of the whole matrices.
+
+    Parameters
+    ----------
+    blocks : ndarray of shape (n_kernels, n_rows, n_columns)
+        Overwritten by the tile of the centered matrix, K_ij - m_i - m_j + m.
+    row_means : ndarray of shape (n_kernels, n_samples)
+    tile : Tile
+    """
+    blocks -= row_means[:, tile.rows, None]
+    blocks -= row_means[:, None, tile.columns]
+    blocks += row_means.mean(axis=1)[:, None, None]
+
+
+def centered(K: Array) -> Array:
+    """A centered copy of a square matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    """
+    columns = K.mean(axis=0)
+    result = K - columns
+    result -= result.mean(axis=1)[:, None]
+    return result
+
+
+_BLOCK = 128
+"""Rows that a triangle is mirrored by at once, so that both ends stay in cache."""
+
+
+def with_diagonal(K: Array, value: float) -> Array:
+    """K + value I, as a new matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    value : float
+    """
+    system = K.copy()
+    system[np.diag_indices_from(system)] += value
+    return system
+
+
+def definite_factor(system: Array) -> Array:
+    """Lower Cholesky factor of a Gram matrix plus something positive.
+
+    Parameters
+    ----------
+    system : ndarray of shape (n_samples, n_samples)
+        May be overwritten.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not positive definite.
+    """
+    try:
+        # The transpose of a symmetric matrix in rows is the same one in columns, as LAPACK has it.
+        columns = system.T if system.flags.c_contiguous else system
+        return np.asarray(cholesky(columns, lower=True, overwrite_a=True, check_finite=False))
+    except LinAlgError:
+        raise ValueError(
+            "A kernel is not positive semi-definite: the weighted sum of the Gram matrices has a "
+            "negative eigenvalue below the penalty."
+        ) from None
+
+
+def scaled_system(K: Array, scale: Array, value: float) -> Array:
+    """S K S + value I with S = diag(scale), as a new matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    scale : ndarray of shape (n_samples,)
+    value : float
+    """
+    system = K * scale
+    system *= scale[:, None]
+    system[np.diag_indices_from(system)] += value
+    return np.asarray(system)
+
+
+def log_determinant(factor: Array) -> float:
+    """Logarithm of a matrix's determinant, from its Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_samples, n_samples)
+    """
+    return 2.0 * float(np.log(np.diag(factor)).sum())
+
+
+def inverted(factor: Array) -> Array:
+    """Inverse of a matrix, from its lower Cholesky factor.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n_samples, n_samples)
+    """
+    inverse, _ = dpotri(factor, lower=1)
+    for start in range(0, len(inverse), _BLOCK):
+        stop = start + _BLOCK
+        corner = inverse[start:stop, start:stop]
+        corner[:] = np.tril(corner) + np.tril(corner, -1).T
+        inverse[start:stop, stop:] = inverse[stop:, start:stop].T
+    return inverse.T

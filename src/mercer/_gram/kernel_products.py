@@ -1,0 +1,387 @@
+"""Gram matrices of a finite dictionary, as weighted sums and as products with vectors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._gram.dense import centered
+from mercer._gram.moments import check_finite
+from mercer._gram.rank_one import TableColumns, table_columns
+from mercer._gram.tiles import Samples, Tile, assembled, map_tiles, working_memory
+from mercer._typing import Array
+from mercer.kernels._kernel import Kernel
+
+_CONSTANT = 1e-13
+"""A centered trace below this part of what it is the difference of is rounding."""
+
+
+class Images(ABC):
+    """What base kernels make of vectors: K_k C for every kernel.
+
+    Attributes
+    ----------
+    quadratics : ndarray of shape (n_kernels, n_vectors)
+        c'K_k c for every column c.
+    """
+
+    quadratics: Array
+
+    @abstractmethod
+    def all(self) -> Array:
+        """All of them, shape (n_vectors, n_kernels, n_samples)."""
+
+    @abstractmethod
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        """Images of one vector under some kernels, on some rows, shape (n_which, n_rows)."""
+
+    @abstractmethod
+    def summed(self, weights: Array, vector: int) -> Array:
+        """The weighted sum of one vector's images, shape (n_samples,)."""
+
+    @abstractmethod
+    def against(self, d: Array, vector: int) -> Array:
+        """Inner products d'K_k c of another vector with one vector's images, (n_kernels,)."""
+
+
+class BaseGrams(ABC):
+    """The Gram matrices of a dictionary, each times a scale.
+
+    Attributes
+    ----------
+    n_kernels : int
+    rank_one : bool
+        Whether every matrix is known to be of rank one.
+    """
+
+    n_kernels: int
+    rank_one = False
+
+    @abstractmethod
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales.
+
+        Parameters
+        ----------
+        scales : ndarray of shape (n_kernels,)
+        """
+
+    @abstractmethod
+    def traces(self) -> Array:
+        """Traces of the matrices, shape (n_kernels,)."""
+
+    @abstractmethod
+    def combined(self, weights: Array) -> Array:
+        """The weighted sum of the scaled matrices, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+        """
+
+    @abstractmethod
+    def contracted(self, P: Array) -> Array:
+        """Inner products <P, K_k> of every scaled matrix with a symmetric one, shape (n_kernels,).
+
+        Parameters
+        ----------
+        P : ndarray of shape (n_samples, n_samples)
+        """
+
+    @abstractmethod
+    def images(self, C: Array) -> Images:
+        """Products of every scaled matrix with vectors.
+
+        Parameters
+        ----------
+        C : ndarray of shape (n_samples, n_vectors)
+        """
+
+    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+        """The sum of weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        weights, squares : ndarray of shape (n_kernels,)
+            Not negative.
+        images : Images
+            Of one vector c.
+        """
+        result = self.combined(weights)
+        which, rows = np.arange(self.n_kernels), np.arange(len(result))
+        part = images.of(which, rows, 0).T * np.sqrt(squares)
+        result += part @ part.T
+        return result
+
+
+def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -> BaseGrams:
+    """The Gram matrices of a dictionary, from features where all kernels are inner products.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernels : sequence of Kernel
+        Bound to the samples.
+    centered : bool
+        Whether the matrices are centered, as an intercept centers them.
+
+    Raises
+    ------
+    ValueError
+        From the matrices, if a kernel returns NaN or infinities.
+    """
+    if not samples.stacked:
+        chosen = [kernel.linear_columns(samples.X.shape[1]) for kernel in kernels]
+        columns = [c for c in chosen if c is not None]
+        if len(columns) == len(kernels) and all(len(c) == 1 for c in columns):
+            positions = np.concatenate(columns).astype(int)
+            return _RankOneGrams(table_columns(samples.X, positions, centered=centered))
+    return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
+
+
+@dataclass(frozen=True)
+class _DenseImages(Images):
+    products: Array
+    quadratics: Array
+
+    def all(self) -> Array:
+        return self.products
+
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        return self.products[vector][np.ix_(which, rows)]
+
+    def summed(self, weights: Array, vector: int) -> Array:
+        return weights @ self.products[vector]
+
+    def against(self, d: Array, vector: int) -> Array:
+        return self.products[vector] @ d
+
+
+class _TiledGrams(BaseGrams):
+    """Any kernels, tile by tile: O(p n^2) a pass.
+
+    Their tiles are kept where half of p Gram matrices fits in a quarter of the working memory, and
+    are computed anew in each pass otherwise.
+    """
+
+    def __init__(
+        self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centered: bool
+    ) -> None:
+        self.samples = samples
+        self.kernels = list(kernels)
+        self.scales = scales
+        self.centered = centered
+        self.n_kernels = len(self.kernels)
+        fits = 4.0 * self.n_kernels * samples.n_samples**2 <= working_memory() / 4
+        self._kept: dict[tuple[int, int], Array] | None = {} if fits else None
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        result = copy(self)
+        result.scales = scales
+        return result
+
+    def traces(self) -> Array:
+        def work(tile: Tile) -> Array:
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
+            sums = tile.count * blocks.sum(axis=(1, 2))
+            diagonals = np.einsum("kii->k", blocks) if tile.count == 1.0 else np.zeros_like(sums)
+            return np.stack([diagonals, sums])
+
+        diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
+        check_finite(self.kernels, diagonal + total)
+        if self.centered:
+            mean = total / self.samples.n_samples
+            rounding = _CONSTANT * (np.abs(diagonal) + np.abs(mean))
+            diagonal = np.where(diagonal - mean > rounding, diagonal - mean, 0.0)
+        return np.asarray(self.scales * diagonal)
+
+    def combined(self, weights: Array) -> Array:
+        n, used = self.samples.n_samples, np.flatnonzero(weights)
+        if not used.size:
+            return np.zeros((n, n))
+        coefficients = (weights * self.scales)[used]
+
+        def block(tile: Tile) -> Array:
+            return np.tensordot(coefficients, self._blocks(tile, used), axes=1)
+
+        result = assembled(self.samples.plan, n, block)
+        return centered(result) if self.centered else result
+
+    def contracted(self, P: Array) -> Array:
+        if self.centered:
+            P = centered(P)
+
+        def contract(tile: Tile) -> Array:
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
+            part = np.ascontiguousarray(P[tile.rows, tile.columns])
+            return tile.count * (blocks.reshape(self.n_kernels, -1) @ part.ravel())
+
+        return self.scales * np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
+
+    def images(self, C: Array) -> Images:
+        n, m = C.shape
+        products = np.zeros((self.n_kernels, n, m))
+
+        def multiply(tile: Tile) -> tuple[Tile, Array, Array | None]:
+            blocks = self._blocks(tile, np.arange(self.n_kernels))
+            across = blocks @ C[tile.columns]
+            if tile.count == 1.0:
+                return tile, across, None
+            return tile, across, blocks.transpose(0, 2, 1) @ C[tile.rows]
+
+        for tile, by_rows, by_columns in map_tiles(multiply, self.samples.plan):
+            products[:, tile.rows] += by_rows
+            if by_columns is not None:
+                products[:, tile.columns] += by_columns
+        if self.centered:
+            products -= products.mean(axis=1, keepdims=True)
+        products *= self.scales[:, None, None]
+        quadratics = np.einsum("knm,nm->km", products, C)
+        return _DenseImages(products.transpose(2, 0, 1), quadratics)
+
+    def _blocks(self, tile: Tile, which: Array) -> Array:
+        """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
+        if self._kept is None:
+            return self._computed(tile, which)
+        if tile.start not in self._kept:
+            self._kept[tile.start] = self._computed(tile, np.arange(self.n_kernels))
+        blocks = self._kept[tile.start]
+        return blocks if which.size == self.n_kernels else blocks[which]
+
+    def _computed(self, tile: Tile, which: Array) -> Array:
+        kernels = [self.kernels[k] for k in which]
+        if self.centered:
+            return self.samples.blocks(kernels, tile, keep=self._kept is None)
+        return self.samples.raw_blocks(kernels, tile)
+
+
+@dataclass(frozen=True)
+class _FactoredImages(Images):
+    factors: TableColumns
+    coordinates: Array
+    quadratics: Array
+
+    def all(self) -> Array:
+        which, rows = np.arange(self.factors.n_columns), np.arange(len(self.factors.dense))
+        return self.coordinates.T[:, :, None] * self.factors.entries(rows, which).T
+
+    def of(self, which: Array, rows: Array, vector: int) -> Array:
+        return self.factors.entries(rows, which).T * self.coordinates[which, vector, None]
+
+    def summed(self, weights: Array, vector: int) -> Array:
+        return self.factors.times(weights * self.coordinates[:, vector])
+
+    def against(self, d: Array, vector: int) -> Array:
+        return self.coordinates[:, vector] * self.factors.dots(d[:, None])[:, 0]
+
+
+class _RankOneGrams(BaseGrams):
+    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products.
+
+    Sparse features count with their nonzero entries only.
+    """
+
+    rank_one = True
+
+    def __init__(self, factors: TableColumns) -> None:
+        self.factors = factors
+        self.n_kernels = factors.n_columns
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        return _RankOneGrams(self.factors.scaled(np.sqrt(scales)))
+
+    def traces(self) -> Array:
+        return self.factors.squares()
+
+    def combined(self, weights: Array) -> Array:
+        return self.factors.gram(weights)
+
+    def contracted(self, P: Array) -> Array:
+        V = self.factors.entries(np.arange(len(P)), np.arange(self.n_kernels))
+        return np.einsum("nk,nk->k", V, P @ V)
+
+    def images(self, C: Array) -> Images:
+        coordinates = self.factors.dots(C)
+        return _FactoredImages(self.factors, coordinates, coordinates**2)
+
+    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+        # K_k c c'K_k = (c'K_k c) K_k where K_k = v_k v_k'.
+        return self.combined(weights + squares * images.quadratics[:, 0])
+
+
+class WithIdentity(BaseGrams):
+    """Gram matrices, and behind them the identity: white noise as one more kernel.
+
+    Parameters
+    ----------
+    grams : BaseGrams
+    n_samples : int
+    """
+
+    def __init__(self, grams: BaseGrams, n_samples: int, scale: float = 1.0) -> None:
+        self.grams, self.n_samples, self.scale = grams, n_samples, scale
+        self.n_kernels = grams.n_kernels + 1
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        return WithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
+
+    def traces(self) -> Array:
+        """Their traces; see :meth:`BaseGrams.traces`."""
+        return np.append(self.grams.traces(), self.scale * self.n_samples)
+
+    def combined(self, weights: Array) -> Array:
+        """Their weighted sum; see :meth:`BaseGrams.combined`."""
+        result = self.grams.combined(weights[:-1])
+        result[np.diag_indices_from(result)] += self.scale * weights[-1]
+        return result
+
+    def contracted(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
+        return np.append(self.grams.contracted(P), self.scale * np.trace(P))
+
+    def images(self, C: Array) -> Images:
+        """Products with vectors; see :meth:`BaseGrams.images`."""
+        others = self.grams.images(C)
+        own = self.scale * C.T[:, None]
+        quadratics = np.vstack([others.quadratics, self.scale * (C * C).sum(axis=0)])
+        return _DenseImages(np.concatenate([others.all(), own], axis=1), quadratics)
+
+
+class DenseGram(BaseGrams):
+    """One Gram matrix that is in memory.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    """
+
+    n_kernels = 1
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        return DenseGram(scales[0] * self.K)
+
+    def traces(self) -> Array:
+        """Their traces; see :meth:`BaseGrams.traces`."""
+        return np.array([np.trace(self.K)])
+
+    def combined(self, weights: Array) -> Array:
+        """Their weighted sum; see :meth:`BaseGrams.combined`."""
+        return np.asarray(weights[0] * self.K)
+
+    def contracted(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
+        return np.array([np.vdot(P, self.K)])
+
+    def images(self, C: Array) -> Images:
+        """Products with vectors; see :meth:`BaseGrams.images`."""
+        products = (self.K @ C).T[:, None]
+        return _DenseImages(products, np.einsum("mkn,nm->km", products, C))

@@ -1,0 +1,300 @@
+"""Low-rank factors of Gram matrices, K = F F', by pivoted Cholesky decompositions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpstrf
+
+from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
+from mercer._typing import Array, Features
+from mercer.kernels._distances import products
+from mercer.kernels._kernel import Kernel
+
+TOLERANCE = 1e-8
+"""Part of the trace that a factor may leave out."""
+PSD_TOLERANCE = 1e-8
+"""Negative eigenvalues down to this part of the trace are rounding."""
+
+_SMALLEST_TOLERANCE = 1e-13
+"""Less than this part of a trace is rounding."""
+_NEARLY_CONSTANT = 0.1
+"""Where centering leaves less than this part of the trace, the tolerance is tightened."""
+_FIRST_COLUMNS = 32
+_FEWEST_COLUMNS = 64
+_DENSE_FROM = 6
+"""Above n / 6 columns, a blocked decomposition of the whole matrix is the faster one."""
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Factors of several Gram matrices.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_matrices, n_samples, rank)
+        F, with columns of zeros where a matrix needs fewer than the others.
+    ranks : ndarray of int of shape (n_matrices,)
+        Number of columns that each matrix needs.
+    residuals : ndarray of shape (n_matrices,)
+        Part of each trace that F F' leaves out.
+    """
+
+    factors: Array
+    ranks: Array
+    residuals: Array
+
+
+def pivoted_cholesky(
+    columns: Callable[[Array], Array],
+    diagonals: Array,
+    *,
+    tol: float = TOLERANCE,
+    max_rank: int | None = None,
+) -> LowRank:
+    """Factors of Gram matrices of which only single columns are evaluated.
+
+    Parameters
+    ----------
+    columns : callable
+        Given the position of one column of each matrix, shape (n_matrices,), returns these columns,
+        shape (n_matrices, n_samples).
+    diagonals : ndarray of shape (n_matrices, n_samples)
+        Diagonals of the matrices.
+    tol : float, default=TOLERANCE
+        Part of the trace that a factor may leave out.
+    max_rank : int, default=None
+        Columns at most; n_samples where None.
+
+    Returns
+    -------
+    LowRank
+
+    Raises
+    ------
+    ValueError
+        If a column or diagonal holds NaN or infinities, or shows its matrix not to be positive
+        semi-definite.
+
+    Notes
+    -----
+    O(n r^2) time and O(n r) memory for each matrix and r columns; the matrices take their columns
+    in step. What is left out, K - F F', is positive semi-definite, so that its trace bounds its
+    norm. The entry on the diagonal counts where a column says otherwise, as those of white noise
+    between equal tables do.
+
+    References
+    ----------
+    Fine & Scheinberg (2001), Efficient SVM training using low-rank kernel representations, section
+    4; Harbrecht, Peters, Schneider (2012), On the low-rank approximation by the pivoted Cholesky
+    decomposition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer._gram.low_rank import pivoted_cholesky
+    >>> K = np.array([[4.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> pivoted_cholesky(lambda pivots: K[pivots], np.diag(K)[None]).factors[0]
+    array([[2.],
+           [1.],
+           [0.]])
+    """
+    left = np.array(diagonals, dtype=float)
+    count, n = left.shape
+    most = n if max_rank is None else min(max_rank, n)
+    total, largest = left.sum(axis=1), left.max(axis=1, initial=0.0)
+    every, rank, ranks = np.arange(count), 0, np.zeros(count, dtype=int)
+    rows = np.empty((count, min(most, _FIRST_COLUMNS), n))
+    _check_semidefinite(left, left, largest)
+    while rank < most:
+        active = left.sum(axis=1) > tol * total
+        if not active.any():
+            break
+        if rank == rows.shape[1]:
+            rows = np.concatenate([rows, np.empty_like(rows[:, : most - rank])], axis=1)
+        pivots = left.argmax(axis=1)
+        root = np.sqrt(left[every, pivots])
+        column = (rows[every, None, :rank, pivots] @ rows[:, :rank])[:, 0]
+        np.subtract(columns(pivots), column, out=column)
+        column *= np.divide(active, root, out=np.zeros(count), where=root > 0.0)[:, None]
+        column[every, pivots] = active * root
+        rows[:, rank] = column
+        left -= np.square(column, out=column)
+        left[every[active], pivots[active]] = 0.0
+        _check_semidefinite(rows[:, rank], left, largest)
+        np.maximum(left, 0.0, out=left)
+        rank, ranks = rank + 1, ranks + active
+    residuals = np.divide(left.sum(axis=1), total, out=np.zeros(count), where=total > 0.0)
+    return LowRank(rows[:, :rank].transpose(0, 2, 1), ranks, residuals)
+
+
+def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
+    # What is not finite in the column leaves nothing that passes the comparison.
+    if (left.min(axis=1) >= -PSD_TOLERANCE * largest).all() and np.isfinite(largest).all():
+        return
+    if not np.isfinite(column).all():
+        raise ValueError("A kernel returned NaN or infinity.")
+    raise ValueError("A kernel is not positive semi-definite.")
+
+
+def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
+    """Factor of a kernel's Gram matrix on a table.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray of shape (n_samples, n_features)
+    tol : float, default=TOLERANCE
+        Part of the trace that may be left out: of the centered trace, where that is much less.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, rank)
+        Exact where the kernel is an inner product of columns.
+
+    Raises
+    ------
+    ValueError
+        If the kernel returns NaN or infinities, or is not positive semi-definite.
+
+    Notes
+    -----
+    O(n r^2) time and O(n r) memory for smooth kernels of one or two features, for which r is some
+    dozens. Where the rank exceeds n / 6, as for rough kernels and many features, O(n^3) and an
+    n x n matrix.
+    """
+    n, n_features = X.shape
+    chosen = kernel.linear_columns(n_features)
+    if chosen is not None:
+        return columns_factor(X[:, chosen])
+    factor = _from_columns(kernel, X, tol)
+    if factor is not None:
+        return factor
+    gram = assembled(tile_plan(n), n, lambda t: kernel.tile(X, t.rows, t.columns) + kernel.offset)
+    trace = float(np.trace(gram))
+    tol = _tightened(tol, trace - n * float(gram.mean()), trace)
+    return gram_factor(gram, f"The kernel {kernel.describe()}", tol)
+
+
+def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
+    """Factor from single columns of the Gram matrix; None where that takes too many."""
+    diagonal = np.asarray(kernel.diag(X), dtype=float)[None]
+    trace, asked = float(diagonal.sum()), tol
+    if not trace > 0.0:
+        return None
+    while True:
+        found = pivoted_cholesky(
+            lambda pivots: np.asarray(kernel(X, X[pivots]), dtype=float).T,
+            diagonal,
+            tol=tol,
+            max_rank=max(len(X) // _DENSE_FROM, _FEWEST_COLUMNS),
+        )
+        if found.residuals[0] > tol:
+            return None
+        factor: Array = found.factors[0]
+        needed = _tightened(asked, float(((factor - factor.mean(axis=0)) ** 2).sum()), trace)
+        if found.residuals[0] <= needed:
+            return factor
+        tol = needed
+
+
+def _tightened(tol: float, centered_trace: float, trace: float) -> float:
+    """The tolerance, less where most of the trace is a constant that centering removes."""
+    if not trace > 0.0 or centered_trace >= _NEARLY_CONSTANT * trace:
+        return tol
+    return max(tol * centered_trace / trace, _SMALLEST_TOLERANCE)
+
+
+def columns_factor(V: Features) -> Array:
+    """Columns V as they are, or others of the same V V' where there are more of them than samples.
+
+    Parameters
+    ----------
+    V : ndarray or sparse matrix of shape (n_samples, n_columns)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, min(n_samples, n_columns)) or narrower
+    """
+    if V.shape[1] > V.shape[0]:
+        return gram_factor(products(V, V), tol=_SMALLEST_TOLERANCE)
+    return np.asarray(V.toarray() if sp.issparse(V) else V)
+
+
+def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE) -> Array:
+    """Factor of a given Gram matrix.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Symmetric.
+    name : str, default="The Gram matrix"
+        What the matrix is called.
+    tol : float, default=TOLERANCE
+        Part of the trace that may be left out.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, rank)
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not finite or not positive semi-definite.
+
+    Notes
+    -----
+    O(n^2 r) time and one more n x n matrix. Where something remains that no positive semi-definite
+    matrix would leave, rounding in K for instance, eigenvalues decide, in O(n^3).
+    """
+    n = len(K)
+    if not np.isfinite(K).all():
+        raise ValueError(f"{name} holds NaN or infinity.")
+    largest = float(np.abs(np.diag(K)).max(initial=0.0))
+    stop = tol * float(np.trace(K)) / max(n, 1)
+    triangle, pivots, rank, _ = dpstrf(K, tol=max(stop, 0.0), lower=1)
+    factor = np.empty((n, rank))
+    factor[pivots - 1] = np.tril(triangle)[:, :rank]
+
+    def left(tile: Tile) -> float:
+        part = K[tile.rows, tile.columns] - factor[tile.rows] @ factor[tile.columns].T
+        return float(np.abs(part).max())
+
+    rounding = n * np.finfo(float).eps * largest
+    if max(map_tiles(left, tile_plan(n))) <= 2.0 * (max(stop, 0.0) + rounding):
+        return factor
+    return spectral_factor(K, name, tol)
+
+
+def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE) -> Array:
+    """Factor of a given Gram matrix from its eigenvectors, in O(n^3).
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Symmetric and finite.
+    name : str, default="The Gram matrix"
+        What the matrix is called.
+    tol : float, default=TOLERANCE
+        Part of the trace that may be left out.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, rank)
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not positive semi-definite.
+    """
+    values, vectors = eigh((K + K.T) / 2.0)
+    trace = float(np.abs(values).sum())
+    if values.min(initial=0.0) < -PSD_TOLERANCE * trace:
+        raise ValueError(f"{name} is not positive semi-definite, so it is no kernel.")
+    kept = values > tol * trace / max(len(K), 1)
+    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))

@@ -1,0 +1,217 @@
+"""The moments that alignment depends on, streamed from tiles or read off feature factors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._gram.dense import centered
+from mercer._gram.tiles import Samples, Tile, centered_columns, map_tiles, working_memory
+from mercer._typing import Array
+from mercer.kernels._distances import inner
+from mercer.kernels._kernel import Kernel
+
+_CONSTANT = 1e-13
+"""A feature whose variance is below this part of its squared mean is constant up to rounding."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Centered inner products of kernels with a target and with each other.
+
+    Attributes
+    ----------
+    a : ndarray of shape (n_kernels,)
+        <K_kc, L_c>, the target's part.
+    M : ndarray of shape (n_kernels, n_kernels)
+        <K_kc, K_lc>.
+    traces : ndarray of shape (n_kernels,)
+        Trace of each centered Gram matrix.
+    row_means : ndarray of shape (n_kernels, n_samples), or None
+        Means of the rows of each kernel's tiles, which center them; None where they came from
+        factors.
+    target_norm, target_trace : float
+        Frobenius norm and trace of L_c.
+    n_samples : int
+    """
+
+    a: Array
+    M: Array
+    traces: Array
+    row_means: Array | None
+    target_norm: float
+    target_trace: float
+    n_samples: int
+
+    def alignment(self, weights: Array) -> float:
+        """Centered alignment of a weighted sum of the kernels with the target, zero for none."""
+        square = float(weights @ self.M @ weights)
+        if not (square > 0.0 and self.target_norm > 0.0):
+            return 0.0
+        return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
+
+    def shares(self, weights: Array) -> Array:
+        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,)."""
+        parts = np.abs(weights) * np.maximum(self.traces, 0.0)
+        total = parts.sum()
+        return parts / total if total > 0.0 else np.abs(weights) / np.abs(weights).sum()
+
+    def alignments(self) -> Array:
+        """Centered alignment of each kernel with the target, shape (n_kernels,)."""
+        norms = np.sqrt(np.maximum(np.diag(self.M), 0.0)) * self.target_norm
+        return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
+
+
+def moments(
+    samples: Samples,
+    kernels: Sequence[Kernel],
+    Y: Array,
+    known: Moments | None = None,
+    *,
+    dense: bool = False,
+) -> Moments:
+    """Moments of a dictionary.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernels : sequence of Kernel
+        Bound kernels.
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    known : Moments, default=None
+        Moments of the first kernels, to which the rest are added.
+    dense : bool, default=False
+        Whether row means are needed, which factors do not give, and the kernels kept.
+
+    Returns
+    -------
+    Moments
+
+    Raises
+    ------
+    ValueError
+        If a kernel returns NaN or infinities.
+
+    Notes
+    -----
+    p kernels cost one pass over n^2 / 2 values each and O(p^2 n^2 / 2) multiplications, in matrix
+    products; memory is p tiles a thread. Inner products of features cost O(n r^2) for r columns in
+    all, and no n x n matrix.
+    """
+    factored = None if dense or known is not None else _from_factors(samples, kernels, Y)
+    if factored is not None:
+        return factored
+    first = 0 if known is None else known.a.size
+    p, n = len(kernels), samples.n_samples
+    M = np.zeros((p, p))
+    a, traces, row_sums = np.zeros(p), np.zeros(p), np.zeros((p, n))
+    if known is not None:
+        assert known.row_means is not None
+        M[:first, :first], a[:first], traces[:first] = known.M, known.a, known.traces
+        row_sums[:first] = known.row_means * n
+    products = np.zeros((p - first, p))
+    work = partial(_on_tile, samples=samples, kernels=kernels, Y=Y, first=first, keep=dense)
+    for tile, square, cross, diagonal, by_row, by_column in map_tiles(work, samples.plan):
+        products += tile.count * square
+        a[first:] += tile.count * cross
+        traces[first:] += diagonal
+        row_sums[first:, tile.rows] += by_row
+        if tile.count == 2.0:
+            row_sums[first:, tile.columns] += by_column
+    check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
+    totals = row_sums.sum(axis=1)
+    products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
+    products += np.outer(totals[first:], totals) / n**2
+    M[first:] = products
+    M[:, first:] = products.T
+    traces[first:] -= totals[first:] / n
+    return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
+
+
+def gram_alignment(K: Array, Y: Array) -> float:
+    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    """
+    K_c = centered(K)
+    norm = float(np.linalg.norm(K_c))
+    if norm <= _CONSTANT * float(np.linalg.norm(K)):
+        return 0.0
+    return inner(K_c @ Y, Y) / (norm * _target_scale(Y)[0])
+
+
+def _on_tile(
+    tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, keep: bool
+) -> tuple[Tile, Array, Array, Array, Array, Array]:
+    """What a tile adds for the kernels from `first` on: products, cross, diagonal, row sums."""
+    values = samples.blocks(kernels, tile, keep=keep)
+    new = values[first:]
+    flat, flat_new = values.reshape(len(values), -1), new.reshape(len(new), -1)
+    target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+    diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(len(new))
+    return (tile, flat_new @ flat.T, flat_new @ target, diagonal, new.sum(axis=2), new.sum(axis=1))
+
+
+def _target_scale(Y: Array) -> tuple[float, float]:
+    """Frobenius norm and trace of the centered target kernel."""
+    return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
+
+
+def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    """Refuse kernels that return NaN or infinities.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    sums : ndarray of shape (n_kernels,)
+        Sums over each kernel's values.
+    """
+    broken = ~np.isfinite(sums)
+    if broken.any():
+        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
+        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
+
+
+def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Moments | None:
+    """Moments of inner products of columns, or None where some kernel is none or columns are many.
+
+    With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2 (Cortes, Mohri,
+    Rostamizadeh 2010, section 5, for rank-one kernels).
+    """
+    if samples.stacked:
+        return None
+    n, n_features = samples.X.shape
+    chosen = [kernel.linear_columns(n_features) for kernel in kernels]
+    if any(columns is None for columns in chosen):
+        return None
+    sizes = [len(columns) for columns in chosen if columns is not None]
+    total = sum(sizes)
+    if total > max(2 * n, 64) and 8.0 * total**2 > working_memory() / 2:
+        return None
+    V = samples.X[:, np.concatenate([c for c in chosen if c is not None]).astype(int)]
+    mean = np.asarray(V.mean(axis=0)).ravel()
+    if sp.issparse(V):
+        square = np.asarray((V.T @ V).todense()) - n * np.outer(mean, mean)
+        constant = np.diag(square) <= _CONSTANT * n * mean**2
+        square[constant] = square[:, constant] = 0.0
+        cross = np.asarray(V.T @ Y)
+        cross[constant] = 0.0
+    else:
+        V = centered_columns(V)
+        square, cross = V.T @ V, V.T @ Y
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
+    traces = np.add.reduceat(np.diag(square), starts)
+    np.square(square, out=square)
+    if total > len(kernels):
+        square = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
+    a = np.add.reduceat((cross**2).sum(axis=1), starts)
+    return Moments(a, square, traces, None, *_target_scale(Y), n)

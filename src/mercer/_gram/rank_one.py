@@ -1,0 +1,165 @@
+"""Columns of a table, dense or sparse, as factors of Gram matrices of rank one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._gram.tiles import assembled, centered_columns, tile_plan
+from mercer._typing import Array, Features
+
+_MANY_ENTRIES = 2**18
+"""Smaller tables are dense: bookkeeping would cost more than zeros do."""
+_FEW_NONZERO = 0.1
+"""Columns of at most this part of nonzero entries are kept sparse.
+
+Where it is below a half, so is the part of a column's square that centering takes away: no digits
+are lost.
+"""
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns v_k of a matrix V, some dense and some sparse less their means.
+
+    Attributes
+    ----------
+    is_sparse : ndarray of shape (n_columns,)
+    dense : ndarray of shape (n_samples, n_dense)
+    sparse : sparse matrix of shape (n_samples, n_sparse)
+    means : ndarray of shape (n_sparse,)
+        What the sparse columns are still to be reduced by.
+    """
+
+    is_sparse: Array
+    dense: Array
+    sparse: Any
+    means: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.is_sparse.size
+
+    def scaled(self, by: Array) -> TableColumns:
+        """Each column times a number.
+
+        Parameters
+        ----------
+        by : ndarray of shape (n_columns,)
+        """
+        dense, sparse = self._parts(by)
+        return replace(
+            self,
+            dense=self.dense * dense,
+            sparse=_columns_times(self.sparse, sparse),
+            means=self.means * sparse,
+        )
+
+    def squares(self) -> Array:
+        """v_k'v_k, shape (n_columns,)."""
+        n = len(self.dense)
+        sparse = self.sparse.power(2).sum(axis=0) - n * self.means**2
+        return self._joined(np.einsum("nk,nk->k", self.dense, self.dense), sparse)
+
+    def gram(self, weights: Array) -> Array:
+        """Sum of weights_k v_k v_k', shape (n_samples, n_samples).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_columns,)
+            Not negative.
+        """
+        dense, sparse = self._parts(weights)
+        used = np.flatnonzero(dense)
+        result = _outer(self.dense[:, used] * np.sqrt(dense[used]))
+        if sparse.any():
+            part = _columns_times(self.sparse, np.sqrt(sparse))
+            result += (part @ part.T).toarray()
+            across = self.sparse @ (sparse * self.means)
+            result -= across
+            result -= across[:, None]
+            result += float(sparse @ self.means**2)
+        return result
+
+    def times(self, x: Array) -> Array:
+        """V x, shape (n_samples,).
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_columns,)
+        """
+        dense, sparse = self._parts(x)
+        return np.asarray(self.dense @ dense + self.sparse @ sparse - self.means @ sparse)
+
+    def dots(self, C: Array) -> Array:
+        """V'C, shape (n_columns, n_vectors).
+
+        Parameters
+        ----------
+        C : ndarray of shape (n_samples, n_vectors)
+        """
+        sparse = self.sparse.T @ C - np.outer(self.means, C.sum(axis=0))
+        return self._joined(self.dense.T @ C, sparse)
+
+    def entries(self, rows: Array, which: Array) -> Array:
+        """Some rows of some columns, shape (n_rows, n_which).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows,)
+        which : ndarray of shape (n_which,)
+        """
+        ranks = self._joined(np.arange(self.dense.shape[1]), np.arange(self.means.size))[which]
+        sparse = self.is_sparse[which]
+        result = np.empty((rows.size, which.size))
+        result[:, ~sparse] = self.dense[np.ix_(rows, ranks[~sparse])]
+        result[:, sparse] = self.sparse[rows][:, ranks[sparse]].toarray()
+        result[:, sparse] -= self.means[ranks[sparse]]
+        return result
+
+    def _parts(self, values: Array) -> tuple[Array, Array]:
+        return values[~self.is_sparse], values[self.is_sparse]
+
+    def _joined(self, dense: Array, sparse: Array) -> Array:
+        result = np.empty((self.n_columns, *dense.shape[1:]), dense.dtype)
+        result[~self.is_sparse] = dense
+        result[self.is_sparse] = sparse
+        return result
+
+
+def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumns:
+    """Columns of a table as factors, those of few nonzero entries sparse.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    columns : ndarray of shape (n_columns,)
+        Their positions, which may repeat.
+    centered : bool
+        Whether the columns are centered.
+    """
+    V = X[:, columns]
+    if V.shape[0] * V.shape[1] < _MANY_ENTRIES:
+        is_sparse = np.zeros(V.shape[1], dtype=bool)
+    else:
+        nonzero = (V != 0).sum(axis=0)
+        is_sparse = np.asarray(nonzero).ravel() <= _FEW_NONZERO * V.shape[0]
+    dense, sparse = V[:, np.flatnonzero(~is_sparse)], V[:, np.flatnonzero(is_sparse)]
+    dense = dense.toarray() if sp.issparse(dense) else dense
+    sparse = sp.csr_array(sparse)
+    means = sparse.mean(axis=0) if centered else np.zeros(sparse.shape[1])
+    return TableColumns(is_sparse, centered_columns(dense) if centered else dense, sparse, means)
+
+
+def _columns_times(V: Any, by: Array) -> Any:
+    """A sparse matrix of which each column is multiplied by a number."""
+    return sp.csr_array((V.data * by[V.indices], V.indices, V.indptr), V.shape)
+
+
+def _outer(V: Array) -> Array:
+    """V V', tile by tile."""
+    return assembled(tile_plan(len(V)), len(V), lambda tile: V[tile.rows] @ V[tile.columns].T)

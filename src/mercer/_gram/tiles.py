@@ -1,0 +1,343 @@
+"""Cache-size blocks of the upper triangle of Gram matrices, worked through in threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from threadpoolctl import ThreadpoolController
+
+from mercer._typing import Array, Features
+from mercer.kernels._composition import radial_groups
+from mercer.kernels._distances import centered_distances, products
+from mercer.kernels._kernel import Kernel
+
+Result = TypeVar("Result")
+Piece = TypeVar("Piece")
+Columns = tuple[int, ...] | None
+
+_TILE_BYTES = 4 * 2**20
+"""Bytes of all kernels' values on one tile: about what a core's cache holds."""
+_ROWS = 64
+"""Tiles have a multiple of this many rows."""
+_LARGEST = 4 * _ROWS
+_MANY_SAMPLES = 4096
+"""From this many samples on, tiles have up to twice as many rows: there are enough of them."""
+_ONE_TILE_BELOW = 6 * _ROWS
+"""Fewer samples than this are one tile: threads would cost more than they save."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A block of a symmetric matrix; `count` is how often the whole matrix holds its entries."""
+
+    rows: slice
+    columns: slice
+    count: float
+
+    @property
+    def start(self) -> tuple[int, int]:
+        """Its first row and column, which no other tile of a plan shares."""
+        return self.rows.start, self.columns.start
+
+
+def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
+    """Tiles that cover the upper triangle of an n x n matrix.
+
+    Parameters
+    ----------
+    n_samples : int
+    n_kernels : int, default=1
+        Matrices whose values on a tile are in memory together: the more, the smaller the tiles.
+    """
+    size = n_samples
+    if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:
+        fitting = int(np.sqrt(_TILE_BYTES / (8 * n_kernels)))
+        largest = _LARGEST if n_samples < _MANY_SAMPLES else 2 * _LARGEST
+        size = min(max(fitting // _ROWS * _ROWS, _ROWS), largest)
+    edges = [slice(start, min(start + size, n_samples)) for start in range(0, n_samples, size)]
+    return [
+        Tile(rows, columns, 1.0 if rows == columns else 2.0)
+        for i, rows in enumerate(edges)
+        for columns in edges[i:]
+    ]
+
+
+_reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
+"""Threads that tiles may use while the linear-algebra library is held to one."""
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def n_threads() -> int:
+    """Threads that the linear-algebra library may use here: tiles use as many."""
+    reserved = _reserved.get()
+    if reserved is not None:
+        return reserved
+    pools = _controller().info()
+    return max((p["num_threads"] for p in pools if p["user_api"] == "blas"), default=1)
+
+
+@contextmanager
+def serial_algebra() -> Iterator[None]:
+    """Leave the linear-algebra library one thread, and its others to tiles.
+
+    Its threads gain nothing on a tile, and cost milliseconds where they wait for each other.
+    """
+    if _reserved.get() is not None:
+        yield
+        return
+    token = _reserved.set(n_threads())
+    try:
+        with _controller().limit(limits=1):
+            yield
+    finally:
+        _reserved.reset(token)
+
+
+def map_tiles(function: Callable[[Piece], Result], plan: Sequence[Piece]) -> Iterator[Result]:
+    """Apply a function to every tile, in threads, and yield the results in the plan's order.
+
+    Parameters
+    ----------
+    function : callable
+        Spends its time where NumPy releases the interpreter's lock.
+    plan : sequence of Tile
+        Or of any other pieces of work.
+
+    Notes
+    -----
+    Each thread's linear algebra runs on one core. Only a few results wait to be consumed, and their
+    order is fixed, so sums over them repeat to the last bit.
+    """
+    threads = n_threads() if len(plan) > 1 else 1
+    if threads == 1:
+        yield from map(function, plan)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with serial_algebra(), ThreadPoolExecutor(threads) as pool:
+        try:
+            for tile in plan:
+                waiting.append(pool.submit(function, tile))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Array]) -> Array:
+    """A symmetric matrix from its tiles, each computed in a thread.
+
+    Parameters
+    ----------
+    plan : sequence of Tile
+    n_samples : int
+    block : callable
+        From a tile to its values, shape (n_rows, n_columns).
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+    """
+    result = np.zeros((n_samples, n_samples))
+
+    def fill(tile: Tile) -> None:
+        values = block(tile)
+        result[tile.rows, tile.columns] = values
+        if tile.count == 2.0:
+            result[tile.columns, tile.rows] = values.T
+
+    for _ in map_tiles(fill, plan):
+        pass
+    return result
+
+
+def working_memory() -> float:
+    """Bytes that intermediate arrays may take, scikit-learn's `working_memory`."""
+    return float(get_config()["working_memory"]) * 2**20
+
+
+class Samples:
+    """The training table, as a source of tiles of Gram matrices.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    n_kernels : int, default=1
+        Number of kernels usually asked for together.
+    keep : bool, default=True
+        Whether distances may be kept, for more than one pass.
+
+    Attributes
+    ----------
+    plan : list of Tile
+
+    Notes
+    -----
+    Squared distances are kept, once for each set of columns, where half a matrix of them fits in a
+    half of the working memory, and are recomputed otherwise. So are tiles of kernels that are no
+    functions of such a distance and asked for again, as far as a quarter of the working memory
+    goes.
+
+    Every kernel's tiles stand for its Gram matrix up to terms that centering removes: radial
+    kernels are less their offset, linear ones are of centered features, others less one of their
+    values. This is what keeps the digits of nearly constant kernels.
+    """
+
+    def __init__(self, X: Features, n_kernels: int = 1, *, keep: bool = True) -> None:
+        self.stacked = getattr(X, "ndim", 2) == 3
+        self.X = X if self.stacked else X.astype(np.float64, copy=False)
+        self.n_samples: int = X.shape[0]
+        self.plan = tile_plan(self.n_samples, n_kernels)
+        self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
+        self._distances: dict[Columns, _Distances] = {}
+        self._spare = working_memory() / 4 if keep else 0.0
+        self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
+        self._centered: Features | None = None
+
+    def blocks(self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False) -> Array:
+        """Values of kernels on a tile, up to what centering removes.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            Bound kernels.
+        tile : Tile
+        keep : bool, default=False
+            Whether the kernels will be asked for again.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels, n_rows, n_columns)
+        """
+        if self.stacked:
+            return self._stack_blocks(kernels, tile)
+        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+        values = np.empty((len(kernels), *shape))
+        for position in self._fill_radial(values, kernels, tile):
+            values[position] = self._other_block(kernels[position], tile, keep)
+        return values
+
+    def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        """Values of kernels on a tile as they are, shape (n_kernels, n_rows, n_columns)."""
+        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+        values = np.empty((len(kernels), *shape))
+        everyone = list(range(len(kernels)))
+        others = everyone if self.stacked else self._fill_radial(values, kernels, tile)
+        for position, kernel in enumerate(kernels):
+            if position in others:
+                values[position] = self.raw_block(kernel, tile)
+            else:
+                values[position] += kernel.offset
+        return values
+
+    def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
+        """Fill in the kernels of a distance, less their offsets; returns who the others are."""
+        rest = set(range(len(kernels)))
+        for columns, group in radial_groups(kernels).items():
+            squared = self.squared_distances(columns, tile)
+            for position in group:
+                radial = kernels[position].radial()
+                assert radial is not None
+                values[position] = radial.from_squared(squared)
+            rest.difference_update(group)
+        return sorted(rest)
+
+    def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
+        """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""
+        if self.stacked:
+            return np.array(kernel.of_stack(self.X[tile.rows, tile.columns]))
+        return kernel.tile(self.X, tile.rows, tile.columns) + kernel.offset
+
+    def squared_distances(self, columns: Columns, tile: Tile) -> Array:
+        """Squared distances on a tile, measured on some columns (None: all); not to be changed."""
+        if columns not in self._distances:
+            chosen = self.X if columns is None else self.X[:, list(columns)]
+            self._distances[columns] = _Distances(chosen, self._keeps)
+        return self._distances[columns].tile(tile)
+
+    def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
+        here, there = self.X[tile.rows, tile.columns], self.X[corner]
+        values = np.empty((len(kernels), *here.shape[:2]))
+        for position, kernel in enumerate(kernels):
+            values[position] = kernel.of_stack(here)
+            values[position] -= kernel.of_stack(there).item()
+        return values
+
+    def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
+        key = (kernel, tile.start)
+        if key in self._blocks:
+            return self._blocks[key]
+        block = self._computed_block(kernel, tile)
+        if keep and block.nbytes <= self._spare:
+            self._spare -= block.nbytes
+            self._blocks[key] = block
+        return block
+
+    def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
+        columns = kernel.linear_columns(self.X.shape[1])
+        if columns is not None:
+            features = self._centered_features()[:, columns]
+            return products(features[tile.rows], features[tile.columns])
+        block = kernel.tile(self.X, tile.rows, tile.columns)
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
+        with np.errstate(invalid="ignore"):
+            block -= kernel.tile(self.X, *corner).item()
+        return block
+
+    def _centered_features(self) -> Features:
+        if self._centered is None:
+            sparse = sp.issparse(self.X)
+            self._centered = self.X if sparse else centered_columns(self.X)
+        return self._centered
+
+
+def centered_columns(X: Array) -> Array:
+    """Features less their means; exactly zero where a feature is constant up to rounding.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    mean = X.mean(axis=0)
+    result: Array = X - mean
+    result[:, np.abs(result).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0
+    return result
+
+
+class _Distances:
+    """Squared distances between the rows of a table, tile by tile, kept where asked for."""
+
+    def __init__(self, X: Features, keep: bool) -> None:
+        self._X = X if sp.issparse(X) else X - X.mean(axis=0)
+        self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
+
+    def tile(self, tile: Tile) -> Array:
+        if self._kept is None:
+            return self._compute(tile)
+        if tile.start not in self._kept:
+            self._kept[tile.start] = self._compute(tile)
+        return self._kept[tile.start]
+
+    def _compute(self, tile: Tile) -> Array:
+        part = self._X[tile.rows]
+        if tile.count == 1.0:
+            return centered_distances(part, part, 0)
+        return centered_distances(part, self._X[tile.columns], None)

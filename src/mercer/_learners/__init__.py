@@ -1,0 +1,21 @@
+"""Learners: scikit-learn transformers that learn a kernel before any predictor."""
+
+from mercer._learners.continuous_alignment import ContinuousAlignment
+from mercer._learners.dictionary_learners import (
+    AlignmentMaximization,
+    HSICWeights,
+    IndependentAlignment,
+    UniformCombination,
+)
+from mercer._learners.kernel_learner import KernelLearner
+from mercer._learners.kernel_optimization import KernelOptimization
+
+__all__ = [
+    "AlignmentMaximization",
+    "ContinuousAlignment",
+    "HSICWeights",
+    "IndependentAlignment",
+    "KernelLearner",
+    "KernelOptimization",
+    "UniformCombination",
+]

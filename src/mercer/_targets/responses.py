@@ -1,0 +1,86 @@
+"""Targets of responses, sets of labels and given Gram matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor
+from mercer._gram.stacks import check_symmetry
+from mercer._targets.target import Target, positive_target
+from mercer._typing import Array
+from mercer.kernels import Gaussian, Kernel, Linear
+from mercer.kernels._distances import median_distance
+
+RESPONSE_KERNELS = ("linear", "gaussian", "multilabel", "precomputed")
+"""Names of output kernels on anything but classes."""
+
+_OUTPUT_GRAM = "The output Gram matrix"
+
+
+def response_target(y: Any, kernel: str | Kernel) -> Target:
+    """The target of responses, sets of labels or a given output Gram matrix.
+
+    Parameters
+    ----------
+    y : ndarray or sparse matrix of shape (n_samples,) or (n_samples, n_outputs)
+    kernel : {"linear", "gaussian", "multilabel", "precomputed"} or Kernel
+
+    Returns
+    -------
+    Target
+
+    Raises
+    ------
+    ValueError
+        If `y` does not hold what the kernel is for, or a response is constant.
+    """
+    if kernel == "multilabel":
+        return positive_target(_indicator_factor(y))
+    if kernel == "precomputed":
+        return positive_target(_given_factor(y))
+    table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    table = table.reshape(table.shape[0], -1)
+    if isinstance(kernel, Kernel):
+        return positive_target(kernel_factor(kernel.bind(table), table))
+    standard = _standardized(table)
+    base = Linear() if kernel == "linear" else Gaussian(median_distance(standard))
+    return positive_target(kernel_factor(base, standard))
+
+
+def _standardized(responses: Array) -> Array:
+    """Responses divided by their standard deviation."""
+    scale = responses.std(axis=0)
+    constant = scale <= 1e-14 * np.abs(responses).max(axis=0)
+    if constant.any():
+        raise ValueError(
+            f"y is constant (response {np.flatnonzero(constant)[0]}): "
+            "there is nothing to learn a kernel for."
+        )
+    return np.asarray(responses / scale)
+
+
+def _indicator_factor(y: Any) -> Array:
+    """Sets of labels as a factor of how many labels two samples share."""
+    entries = y.data if sp.issparse(y) else y
+    if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
+        raise ValueError(
+            "it is for indicator matrices of shape (n_samples, n_labels) with entries 0 and 1; "
+            f"got shape {y.shape}, entries like {np.ravel(entries)[:3].tolist()}."
+        )
+    return columns_factor(y.astype(np.float64))
+
+
+def _given_factor(y: Any) -> Array:
+    """Factor of the output Gram matrix that `y` is."""
+    gram = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise ValueError(
+            "it is for output Gram matrices of shape (n_samples, n_samples), which a split of rows "
+            f"leaves no longer square; got shape {gram.shape}."
+        )
+    check_symmetry(gram, _OUTPUT_GRAM)
+    return gram_factor(gram, _OUTPUT_GRAM)

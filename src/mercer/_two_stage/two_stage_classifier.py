@@ -1,0 +1,317 @@
+"""A support vector machine on a learned kernel."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import indexable, validate_data
+
+from mercer._model_selection.held_out import clearly_best
+from mercer._two_stage.svm_path import (
+    SVMPath,
+    as_grid,
+    first_best,
+    grid_results,
+    still_open,
+    svm_path,
+    warn_at_edge,
+)
+from mercer._two_stage.two_stage import Split, TwoStage, fit_centerer
+from mercer._typing import Array, Features
+
+C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
+"""Values of C that ``C="auto"`` tries."""
+
+
+class TwoStageClassifier(ClassifierMixin, TwoStage):
+    """Support vector machine on a kernel learned by alignment.
+
+    The first stage learns a kernel from features and labels; the second fits a support vector
+    machine to its Gram matrix and chooses C by cross-validation.
+
+    Parameters
+    ----------
+    learner : estimator, "auto" or None, default=None
+        A kernel learner; `ContinuousAlignment()` where None. "auto" chooses between that, one
+        Gaussian, and ellipsoids, which read some features more than others (see Notes).
+    predictor : estimator, default=None
+        A classifier of precomputed kernels to use in place of the support vector machine, such as
+        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the scaled Gram
+        matrix as it is; `C`, `cv`, `nested` and `probability` are then not read.
+    C : "auto", float or sequence of float, default="auto"
+        Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" tries `C_GRID`
+        by cross-validation, a sequence its values; of equal ones the smallest is taken. A number is
+        used as it is.
+    cv : int, cross-validation generator or iterable, default=5
+        Folds, stratified for a number.
+    nested : "auto" or bool, default="auto"
+        Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
+        `NESTED_ABOVE` learned parameters, such as ellipsoids: labels of the held-out samples leak
+        into them. For fewer, one Gram matrix serves all folds.
+    probability : bool, default=False
+        Whether to calibrate decision values, for `predict_proba`.
+    n_jobs : int, default=None
+        Folds tried at the same time, in threads.
+
+    Attributes
+    ----------
+    learner_ : estimator
+        The fitted learner.
+    kernel_ : Kernel
+        The learned kernel.
+    weights_ : ndarray of shape (n_kernels,)
+        Its coefficients.
+    alignment_ : float
+        Centered alignment of the learned kernel with the labels of the training set.
+    history_ : list of Step
+        The learner's progress.
+    n_iter_ : int
+        The learner's number of steps.
+    scale_ : float
+        Mean diagonal of the centered Gram matrix, by which the Gram matrix is divided.
+    C_ : float
+        The penalty used.
+    cv_results_ : dict of str to ndarray
+        Accuracy for each C and fold, where C was searched; NaN from the fold on where a value was
+        given up (see Notes), and in its mean.
+    cv_hits_ : ndarray of bool of shape (n_held_out,)
+        Which samples the machine of the chosen C predicts rightly when they are held out, fold by
+        fold.
+    predictor_ : estimator
+        The second stage, fitted to the scaled Gram matrix.
+    calibrator_ : LogisticRegression
+        From decision values to probabilities, with ``probability=True``.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where `X` has column names.
+
+    See Also
+    --------
+    TwoStageRegressor : Kernel ridge regression on a learned kernel.
+
+    Notes
+    -----
+    Alignment does not see the scale of a kernel, and C does. So the Gram matrix is divided by the
+    mean diagonal of its centered form, and one grid of C serves every kernel.
+
+    Where classes overlap, machines of large C can take very many iterations. Such a value of
+    ``C="auto"`` is given up after one fold, or two, where it is behind the best by more than chance
+    allows (two and a half standard deviations in McNemar's test), and larger ones with it. All
+    other values are tried in all folds.
+
+    ``learner="auto"`` compares a sum of Gaussians of one width each with the one Gaussian of the
+    largest HSIC, and with kernels of one width per feature, held together by penalties of several
+    strengths: one ellipsoid, a sum of Gaussians on its scaling, and a sum of ellipsoids. Each is
+    learned inside five folds and judged by ridge regression on the samples left out. Where one is
+    better by more than a standard error, and its support vector machine in cross-validation too, it
+    is taken. This takes tens of times as long as spheres alone.
+
+    Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
+    for scikit-learn's SVC, the class of highest probability may differ from the predicted one.
+
+    References
+    ----------
+    .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
+    .. [2] A. Afkanpour, C. Szepesvari, M. Bowling (2013). Alignment based kernel learning with a
+       continuous set of base kernels. Machine Learning 91, section 3.
+    .. [3] J. Platt (1999). Probabilistic outputs for support vector machines and comparisons to
+       regularized likelihood methods. Advances in Large Margin Classifiers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mercer import TwoStageClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X, X_test, y, y_test = train_test_split(X, y, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), TwoStageClassifier()).fit(X, y)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    """
+
+    _task = "classification"
+    _fits_task = staticmethod(is_classifier)
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        predictor: Any = None,
+        C: Any = "auto",
+        cv: Any = 5,
+        nested: bool | str = "auto",
+        probability: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.predictor = predictor
+        self.C = C
+        self.cv = cv
+        self.nested = nested
+        self.probability = probability
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel, choose C and fit the support vector machine.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            For a learner of precomputed kernels, the stack of shape (n_samples, n_samples,
+            n_kernels).
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        TwoStageClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If `y` holds one class or is continuous, if a setting is out of its range, if
+            `predictor` is no classifier of precomputed kernels, or if `X` is refused by the
+            learner.
+        """
+        self._check_settings()
+        X = self._as_input(X)
+        grid = as_grid("C", self.C, C_GRID)
+        y = validate_data(self, y=y)
+        check_classification_targets(y)
+        validate_data(self, X, skip_check_array=True)
+        X, y = indexable(X, y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("The number of classes has to be greater than one; got 1 class")
+        splits = self._splits(X, codes, grid)
+        if isinstance(self.learner, str):
+            fitted = [model.fit(X, y) for model in self._contenders(X, y, cv=splits)]
+            return self._adopt(_clearly_better(fitted))
+        gram = self._fit_learner(X, y)
+        if self.predictor is not None:
+            self.predictor_ = clone(self.predictor).fit(gram, y)
+            return self
+        centerer = fit_centerer(gram)
+        gram = centerer.transform(gram, copy=False)
+        self.C_ = float(grid[0])
+        if splits:
+            self._search(X, y, gram, splits, grid)
+        machine = SVC(kernel="precomputed", C=self.C_).fit(gram, y)
+        self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
+        return self
+
+    @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Features) -> Array:
+        """Decision values of the second stage.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive values speak for ``classes_[1]``.
+        """
+        rows = self._rows(X)
+        return np.asarray(self.predictor_.decision_function(rows))
+
+    @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Features) -> Array:
+        """Class probabilities; available with ``probability=True`` or from `predictor`.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of `classes_`.
+        """
+        if self.predictor is not None:
+            rows = self._rows(X)
+            return np.asarray(self.predictor_.predict_proba(rows))
+        values = self.decision_function(X)
+        return np.asarray(self.calibrator_.predict_proba(values.reshape(len(values), -1)))
+
+    def _second_stage_has(self, method: str) -> bool:
+        if self.predictor is not None:
+            return hasattr(getattr(self, "predictor_", self.predictor), method)
+        if method == "predict_proba" and not self.probability:
+            raise AttributeError("predict_proba is available with probability=True only.")
+        return True
+
+    def _splits(self, X: Features, codes: NDArray[np.intp], grid: Array) -> list[Split]:
+        """The folds, checked before any kernel is learned; none where nothing is to be tried."""
+        if self.predictor is not None or (len(grid) == 1 and not self.probability):
+            return []
+        splits = list(check_cv(self.cv, codes, classifier=True).split(X, codes))
+        if self.probability:
+            held_out = np.concatenate([codes[test] for _, test in splits])
+            parts = [held_out, *(codes[train] for train, _ in splits)]
+            if any(len(np.unique(part)) < len(self.classes_) for part in parts):
+                raise ValueError(
+                    "probability=True needs samples of every class to train on in every fold, and "
+                    f"to hold out in some; with cv={self.cv!r} a class is missing."
+                )
+        # A fold that trains on one class says nothing about C.
+        splits = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
+        if not splits:
+            raise ValueError(f"With cv={self.cv!r}, no fold trains on more than one class.")
+        return splits
+
+    def _search(
+        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
+    ) -> None:
+        codes = np.unique(y, return_inverse=True)[1]
+        paths: list[SVMPath] = []
+        may_race = isinstance(self.C, str)
+        while len(paths) < len(splits):
+            # One fold at a time while values of C may be given up, whatever the number of threads.
+            done = len(paths)
+            racing = may_race and (done == 0 or (done == 1 and paths[0].dear.any()))
+            batch = splits[done : done + 1] if racing else splits[done:]
+            path = partial(
+                svm_path,
+                grid=grid,
+                chosen=still_open(paths) if may_race and paths else None,
+                keep_decisions=bool(self.probability),
+            )
+            paths += self._along_folds(path, X, y, gram, batch, targets=codes)
+        scores = np.array([path.scores for path in paths])
+        self.cv_results_ = grid_results("C", grid, scores)
+        best = first_best(scores.mean(axis=0))
+        self.C_ = float(grid[best])
+        self.cv_hits_ = np.concatenate([path.hits[best] for path in paths])
+        warn_at_edge("C", grid, scores.mean(axis=0), settled=all(path.settled for path in paths))
+        if self.probability:
+            values = np.concatenate([path.decisions[best] for path in paths])
+            labels = self.classes_[np.concatenate([codes[test] for _, test in splits])]
+            self.calibrator_ = LogisticRegression().fit(values.reshape(len(values), -1), labels)
+
+
+def _clearly_better(fitted: list[TwoStageClassifier]) -> TwoStageClassifier:
+    """The last, if it predicts held-out samples better than the first by a standard error."""
+    first, last = fitted[0], fitted[-1]
+    if hasattr(first, "cv_hits_") and not clearly_best(
+        1.0 - np.array([first.cv_hits_, last.cv_hits_])
+    ):
+        return first
+    return last

@@ -1,0 +1,206 @@
+"""Weights that make a combination of kernels depend on a target most, from the moments a and M."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.optimize import nnls
+
+from mercer._gram.moments import Moments
+from mercer._typing import Array
+
+_FLOOR = float(np.finfo(np.float64).eps)
+"""Eigenvalues of M below p times this part of the largest are rounding: nested widths have some."""
+_FREE_FLOOR = 1e-12
+"""The same for weights of either sign, which small eigenvalues make large."""
+_TIE = 1e-12
+_MANY = 100
+"""From this many kernels on, the active-set method is slow."""
+_MOST_EXCHANGES = 100
+_PATIENCE = 3
+"""Exchanges that may leave as many weights wrong as before."""
+
+
+def independent_weights(moments: Moments) -> Array:
+    """Weights proportional to each kernel's own centered alignment ("align"), summing to one.
+
+    Parameters
+    ----------
+    moments : Moments
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), section 3.1.
+    """
+    return normalized(np.maximum(moments.alignments(), 0.0))
+
+
+def nonnegative_weights(moments: Moments) -> Array:
+    """Non-negative weights of the largest centered alignment ("alignf"), summing to one.
+
+    The solution of min v'Mv - 2 v'a over v >= 0: non-negative least squares in a factor of M.
+
+    Parameters
+    ----------
+    moments : Moments
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+
+    Notes
+    -----
+    M is scaled to a unit diagonal first, so that the scale of a kernel does not matter, and
+    factored by its eigenvectors, never inverted. O(p^3).
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), proposition 3.
+    """
+    return normalized(best_nonnegative(moments.a, moments.M))
+
+
+def best_nonnegative(a: Array, M: Array) -> Array:
+    """The solution of min v'Mv - 2 v'a over v >= 0 as it is, not normalized.
+
+    Parameters
+    ----------
+    a : ndarray of shape (n_kernels,)
+    M : ndarray of shape (n_kernels, n_kernels)
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+    """
+    scale, M, a = _scaled(a, M)
+    solution = _block_pivoting(M, a) if a.size > _MANY else None
+    if solution is None:
+        rows, image = _factor(M, a)
+        solution = _settled(nnls(rows, image, maxiter=30 * a.size + 30)[0], M, a)
+    return solution * scale
+
+
+def free_weights(moments: Moments) -> Array:
+    """Weights of either sign of the largest centered alignment, M^+ a, summing to one.
+
+    Parameters
+    ----------
+    moments : Moments
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), proposition 2.
+    """
+    scale, M, a = _scaled(moments.a, moments.M)
+    rows, image = _factor(M, a, floor=_FREE_FLOOR)
+    square = np.einsum("ij,ij->i", rows, rows)
+    solution = rows.T @ (image / square)
+    return normalized(solution * scale)
+
+
+def dependence_weights(hsic: Array, norm: int) -> Array:
+    """Non-negative weights of the largest sum_k mu_k HSIC_k in the ball of a norm.
+
+    Parameters
+    ----------
+    hsic : ndarray of shape (n_kernels,)
+        Criterion of each kernel; rounding may make it negative.
+    norm : {1, 2}
+        On the simplex, one kernel wins, the first of those that are equal up to rounding; in the
+        Euclidean ball, the weights are proportional to `hsic`.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Not normalized.
+
+    References
+    ----------
+    Wang & Li (2018), eq. (5).
+    """
+    hsic = np.maximum(hsic, 0.0)
+    if norm == 2:
+        return hsic
+    winner = int(np.flatnonzero(hsic >= (1.0 - _TIE) * hsic.max())[0])
+    return np.eye(hsic.size)[winner]
+
+
+def normalized(weights: Array) -> Array:
+    """Weights whose absolute values sum to one; uniform where all are zero."""
+    total = np.abs(weights).sum()
+    if not (total > 0.0 and np.isfinite(total)):
+        return np.full(weights.size, 1.0 / weights.size)
+    return weights / total
+
+
+def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
+    """Scale d, and M and a of the kernels times d: all of norm one, or zero where they vanish."""
+    size = np.sqrt(np.maximum(np.diag(M), 0.0))
+    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
+    return scale, M * np.outer(scale, scale), a * scale
+
+
+def _factor(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
+    """R and b with |R w - b|^2 = w'Mw - 2 w'a + const."""
+    values, vectors = eigh(M)
+    kept = values > max(floor, a.size * _FLOOR) * values[-1]
+    roots = np.sqrt(values[kept])
+    return roots[:, None] * vectors[:, kept].T, vectors[:, kept].T @ a / roots
+
+
+def _settled(solution: Array, M: Array, a: Array) -> Array:
+    """The solution with its positive weights solved for in M itself, where that leaves them so."""
+    used = np.flatnonzero(solution > 0.0)
+    try:
+        factor = cho_factor(M[np.ix_(used, used)], check_finite=False)
+    except LinAlgError:
+        return solution
+    refined = cho_solve(factor, a[used], check_finite=False)
+    if not (refined > 0.0).all():
+        return solution
+    settled = np.zeros_like(solution)
+    settled[used] = refined
+    return settled
+
+
+def _block_pivoting(M: Array, a: Array) -> Array | None:
+    """Minimize w'Mw - 2 w'a over w >= 0 by exchanging blocks; None if it does not settle.
+
+    References
+    ----------
+    Kim & Park (2011), Fast nonnegative matrix factorization, section 3.2.
+    """
+    solution, gradient = np.zeros(a.size), -a
+    free = np.zeros(a.size, dtype=bool)
+    fewest, patience = a.size + 1, _PATIENCE
+    tolerance = a.size * _FLOOR * float(np.abs(a).max())
+    for _ in range(_MOST_EXCHANGES):
+        wrong = np.where(free, solution < 0.0, gradient < -tolerance)
+        count = int(wrong.sum())
+        if count == 0:
+            return solution
+        if count < fewest:
+            fewest, patience = count, _PATIENCE
+        elif patience > 0:
+            patience -= 1
+        else:
+            return None
+        free ^= wrong
+        block = np.flatnonzero(free)
+        try:
+            factor = cho_factor(M[np.ix_(block, block)], check_finite=False)
+        except LinAlgError:
+            return None
+        solution[:] = 0.0
+        solution[block] = cho_solve(factor, a[block], check_finite=False)
+        gradient = M[:, block] @ solution[block] - a
+        gradient[block] = 0.0
+    return None

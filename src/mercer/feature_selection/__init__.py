@@ -1,6 +1,0 @@
-"""Selection of features by their dependence on the target, as scikit-learn selectors."""
-
-from mercer.feature_selection.bahsic import BAHSIC
-from mercer.feature_selection.hsic_lasso import HSICLasso
-
-__all__ = ["BAHSIC", "HSICLasso"]

@@ -1,0 +1,177 @@
+"""The learned Gram matrix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_consistent_length
+
+from mercer._typing import Array, Features
+from mercer.inspection._display import Display, axes, best_of, learned
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MAX_CLASSES_LABELED = 20
+"""More distinct values than this are drawn as a response: that many class names cannot be read."""
+
+
+class GramMatrixDisplay(Display):
+    """The learned Gram matrix, its samples ordered by class or by response.
+
+    A kernel aligned with the target shows bright blocks along the diagonal, one for each class, or
+    a bright band where the response is continuous.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n_samples, n_samples)
+        The Gram matrix, in any order.
+    y : array-like of shape (n_samples,)
+        The class or the response of each sample, in the same order.
+    discrete : bool, default=None
+        Whether `y` holds classes; read off its values where None.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.inspection import GramMatrixDisplay
+    >>> display = GramMatrixDisplay(np.eye(4), ["b", "a", "b", "a"]).plot()
+    >>> display.y.tolist()
+    ['a', 'a', 'b', 'b']
+    """
+
+    def __init__(
+        self, gram: npt.ArrayLike, y: npt.ArrayLike, *, discrete: bool | None = None
+    ) -> None:
+        gram, y = np.asarray(gram, dtype=float), _one_column(y)
+        if gram.shape != (y.size, y.size):
+            raise ValueError(
+                f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
+                f"got {gram.shape}."
+            )
+        self.discrete = _holds_classes(y) if discrete is None else discrete
+        order = np.argsort(y, kind="stable")
+        self.gram: Array = gram[np.ix_(order, order)]
+        self.y = y[order]
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: Features,
+        y: npt.ArrayLike,
+        *,
+        max_samples: int = 1000,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the learned kernel of a fitted estimator between some samples.
+
+        Parameters
+        ----------
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+        X : array-like of shape (n_samples, n_features)
+            Samples as the estimator takes them; where its kernels are precomputed, their stack of
+            shape (n_samples, n_samples, n_kernels).
+        y : array-like of shape (n_samples,)
+            Their classes or responses.
+        max_samples : int, default=1000
+            Where there are more samples, so many are drawn, evenly spread over the order: a screen
+            shows no more, and the Gram matrix stays small.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure where None.
+        **kwargs : dict
+            Passed to `plot`.
+
+        Returns
+        -------
+        GramMatrixDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If `X` and `y` differ in length.
+        """
+        kernel, estimator = learned(estimator).kernel_, best_of(estimator)
+        y = _one_column(y)
+        check_consistent_length(X, y)
+        if isinstance(estimator, Pipeline) and len(estimator) > 1:
+            X = estimator[:-1].transform(X)
+        order = np.argsort(y, kind="stable")
+        rows = order[np.linspace(0, y.size - 1, min(y.size, max_samples)).round().astype(int)]
+        discrete = not is_regressor(estimator) and _holds_classes(y)
+        gram = kernel(_rows(X, rows))
+        return cls(gram, y[rows], discrete=discrete).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
+        """Draw the matrix as an image.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure where None.
+        **kwargs : dict
+            Passed to `matplotlib.axes.Axes.imshow`. The colors span the central 98 % of the
+            entries unless `vmin` and `vmax` say otherwise: the diagonal would fill the scale.
+
+        Returns
+        -------
+        GramMatrixDisplay
+        """
+        self.ax_ = ax = axes(ax)
+        low, high = np.percentile(self.gram, [1, 99])
+        style = {"cmap": "viridis", "vmin": low, "vmax": high, "interpolation": "nearest"}
+        image = ax.imshow(self.gram, **{**style, **kwargs})
+        ax.figure.colorbar(image, ax=ax, label="Learned kernel", shrink=0.85)
+        ax.set_title("Gram matrix, ordered by " + ("class" if self.discrete else "response"))
+        if self.discrete:
+            self._mark_classes(ax)
+        else:
+            labels = [f"{value:.3g}" for value in (self.y[0], self.y[self.y.size // 2], self.y[-1])]
+            ticks = [0, self.y.size // 2, self.y.size - 1]
+            ax.set_xticks(ticks, labels)
+            ax.set_yticks(ticks, labels)
+            ax.set(xlabel="Samples, by rising response", ylabel="Samples, by rising response")
+        self.figure_ = ax.figure
+        return self
+
+    def _mark_classes(self, ax: Axes) -> None:
+        classes, counts = np.unique(self.y, return_counts=True)
+        ends = np.cumsum(counts)
+        for end in ends[:-1]:
+            ax.axhline(end - 0.5, color="white", linewidth=0.8)
+            ax.axvline(end - 0.5, color="white", linewidth=0.8)
+        centers, labels = ends - counts / 2 - 0.5, [str(name) for name in classes]
+        ax.set_xticks(centers, labels, rotation=0 if len(labels) <= 5 else 90)
+        ax.set_yticks(centers, labels)
+        ax.set(xlabel="Samples, by class", ylabel="Samples, by class")
+
+
+def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
+    part = _safe_indexing(X, rows)
+    # A stack of Gram matrices has samples along its columns as well.
+    return part[:, rows] if np.ndim(part) == 3 else part
+
+
+def _one_column(y: npt.ArrayLike) -> npt.NDArray[Any]:
+    """`y` as one dimension; of several outputs, the first gives the order."""
+    y = np.asarray(y)
+    return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
+
+
+def _holds_classes(y: npt.NDArray[Any]) -> bool:
+    continuous = type_of_target(y).startswith("continuous")
+    return not continuous and np.unique(y).size <= _MAX_CLASSES_LABELED

@@ -1,0 +1,281 @@
+"""Kernels made of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import inner, products, squared_distances
+from mercer.kernels._kernel import Kernel
+
+
+class Composite(Kernel):
+    """A kernel whose parameters are those of its parts, one after the other."""
+
+    def _parts(self) -> Sequence[Kernel]:
+        raise NotImplementedError
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        raise NotImplementedError
+
+    @property
+    def accepts_sparse(self) -> bool:  # type: ignore[override]
+        """Whether every part can be evaluated on sparse features."""
+        return all(part.accepts_sparse for part in self._parts())
+
+    @property
+    def takes_stack(self) -> bool:  # type: ignore[override]
+        """Whether the parts are slices of a stack of Gram matrices."""
+        return any(part.takes_stack for part in self._parts())
+
+    @property
+    def theta(self) -> Array:
+        """Log-parameters of all parts, one after the other."""
+        return np.concatenate([part.theta for part in self._parts()])
+
+    @property
+    def bounds(self) -> list[Any]:
+        """The parts' bounds, None for parts without parameters."""
+        return [getattr(part, "bounds", None) for part in self._parts()]
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same composition of the parts with other parameters."""
+        theta = np.asarray(theta, dtype=float)
+        sizes = [part.theta.size for part in self._parts()]
+        if theta.shape != (sum(sizes),):
+            raise ValueError(f"theta must have shape {(sum(sizes),)}; got {theta.shape}.")
+        split = np.split(theta, np.cumsum(sizes)[:-1])
+        return self._with_parts(
+            [part.with_theta(t) for part, t in zip(self._parts(), split, strict=True)]
+        )
+
+    def log_bounds(self, X: Features) -> Array:
+        """The parts' intervals, one after the other."""
+        return np.vstack([part.log_bounds(X) for part in self._parts()])
+
+    def bind(self, X: Features) -> Self:
+        """The same composition of the bound parts."""
+        return self._with_parts([part.bind(X) for part in self._parts()])
+
+
+class WeightedSum(Composite):
+    """Weighted sum of kernels, sum_k w_k K_k.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    weights : array-like of shape (n_kernels,)
+        The coefficients; a kernel if none is negative. They are no part of `theta`.
+
+    Notes
+    -----
+    Kernels of the same distances share them, and inner products of single columns become one
+    product.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear, WeightedSum
+    >>> WeightedSum([Gaussian(2.0), Linear()], [0.5, 0.5])([[0.0], [2.0]]).round(4)
+    array([[0.5   , 0.1839],
+           [0.1839, 2.5   ]])
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], weights: Array | Sequence[float]) -> None:
+        self.kernels = kernels
+        self.weights = weights
+
+    @property
+    def offset(self) -> float:
+        """The weighted sum of the offsets."""
+        return float(sum(w * part.offset for w, part in self._terms()))
+
+    def expand(self, X: Features) -> list[Kernel]:
+        """Itself: its weights are fixed."""
+        self._terms()
+        return [self]
+
+    def linear_columns(self, n_features: int) -> None:
+        """None: an inner product of columns has equal weights."""
+        return
+
+    def relevance(self, n_features: int) -> Array:
+        """The weighted sum of the parts' relevances."""
+        total = np.zeros(n_features)
+        for weight, part in self._terms():
+            total += weight * part.relevance(n_features)
+        return total
+
+    def describe(self) -> str:
+        """The weights and the parts."""
+        return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
+
+    def of_stack(self, stack: Array) -> Array:
+        """Weighted sum of the parts' matrices; see :meth:`Kernel.of_stack`."""
+        total = np.zeros(stack.shape[:2])
+        for weight, part in self._terms():
+            if weight != 0.0:
+                total += weight * part.of_stack(stack)
+        return total
+
+    def _terms(self) -> list[tuple[float, Kernel]]:
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (len(self.kernels),) or not np.all(np.isfinite(weights)):
+            raise ValueError(
+                f"weights must be {len(self.kernels)} finite numbers, one for each kernel; "
+                f"got an array of shape {weights.shape}."
+            )
+        return list(zip(weights.tolist(), self.kernels, strict=True))
+
+    def _parts(self) -> Sequence[Kernel]:
+        return self.kernels
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        return type(self)(parts, self.weights)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        terms = [(w, part) for w, part in self._terms() if w != 0.0]
+        total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
+        dense, scales = [], np.zeros(X.shape[1])
+        for weight, part in terms:
+            columns = part.linear_columns(X.shape[1])
+            if columns is None:
+                dense.append((weight, part))
+            else:
+                scales[columns] += weight
+        if scales.any():
+            weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
+            total += products(weighted, X if Z is None else Z)
+        for index, block in shifted_blocks([part for _, part in dense], X, Z):
+            np.multiply(block, dense[index][0], out=block)
+            total += block
+        return total
+
+    def _shifted_diag(self, X: Features) -> Array:
+        total = np.zeros(X.shape[0])
+        for weight, part in self._terms():
+            total += weight * part._shifted_diag(X)
+        return total
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        value, gradients = 0.0, []
+        for weight, part in self._terms():
+            part_value, gradient = part._contract(X, P, Z, start)
+            value += weight * part_value
+            gradients.append(weight * gradient)
+        return value, np.concatenate(gradients)
+
+
+class Product(Composite):
+    """Elementwise product of kernels.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        At least one.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear, Product
+    >>> Product([Gaussian(2.0), Linear()])([[1.0], [3.0]]).round(4)
+    array([[1.    , 1.1036],
+           [1.1036, 9.    ]])
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+
+    @property
+    def offset(self) -> float:
+        """The product of the offsets."""
+        return float(np.prod([part.offset for part in self._parts()]))
+
+    def relevance(self, n_features: int) -> Array:
+        """The sum of the parts' relevances."""
+        return np.sum([part.relevance(n_features) for part in self._parts()], axis=0)
+
+    def describe(self) -> str:
+        """The parts."""
+        return " x ".join(f"({part.describe()})" for part in self._parts())
+
+    def _parts(self) -> Sequence[Kernel]:
+        if len(self.kernels) == 0:
+            raise ValueError("Product needs at least one kernel.")
+        return self.kernels
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        return type(self)(parts)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return self._multiplied([part._shifted(X, Z) for part in self._parts()])
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return self._multiplied([part._shifted_diag(X) for part in self._parts()])
+
+    def _multiplied(self, shifted: list[Array]) -> Array:
+        """(s + a)(t + b) - ab = st + bs + at, part by part: no constant is added and taken away."""
+        offsets = [part.offset for part in self._parts()]
+        total, offset = shifted[0], offsets[0]
+        for other, other_offset in zip(shifted[1:], offsets[1:], strict=True):
+            total = total * other + other_offset * total + offset * other
+            offset *= other_offset
+        return total
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        parts = self._parts()
+        grams = [part._shifted(X, Z) + part.offset for part in parts]
+        if start is not None:
+            rows = np.arange(X.shape[0])
+            for part, gram in zip(parts, grams, strict=True):
+                gram[rows, start + rows] = part._shifted_diag(X) + part.offset
+        gradients = []
+        for k, part in enumerate(parts):
+            others = np.prod(grams[:k] + grams[k + 1 :], axis=0)
+            gradients.append(part._contract(X, P * others, Z, start)[1])
+        return inner(P, np.prod(grams, axis=0)), np.concatenate(gradients)
+
+
+def radial_groups(kernels: Sequence[Kernel]) -> dict[tuple[int, ...] | None, list[int]]:
+    """Kernels that are functions of one and the same distance, by the columns it is measured on.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From the columns (None for all) to positions in `kernels`; kernels of no distance are left
+        out.
+    """
+    groups: dict[tuple[int, ...] | None, list[int]] = {}
+    for position, kernel in enumerate(kernels):
+        if kernel.radial() is not None:
+            groups.setdefault(kernel.radial_columns(), []).append(position)
+    return groups
+
+
+def shifted_blocks(
+    kernels: Sequence[Kernel], X: Features, Z: Features | None
+) -> Iterator[tuple[int, Array]]:
+    """Each kernel's Gram matrix less its offset, one at a time, sharing distances."""
+    groups = radial_groups(kernels)
+    grouped = {position for group in groups.values() for position in group}
+    for columns, group in groups.items():
+        chosen = slice(None) if columns is None else list(columns)
+        squared = squared_distances(X[:, chosen], None if Z is None else Z[:, chosen])
+        for position in group:
+            radial = kernels[position].radial()
+            assert radial is not None
+            yield position, radial.from_squared(squared)
+    for position, kernel in enumerate(kernels):
+        if position not in grouped:
+            yield position, kernel._shifted(X, Z)

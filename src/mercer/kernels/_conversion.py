@@ -1,0 +1,255 @@
+"""Kernels from names, callables, scikit-learn's Gaussian-process kernels and precomputed stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import gen_batches
+
+from mercer._typing import Array, Features
+from mercer.kernels._dot_product import Linear, Polynomial
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._stationary import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
+
+NAMES: dict[str, Kernel] = {
+    "gaussian": Gaussian(),
+    "rbf": Gaussian(),
+    "laplacian": Laplacian(),
+    "matern": Matern(),
+    "rational_quadratic": RationalQuadratic(),
+    "dirichlet": Dirichlet(),
+    "linear": Linear(),
+    "polynomial": Polynomial(),
+    "poly": Polynomial(),
+}
+"""What each name stands for."""
+
+_TENSOR_ROWS = 64
+"""Rows and columns of a foreign kernel's gradient tensor that are in memory at once."""
+
+
+def as_kernel(source: Any) -> Kernel:
+    """The kernel that a name, a callable or a foreign kernel object stands for.
+
+    Parameters
+    ----------
+    source : Kernel, str, callable or sklearn.gaussian_process.kernels.Kernel
+        A callable is given two arrays of shapes (n_x, d) and (n_z, d) and returns their Gram
+        matrix.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    TypeError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> from mercer.kernels import as_kernel
+    >>> as_kernel("rbf")
+    Gaussian()
+    """
+    if isinstance(source, Kernel):
+        return source
+    if isinstance(source, str):
+        if source not in NAMES:
+            raise ValueError(f"Unknown kernel {source!r}; known names: {', '.join(sorted(NAMES))}.")
+        return clone(NAMES[source])
+    if hasattr(source, "clone_with_theta"):
+        return SklearnKernel(source)
+    if callable(source) and not isinstance(source, type):
+        return CallableKernel(source)
+    raise TypeError(
+        "A kernel must be a mercer kernel, a name, a callable or a scikit-learn Gaussian-process "
+        f"kernel; got {source!r}."
+    )
+
+
+class CallableKernel(Kernel):
+    """A kernel given as a function of two tables; it has no parameters.
+
+    Parameters
+    ----------
+    function : callable
+        Given arrays of shapes (n_x, d) and (n_z, d), returns an array of shape (n_x, n_z).
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import linear_kernel
+    >>> from mercer.kernels import CallableKernel
+    >>> CallableKernel(linear_kernel)([[1.0], [2.0]])
+    array([[1., 2.],
+           [2., 4.]])
+    """
+
+    accepts_sparse = False
+
+    def __init__(self, function: Callable[[Array, Array], Array]) -> None:
+        self.function = function
+
+    def describe(self) -> str:
+        """The function's name."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        Z = X if Z is None else Z
+        gram = np.array(self.function(X, Z), dtype=float)
+        if gram.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"The kernel {self.describe()} returned an array of shape {gram.shape} "
+                f"where {(X.shape[0], Z.shape[0])} was expected."
+            )
+        return gram
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return np.array([self._shifted(X[i : i + 1], None).item() for i in range(X.shape[0])])
+
+
+class SklearnKernel(Kernel):
+    """A scikit-learn Gaussian-process kernel, with its own parameters, bounds and gradient.
+
+    Parameters
+    ----------
+    kernel : sklearn.gaussian_process.kernels.Kernel
+
+    Notes
+    -----
+    scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is asked for blocks of
+    rows, so that no more than a few thousand n_theta numbers are in memory at once.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from mercer.kernels import SklearnKernel
+    >>> SklearnKernel(RBF(length_scale=2.0)).theta.round(3)
+    array([0.693])
+    """
+
+    accepts_sparse = False
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the kernel's free hyperparameters."""
+        return np.array(self.kernel.theta, dtype=float)
+
+    @property
+    def bounds(self) -> Array:
+        """Bounds of the free hyperparameters, in their own units, shape (n_theta, 2)."""
+        return np.exp(self.log_bounds(np.empty((0, 0))))
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other hyperparameters."""
+        return type(self)(self.kernel.clone_with_theta(np.asarray(theta, dtype=float)))
+
+    def log_bounds(self, X: Features) -> Array:
+        """The kernel's own bounds, shape (n_theta, 2)."""
+        return np.reshape(np.array(self.kernel.bounds, dtype=float), (-1, 2))
+
+    def bind(self, X: Features) -> Self:
+        """A copy, which later changes of the given object do not reach."""
+        return type(self)(clone(self.kernel))
+
+    def describe(self) -> str:
+        """scikit-learn's own words."""
+        return str(self.kernel)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return np.array(self.kernel(X) if Z is None else self.kernel(X, Z), dtype=float)
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return np.array(self.kernel.diag(X), dtype=float)
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        value, gradient = 0.0, np.zeros(self.theta.size)
+        for rows in gen_batches(X.shape[0], _TENSOR_ROWS):
+            for columns in gen_batches(Z.shape[0], _TENSOR_ROWS):
+                part, slope = self._contract_block(
+                    X[rows],
+                    P[rows, columns],
+                    Z[columns],
+                    None if start is None else start + rows.start - columns.start,
+                )
+                value += part
+                gradient += slope
+        return value, gradient
+
+    def _contract_block(
+        self, X: Array, P: Array, Z: Array, start: int | None
+    ) -> tuple[float, Array]:
+        """One block, through the square block of all its rows, the only shape with a gradient.
+
+        Where rows stand in both tables they are passed once: kernels such as WhiteKernel tell
+        a sample from its equal by position.
+        """
+        shared = start is not None and start == 0 and X.shape == Z.shape
+        both = X if shared else np.vstack([X, Z])
+        at = slice(None) if shared else slice(X.shape[0], None)
+        gram, tensor = self.kernel(both, eval_gradient=True)
+        gram, tensor = gram[: X.shape[0], at], tensor[: X.shape[0], at]
+        return float(np.einsum("ij,ij->", P, gram)), np.einsum("ij,ijk->k", P, tensor)
+
+
+class Precomputed(Kernel):
+    """One slice of a stack of Gram matrices; its "features" are the stack itself.
+
+    Parameters
+    ----------
+    index : int
+        Position of the Gram matrix along the stack's last axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Precomputed
+    >>> Precomputed(0)(np.eye(2)[:, :, None])
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    accepts_sparse = False
+    takes_stack = True
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def describe(self) -> str:
+        """Position in the stack."""
+        return f"kernel {self.index}"
+
+    def of_stack(self, stack: Array) -> Array:
+        """A view of the slice; see :meth:`Kernel.of_stack`."""
+        return stack[:, :, self.index]
+
+
+def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
+    """The base kernels that the entries of a dictionary stand for, bound to a table.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names, callables or scikit-learn Gaussian-process kernels
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If the dictionary is empty.
+    """
+    if isinstance(sources, str) or not isinstance(sources, Sequence):
+        sources = [sources]
+    if not sources:
+        raise ValueError("The dictionary of kernels is empty.")
+    return [
+        base
+        for source in sources
+        for kernel in as_kernel(source).expand(X)
+        for base in [kernel.bind(X)]
+    ]

@@ -1,0 +1,199 @@
+"""Inner products and distances of rows, and the search intervals read off them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+
+
+def inner(A: Array, B: Array) -> float:
+    """Frobenius inner product of two dense matrices, without their elementwise product."""
+    return float(np.einsum("ij,ij->", A, B))
+
+
+def rows_squared(X: Features) -> Array:
+    """Squared Euclidean norm of each row, shape (n_samples,)."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", X, X)
+
+
+def products(X: Features, Z: Features) -> Array:
+    """Dense inner products of the rows of `X` and `Z`, shape (n_samples_x, n_samples_z)."""
+    result = X @ Z.T
+    return result.toarray() if sp.issparse(result) else np.asarray(result)
+
+
+def scaled_features(X: Features, lengths: float | Array) -> Features:
+    """Features divided by a length, or one length each.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    lengths : float or ndarray of shape (n_features,)
+    """
+    return X.multiply(1.0 / lengths).tocsr() if sp.issparse(X) else X / lengths
+
+
+def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
+    """Squared Euclidean distances from inner products, never negative.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples_x, n_features)
+    Z : ndarray or sparse matrix of shape (n_samples_z, n_features), default=None
+        `X` again where None.
+    start : int, default=None
+        Position of the first row of `X` in `Z`, where `X` is a part of it: distances of a row to
+        itself are then exactly zero.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_x, n_samples_z)
+
+    Notes
+    -----
+    Dense features are first moved to the mean of `Z`, which keeps the digits that a large common
+    offset would cost.
+    """
+    if Z is None:
+        Z, start = X, 0
+    return centered_distances(*to_common_center(X, Z), start)
+
+
+def to_common_center(X: Features, Z: Features) -> tuple[Features, Features]:
+    """Both tables less the mean of the second, where they are dense.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    """
+    if sp.issparse(Z):
+        return X, Z
+    center = Z.mean(axis=0)
+    moved = Z - center
+    return (moved if X is Z else X - center), moved
+
+
+def centered_distances(X: Features, Z: Features, start: int | None) -> Array:
+    """Squared distances of rows near the origin; see :func:`squared_distances`.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    start : int or None
+        Position of the first row of `X` in `Z`, where `X` is a part of it.
+    """
+    squared = products(X, Z)
+    squared *= -2.0
+    squares = rows_squared(Z)
+    squared += (squares if X is Z else rows_squared(X))[:, None]
+    squared += squares
+    np.maximum(squared, 0.0, out=squared)
+    if start is not None:
+        rows = np.arange(X.shape[0])
+        squared[rows, start + rows] = 0.0
+    return squared
+
+
+Bounds: TypeAlias = Literal["data"] | tuple[float, float]
+
+_SAMPLE_ROWS = 300
+_SMALL_QUANTILE = 0.01
+_SMALLEST_RATIO = 1e-6
+"""An interval that includes zero starts this far below its upper end."""
+
+
+def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
+    """Natural logarithms of a given interval; None where it is to be read off the data.
+
+    Parameters
+    ----------
+    bounds : "data" or (float, float)
+        Lower and upper end, in the parameter's own unit.
+    zero_allowed : bool, default=False
+        Whether the lower end may be zero.
+
+    Returns
+    -------
+    ndarray of shape (2,), or None
+
+    Raises
+    ------
+    ValueError
+        If the ends are not two positive, finite, increasing numbers.
+    """
+    if isinstance(bounds, str) and bounds == "data":
+        return None
+    try:
+        low, high = (float(end) for end in bounds)
+    except (TypeError, ValueError):
+        raise ValueError(f'bounds must be "data" or a pair (low, high); got {bounds!r}.') from None
+    if zero_allowed and low == 0.0:
+        low = _SMALLEST_RATIO * high
+    if not (np.isfinite(low) and np.isfinite(high) and low > 0):
+        raise ValueError(f"bounds must be positive and finite; got {bounds!r}.")
+    if low > high:
+        raise ValueError(
+            f"bounds are reversed: the lower end {low:g} is above the upper end {high:g}."
+        )
+    return np.log([low, high])
+
+
+def distance_range(X: Features) -> tuple[float, float]:
+    """A small and the largest positive distance between samples.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    low, high : float
+        The 1 % quantile of the positive distances and the largest one; (1, 1) where all rows agree.
+
+    Notes
+    -----
+    Of more than 300 samples, those are taken that divide the distances from the mean evenly, so
+    that the answer does not depend on the order of rows.
+    """
+    positive = _positive_squared(X)
+    low = np.sqrt(np.quantile(positive, _SMALL_QUANTILE))
+    return float(low), float(np.sqrt(positive.max()))
+
+
+def median_distance(X: Features) -> float:
+    """The median of the positive distances between samples; one where all rows agree.
+
+    Of more than 300 samples, some are taken, as by :func:`distance_range`.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    return float(np.median(np.sqrt(_positive_squared(X))))
+
+
+def _positive_squared(X: Features) -> Array:
+    """Positive squared distances between samples, or some of them; one where there are none."""
+    if X.shape[0] > _SAMPLE_ROWS:
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        from_mean = rows_squared(X) - 2.0 * (X @ mean)
+        places = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
+        X = X[np.argsort(from_mean, kind="stable")[places]]
+    squared = squared_distances(X)
+    positive = squared[squared > 1e-12 * squared.max()]
+    return positive if positive.size else np.ones(1)
+
+
+def feature_spread(X: Features) -> Array:
+    """Standard deviation of each feature, shape (n_features,)."""
+    if sp.issparse(X):
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        return np.sqrt(np.maximum(square - mean**2, 0.0))
+    return np.asarray(X.std(axis=0))

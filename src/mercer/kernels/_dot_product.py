@@ -1,0 +1,144 @@
+"""Kernels that depend on the inner product of two samples."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import Bounds, inner, log_interval, products, rows_squared
+from mercer.kernels._kernel import Kernel
+
+
+class Linear(Kernel):
+    """Linear kernel, x'x'.
+
+    Parameters
+    ----------
+    per_feature : bool, default=False
+        As an entry of a dictionary, stand for one rank-one kernel a feature, x_z x'_z. Dictionaries
+        of thousands of them are handled without one n x n matrix.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), section 5 (rank-one kernels).
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> Linear()([[1.0, 2.0], [3.0, 0.0]])
+    array([[5., 3.],
+           [3., 9.]])
+    >>> len(Linear(per_feature=True).expand([[1.0, 2.0], [3.0, 0.0]]))
+    2
+    """
+
+    def __init__(self, *, per_feature: bool = False) -> None:
+        self.per_feature = per_feature
+
+    def expand(self, X: Features) -> list[Kernel]:
+        """One kernel a feature where `per_feature` asks for it, else itself."""
+        if not self.per_feature:
+            return [self]
+        from mercer.kernels._on_columns import OnColumns
+
+        return [OnColumns(Linear(), [z]) for z in range(np.shape(X)[1])]
+
+    def linear_columns(self, n_features: int) -> Array:
+        """All columns, shape (n_features,)."""
+        return np.arange(n_features)
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return products(X, X if Z is None else Z)
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return rows_squared(X)
+
+
+class Polynomial(Kernel):
+    """Polynomial kernel, (gamma x'x' + coef0)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        A positive whole number; not learned.
+    gamma : float, default=1.0
+        Scale of the inner product, in inverse squared units of the features.
+    coef0 : float, default=1.0
+        Constant, not negative, without unit; not learned: with `degree`, a common factor of `gamma`
+        and `coef0` only rescales the kernel.
+    bounds : "data" or (float, float), default="data"
+        Interval in which `gamma` is searched; `"data"` is a thousandth of to a thousand times the
+        inverse of the mean squared norm of the samples.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Polynomial
+    >>> Polynomial(degree=2)([[1.0], [2.0]])
+    array([[ 4.,  9.],
+           [ 9., 25.]])
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        gamma: float = 1.0,
+        coef0: float = 1.0,
+        bounds: Bounds = "data",
+    ) -> None:
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.bounds = bounds
+
+    @property
+    def theta(self) -> Array:
+        """Logarithm of gamma, shape (1,)."""
+        self._check()
+        return np.array([np.log(self.gamma)])
+
+    def with_theta(self, theta: Array) -> Polynomial:
+        """The same kernel with another gamma."""
+        gamma = float(np.exp(np.asarray(theta).item()))
+        return type(self)(self.degree, gamma=gamma, coef0=self.coef0, bounds=self.bounds)
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval of log gamma, shape (1, 2)."""
+        given = log_interval(self.bounds)
+        if given is not None:
+            return given[None, :]
+        mean_square = float(rows_squared(X).mean()) or 1.0
+        return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
+
+    def describe(self) -> str:
+        """Name, degree and gamma."""
+        return f"Polynomial, degree {self.degree}, gamma {self.gamma:.3g}"
+
+    def _check(self) -> None:
+        if not (np.isfinite(self.gamma) and self.gamma > 0):
+            raise ValueError(f"gamma must be positive and finite; got {self.gamma!r}.")
+        if not (np.isfinite(self.coef0) and self.coef0 >= 0):
+            raise ValueError(f"coef0 must be finite and not negative; got {self.coef0!r}.")
+        if self.degree < 1 or int(self.degree) != self.degree:
+            raise ValueError(f"degree must be a positive whole number; got {self.degree!r}.")
+
+    def _base(self, inner_products: Array) -> Array:
+        self._check()
+        inner_products *= self.gamma
+        inner_products += self.coef0
+        return inner_products
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        base = self._base(products(X, X if Z is None else Z))
+        return np.power(base, self.degree, out=base)
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return self._base(rows_squared(X)) ** self.degree
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        base = self._base(products(X, Z))
+        lower = base ** (self.degree - 1)
+        slope = self.degree * inner(P, lower * (base - self.coef0))
+        return inner(P, lower * base), np.array([slope])

@@ -1,0 +1,319 @@
+"""The interface that every kernel implements."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, gen_batches
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import inner
+
+_BLOCK_ROWS = 256
+"""Rows of a contraction handled at once, so that its temporaries stay in cache."""
+
+
+N_STARTS = 9
+"""Starting points of a search, from one end of the search interval to the other."""
+
+
+class DistanceFunction(Protocol):
+    """A kernel as a function of one distance, less its value at distance zero."""
+
+    band_limited: bool
+    """Whether it oscillates in the distance at one frequency, rather than decays."""
+
+    def from_squared(self, squared: Array) -> Array:
+        """Values at squared distances, which are left as they are."""
+
+    def at_theta(self, squared: Array, theta: float) -> Array:
+        """Values at squared distances for another width or frequency, given its logarithm."""
+
+    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
+        """Values for another width s, and derivatives in 1 / s^2, which are never positive."""
+
+
+class Kernel(BaseEstimator):
+    """A positive semi-definite function of two samples, differentiable in its log-parameters.
+
+    Kernels are value objects: they hold parameters, never data, and no method changes them. A
+    subclass implements `_shifted` (the Gram matrix less the constant `offset`) and, where it has
+    parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+    """
+
+    accepts_sparse: bool = True
+    """Whether the kernel can be evaluated on sparse features."""
+
+    takes_stack: bool = False
+    """Whether it reads a stack of Gram matrices in place of features."""
+
+    def __call__(self, X: Features, Z: Features | None = None) -> Array:
+        """Gram matrix of the rows of `X` and `Z`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples_x, n_features)
+        Z : array-like or sparse matrix of shape (n_samples_z, n_features), default=None
+            The rows of `X` again where None.
+
+        Returns
+        -------
+        ndarray of shape (n_samples_x, n_samples_z)
+            float32 where both tables are float32, else float64.
+
+        Raises
+        ------
+        ValueError
+            If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
+        """
+        if self.takes_stack:
+            return np.array(self.of_stack(np.asarray(X)))
+        if hasattr(X, "columns"):
+            return self.bind(X)(np.asarray(X), None if Z is None else np.asarray(Z))
+        X, dtype = self._checked(X)
+        if Z is not None:
+            Z, dtype_z = self._checked(Z)
+            dtype = np.promote_types(dtype, dtype_z)
+            if X.shape[1] != Z.shape[1]:
+                raise ValueError(
+                    f"Incompatible dimension for X and Z matrices: X.shape[1] == {X.shape[1]} "
+                    f"while Z.shape[1] == {Z.shape[1]}"
+                )
+        gram = self._shifted(X, Z)
+        gram += self.offset
+        return gram.astype(dtype, copy=False)
+
+    def diag(self, X: Features) -> Array:
+        """Diagonal of the Gram matrix, without the matrix.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        if hasattr(X, "columns"):
+            return self.bind(X).diag(np.asarray(X))
+        if self.takes_stack:
+            return np.array(np.einsum("ii->i", self.of_stack(np.asarray(X))))
+        X, dtype = self._checked(X)
+        return (self._shifted_diag(X) + self.offset).astype(dtype, copy=False)
+
+    def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
+        """Contract the Gram matrix and its gradient with a matrix of sensitivities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples_x, n_features)
+        P : ndarray of shape (n_samples_x, n_samples_z)
+        Z : array-like or sparse matrix of shape (n_samples_z, n_features), default=None
+
+        Returns
+        -------
+        value : float
+            The inner product <P, K>.
+        gradient : ndarray of shape (n_theta,)
+            d<P, K> / d theta.
+
+        Notes
+        -----
+        Rows are taken in blocks, so that beyond `P` only a few hundred rows of a Gram matrix are in
+        memory at once.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mercer.kernels import Gaussian
+        >>> value, gradient = Gaussian(bandwidth=2.0).vjp([[0.0], [2.0]], np.ones((2, 2)))
+        >>> round(value, 3), gradient.round(3)
+        (2.736, array([1.472]))
+        """
+        if hasattr(X, "columns"):
+            return self.bind(X).vjp(np.asarray(X), P, None if Z is None else np.asarray(Z))
+        X, _ = self._checked(X)
+        others = X if Z is None else self._checked(Z)[0]
+        P = np.asarray(P)
+        if P.shape != (X.shape[0], others.shape[0]):
+            raise ValueError(
+                f"P must have shape {(X.shape[0], others.shape[0])}, one entry for each of the "
+                f"kernel's values; got {P.shape}."
+            )
+        value, gradient = 0.0, np.zeros(self.theta.size)
+        for rows in gen_batches(X.shape[0], _BLOCK_ROWS):
+            start = rows.start if Z is None else None
+            part, slope = self._contract(X[rows], P[rows], others, start)
+            value += part
+            gradient += slope
+        return value, gradient
+
+    @property
+    def theta(self) -> Array:
+        """Natural logarithms of the kernel's parameters, shape (n_theta,)."""
+        return np.empty(0)
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other parameters.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_theta,)
+            Natural logarithms of the parameters.
+        """
+        if np.size(theta):
+            raise ValueError(f"{type(self).__name__} has no parameters; got {np.size(theta)}.")
+        return self
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval searched for each log-parameter, shape (n_theta, 2).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+            Read where the bounds are `"data"`.
+        """
+        return np.empty((0, 2))
+
+    @property
+    def n_widths(self) -> int:
+        """How many of the parameters, the first ones, are widths in the unit of the features."""
+        return 0
+
+    def starts(self, X: Features) -> Array:
+        """Log-parameters to start a search from, shape (n_starts, n_theta).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        """
+        bounds = self.log_bounds(X)
+        inside = np.linspace(0.0, 1.0, N_STARTS + 2)[1:-1, None]
+        return bounds[:, 0] + inside * (bounds[:, 1] - bounds[:, 0])
+
+    def isotropic(self) -> Kernel | None:
+        """The same kernel with one width in place of one for each feature, where it has those."""
+        return None
+
+    @property
+    def offset(self) -> float:
+        """Constant that `_shifted` leaves out: the value that a wide kernel tends to.
+
+        Centering ignores constants, so criteria lose no digits to it.
+        """
+        return 0.0
+
+    def bind(self, X: Features) -> Self:
+        """The same kernel for the columns of a table: names become positions, `ard` widths many.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        """
+        return self
+
+    def expand(self, X: Features) -> list[Kernel]:
+        """The base kernels that this one stands for in a dictionary; itself, for most."""
+        return [self]
+
+    def radial(self) -> DistanceFunction | None:
+        """The function of a distance that this kernel is, where it is one."""
+        return None
+
+    def radial_columns(self) -> tuple[int, ...] | None:
+        """Columns that the distance of a radial kernel is measured on, None for all."""
+        return None
+
+    def linear_columns(self, n_features: int) -> Array | None:
+        """Positions of the columns whose inner product this kernel is, where it is one."""
+        return None
+
+    def relevance(self, n_features: int) -> Array:
+        """How strongly the kernel reads each feature: 1 / width^2, or one for an inner product.
+
+        Parameters
+        ----------
+        n_features : int
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
+        relevance = np.zeros(n_features)
+        columns = self.linear_columns(n_features)
+        if columns is not None:
+            relevance[columns] = 1.0
+        return relevance
+
+    def describe(self) -> str:
+        """The kernel in a few words, for tables and pictures."""
+        return type(self).__name__
+
+    def of_stack(self, stack: Array) -> Array:
+        """The kernel's Gram matrix from a stack of precomputed ones, or any tile of it, unchecked.
+
+        Parameters
+        ----------
+        stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        raise TypeError(f"{self.describe()} reads features, not a stack of Gram matrices.")
+
+    def tile(self, X: Features, rows: slice, columns: slice) -> Array:
+        """Shifted Gram matrix of some rows of `X` and others, unchecked."""
+        return self._shifted(X[rows], None if rows == columns else X[columns])
+
+    def tile_vjp(self, X: Features, P: Array, rows: slice, columns: slice) -> tuple[float, Array]:
+        """<P, K> and its gradient over one tile of the Gram matrix, unchecked."""
+        part = X[rows]
+        if rows == columns:
+            return self._contract(part, P, part, 0)
+        return self._contract(part, P, X[columns], None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and _content(self) == _content(other)
+
+    def __hash__(self) -> int:
+        return hash(_content(self))
+
+    def _checked(self, X: Features) -> tuple[Features, np.dtype[Any]]:
+        X = check_array(
+            X, accept_sparse="csr" if self.accepts_sparse else False, dtype=[np.float64, np.float32]
+        )
+        return X.astype(np.float64, copy=False), X.dtype
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} must implement _shifted.")
+
+    def _shifted_diag(self, X: Features) -> Array:
+        raise NotImplementedError(f"{type(self).__name__} must implement _shifted_diag.")
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        """<P, K> and its gradient for rows `X` against `Z`.
+
+        `start` is the position of the first row of `X` in `Z` where `X` is a part of it.
+        """
+        if self.theta.size:
+            raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
+        return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
+
+
+def _content(value: Any) -> Any:
+    """What two kernels, or parameters of them, are equal by: types and exact numbers."""
+    if hasattr(value, "get_params"):
+        parameters = value.get_params(deep=False)
+        return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))
+    if isinstance(value, np.ndarray):
+        return _content(value.tolist())
+    if isinstance(value, slice):
+        return ("slice", value.start, value.stop, value.step)
+    if isinstance(value, list | tuple):
+        return tuple(_content(entry) for entry in value)
+    return value

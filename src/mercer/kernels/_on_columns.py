@@ -1,0 +1,236 @@
+"""Kernels on some of the columns of a table, chosen as scikit-learn's ColumnTransformer does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+from mercer.kernels._composition import Composite
+from mercer.kernels._kernel import DistanceFunction, Kernel
+
+Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
+
+
+class OnColumns(Composite):
+    """A kernel on some of the columns of a table.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    columns : int, str, slice, boolean mask, sequence of positions or names, or callable
+        The columns, as scikit-learn's `ColumnTransformer` takes them: names need a data frame
+        (pandas or polars), and a callable is given the table (for instance
+        :func:`sklearn.compose.make_column_selector`).
+
+    Raises
+    ------
+    ValueError
+        When evaluated, if a name or position is absent or no column is chosen.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear, OnColumns
+    >>> OnColumns(Linear(), [1])([[1.0, 2.0], [3.0, 0.5]])
+    array([[4.  , 1.  ],
+           [1.  , 0.25]])
+    """
+
+    def __init__(self, kernel: Kernel, columns: Columns) -> None:
+        self.kernel = kernel
+        self.columns = columns
+
+    def __call__(self, X: Features, Z: Features | None = None) -> Array:
+        """Gram matrix on the chosen columns; see :meth:`Kernel.__call__`."""
+        chosen = None if Z is None else take_columns(Z, self.columns)
+        return self.kernel(take_columns(X, self.columns), chosen)
+
+    def diag(self, X: Features) -> Array:
+        """Diagonal of the Gram matrix on the chosen columns."""
+        return self.kernel.diag(take_columns(X, self.columns))
+
+    def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
+        """<P, K> and its gradient on the chosen columns; see :meth:`Kernel.vjp`."""
+        chosen = None if Z is None else take_columns(Z, self.columns)
+        return self.kernel.vjp(take_columns(X, self.columns), P, chosen)
+
+    @property
+    def offset(self) -> float:
+        """The part's offset."""
+        return self.kernel.offset
+
+    @property
+    def bounds(self) -> Any:
+        """The part's bounds."""
+        return getattr(self.kernel, "bounds", None)
+
+    def log_bounds(self, X: Features) -> Array:
+        """The part's intervals, read off the chosen columns."""
+        return self.kernel.log_bounds(take_columns(X, self.columns))
+
+    @property
+    def n_widths(self) -> int:
+        """The part's number of widths."""
+        return self.kernel.n_widths
+
+    def starts(self, X: Features) -> Array:
+        """The part's starts, on the chosen columns."""
+        return self.kernel.starts(take_columns(X, self.columns))
+
+    def isotropic(self) -> Kernel | None:
+        """The part with one width, on the same columns."""
+        part = self.kernel.isotropic()
+        return None if part is None else OnColumns(part, self.columns)
+
+    def radial(self) -> DistanceFunction | None:
+        """The part's function of a distance, where the columns are known by position."""
+        nested = self.kernel.radial_columns() is not None
+        return self.kernel.radial() if isinstance(self.columns, list) and not nested else None
+
+    def radial_columns(self) -> tuple[int, ...] | None:
+        """The columns that distances are measured on."""
+        return tuple(self.columns) if isinstance(self.columns, list) else None
+
+    def bind(self, X: Features) -> OnColumns:
+        """The bound part on the positions of the chosen columns."""
+        positions = column_positions(X, self.columns)
+        return OnColumns(self.kernel.bind(take_columns(X, positions)), positions)
+
+    def expand(self, X: Features) -> list[Kernel]:
+        """The base kernels that the part stands for, on their columns."""
+        positions = np.asarray(column_positions(X, self.columns))
+        parts = self.kernel.expand(take_columns(X, positions.tolist()))
+        if len(parts) == 1:
+            return [OnColumns(parts[0], positions.tolist())]
+        expanded: list[Kernel] = []
+        for part in parts:
+            inside = part.linear_columns(positions.size)
+            expanded.append(OnColumns(_inner_kernel(part), positions[inside].tolist()))
+        return expanded
+
+    def linear_columns(self, n_features: int) -> Array | None:
+        """Positions of the part's columns in the table."""
+        positions = self._positions(n_features)
+        inside = self.kernel.linear_columns(positions.size)
+        return None if inside is None else positions[inside]
+
+    def relevance(self, n_features: int) -> Array:
+        """The part's relevance on its columns, zero elsewhere."""
+        positions = self._positions(n_features)
+        total = np.zeros(n_features)
+        total[positions] = self.kernel.relevance(positions.size)
+        return total
+
+    def describe(self) -> str:
+        """The part and its columns."""
+        columns = self.columns
+        if isinstance(columns, list) and len(columns) > 3:
+            return f"{self.kernel.describe()} on {len(columns)} columns"
+        return f"{self.kernel.describe()} on {columns}"
+
+    def _positions(self, n_features: int) -> Array:
+        if isinstance(self.columns, list) and all(type(c) is int for c in self.columns):
+            return np.asarray(self.columns)
+        return np.asarray(column_positions(np.empty((0, n_features)), self.columns))
+
+    def _parts(self) -> Sequence[Kernel]:
+        return [self.kernel]
+
+    def _with_parts(self, parts: list[Kernel]) -> Self:
+        return type(self)(parts[0], self.columns)
+
+    def _chosen(self, X: Features) -> Features:
+        return X[:, self._positions(X.shape[1])]
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return self.kernel._shifted(self._chosen(X), None if Z is None else self._chosen(Z))
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return self.kernel._shifted_diag(self._chosen(X))
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        return self.kernel._contract(self._chosen(X), P, self._chosen(Z), start)
+
+
+def _inner_kernel(kernel: Kernel) -> Kernel:
+    return kernel.kernel if isinstance(kernel, OnColumns) else kernel
+
+
+def column_positions(X: Features, columns: Any) -> list[int]:
+    """Positions of the chosen columns.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    columns : int, str, slice, boolean mask, sequence of positions or names, or callable
+
+    Returns
+    -------
+    list of int
+
+    Raises
+    ------
+    ValueError
+        If a name or position is absent, the table has no names, or no column is chosen.
+    """
+    if np.ndim(X) != 2 and not hasattr(X, "columns"):
+        raise ValueError(f"Expected 2D array, got {np.ndim(X)}D array instead.")
+    if callable(columns):
+        columns = columns(X)
+    n_features = np.shape(X)[1]
+    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    if isinstance(columns, slice):
+        ends = slice(_position(columns.start, names), _after(columns.stop, names), columns.step)
+        positions = np.arange(n_features)[ends].tolist()
+    else:
+        entries = [columns] if np.ndim(columns) == 0 else list(columns)
+        if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+            if len(entries) != n_features:
+                raise ValueError(
+                    f"A mask of {len(entries)} columns does not fit {n_features} features."
+                )
+            entries = np.flatnonzero(entries).tolist()
+        positions = [_position(entry, names) for entry in entries]
+    for position in positions:
+        if not isinstance(position, int | np.integer):
+            raise ValueError(f"Column {position!r} is neither a name nor a position.")
+        if not -n_features <= position < n_features:
+            raise ValueError(f"Column {position} is absent: X has {n_features} features.")
+    if not positions:
+        raise ValueError("No column is chosen.")
+    return [int(position) % n_features for position in positions]
+
+
+def take_columns(X: Features, columns: Any) -> Features:
+    """The chosen columns of a table, as a table of the same kind.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    columns : int, str, slice, boolean mask, sequence of positions or names, or callable
+    """
+    positions = column_positions(X, columns)
+    if hasattr(X, "columns"):
+        return X.iloc[:, positions] if hasattr(X, "iloc") else X[:, positions]
+    return X.tocsr()[:, positions] if sp.issparse(X) else np.asarray(X)[:, positions]
+
+
+def _position(entry: Any, names: list[str] | None) -> Any:
+    if not isinstance(entry, str):
+        return entry
+    if names is None:
+        raise ValueError(
+            f"Column {entry!r} is chosen by name, but X has no column names: pass a data frame."
+        )
+    if entry not in names:
+        raise ValueError(f"Column {entry!r} is absent: X has {', '.join(names[:20])}.")
+    return names.index(entry)
+
+
+def _after(entry: Any, names: list[str] | None) -> Any:
+    return _position(entry, names) + 1 if isinstance(entry, str) else entry

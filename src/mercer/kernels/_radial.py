@@ -1,0 +1,285 @@
+"""What kernels of one distance share: shifted values, slopes, widths and their gradients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import (
+    Bounds,
+    centered_distances,
+    distance_range,
+    feature_spread,
+    inner,
+    log_interval,
+    median_distance,
+    scaled_features,
+    squared_distances,
+    to_common_center,
+)
+from mercer.kernels._kernel import N_STARTS, Kernel
+
+Bandwidth: TypeAlias = float | Array | Literal["median"]
+
+_WIDEST = 10.0
+"""Widths up to this many times the largest distance: beyond, nothing changes but the scale."""
+_NARROWEST = 0.1
+"""Widths down to this part of a small distance: below, the Gram matrix is the identity."""
+
+
+class Radial(Kernel):
+    """A kernel that is a function of one scaled Euclidean distance.
+
+    A subclass gives `offset`, `_from_scaled` (the kernel less its offset at scaled squared
+    distances) and `_slope` (its derivative).
+    """
+
+    band_limited: ClassVar[bool] = False
+    """Whether the kernel oscillates in the distance at one frequency, rather than decays."""
+
+    def radial(self) -> Radial | None:
+        """Itself, where one scale serves all features."""
+        return self if np.ndim(self._scale()) == 0 else None
+
+    def from_squared(self, squared: Array) -> Array:
+        """The kernel less its offset, from unscaled squared distances.
+
+        Parameters
+        ----------
+        squared : ndarray
+            Squared Euclidean distances, of any shape; left as they are.
+        """
+        return self._from_scaled(squared / self._scale() ** 2)
+
+    def at_theta(self, squared: Array, theta: float) -> Array:
+        """The same as :meth:`from_squared` at another width or frequency, without a new kernel.
+
+        Parameters
+        ----------
+        squared : ndarray
+            Squared Euclidean distances.
+        theta : float
+            Logarithm of the width or frequency.
+        """
+        return self._from_scaled(squared * np.exp(-2.0 * theta))
+
+    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
+        """The shifted kernel at another width, and its derivative in gamma = 1 / s^2.
+
+        Parameters
+        ----------
+        squared : ndarray
+            Squared Euclidean distances.
+        theta : float
+            Logarithm of the width s.
+
+        Returns
+        -------
+        values, slopes : ndarray
+        """
+        u = squared * np.exp(-2.0 * theta)
+        values = self._from_scaled(u.copy())
+        return values, squared * self._slope(u, values)
+
+    @abstractmethod
+    def _scale(self) -> float | Array:
+        """Length that distances are divided by: a number, or one for each feature."""
+
+    @abstractmethod
+    def _from_scaled(self, u: Array) -> Array:
+        """The kernel less its offset at scaled squared distances `u`, which may be overwritten."""
+
+    @abstractmethod
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        """Derivative with respect to `u`, given the shifted kernel there."""
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        X = self._scaled(X)
+        return self._from_scaled(squared_distances(X, None if Z is None else self._scaled(Z)))
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return np.zeros(X.shape[0])
+
+    def _check_width(self, n_features: int) -> None:
+        n_widths = np.size(self._scale())
+        if np.ndim(self._scale()) and n_widths != n_features:
+            raise ValueError(
+                f"{type(self).__name__} has {n_widths} widths, but X has {n_features} features."
+            )
+
+    def _scaled(self, X: Features) -> Features:
+        scale = self._scale()
+        self._check_width(X.shape[1])
+        return scaled_features(X, scale)
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        same = X is Z
+        Z = self._scaled(Z)
+        X, Z = to_common_center(Z if same else self._scaled(X), Z)
+        u = centered_distances(X, Z, start)
+        shifted = self._from_scaled(u.copy())
+        value = inner(P, shifted) + self.offset * float(P.sum())
+        weighted = self._slope(u, shifted)
+        weighted *= P
+        if np.ndim(self._scale()) == 0:
+            return value, np.array([-2.0 * inner(weighted, u), *self._shape_gradient(P, u)])
+        return value, np.array([*-2.0 * _moved(X, weighted, Z), *self._shape_gradient(P, u)])
+
+    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
+        """Derivatives of <P, K> in the log-parameters beyond the widths."""
+        return ()
+
+
+def _moved(X: Features, W: Array, Z: Features) -> Array:
+    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z, of centered rows: no tensor."""
+    if sp.issparse(X):
+        cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
+        return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
+    cross = np.einsum("iz,iz->z", X, W @ Z)
+    return (X * X).T @ W.sum(axis=1) + (Z * Z).T @ W.sum(axis=0) - 2.0 * cross
+
+
+class Stationary(Radial):
+    """Kernels of a width: one for all features, or one for each.
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; with `"median"` the median distance between the
+        samples of the table that the kernel is bound to, as every estimator binds it.
+    ard : bool, default=False
+        One width per feature ("automatic relevance determination"): a single `bandwidth` becomes
+        one for each feature as soon as the kernel meets a table.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features; `"data"` reads it off
+        the distances.
+    """
+
+    def __init__(
+        self,
+        bandwidth: Bandwidth = 1.0,
+        *,
+        ard: bool = False,
+        bounds: Bounds = "data",
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.ard = ard
+        self.bounds = bounds
+
+    def __call__(self, X: Features, Z: Features | None = None) -> Array:
+        """Gram matrix of the rows of `X` and `Z`; see :meth:`Kernel.__call__`."""
+        self._scale()
+        return super().__call__(X, Z)
+
+    @property
+    def offset(self) -> float:
+        """One: the value at distance zero."""
+        return 1.0
+
+    @property
+    def theta(self) -> Array:
+        """Logarithm of each width, shape (1,) or (n_features,)."""
+        return np.atleast_1d(np.log(self._scale()))
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other widths.
+
+        Parameters
+        ----------
+        theta : array-like of shape (1,) or (n_features,)
+            Logarithms of the widths.
+        """
+        return self._replaced(bandwidth=self._bandwidth_of(np.atleast_1d(theta)))
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval of each log-width, shape (n_theta, 2)."""
+        return self._width_bounds(X, self.theta.size)
+
+    @property
+    def n_widths(self) -> int:
+        """One, or one for each feature."""
+        return int(np.size(self._scale()))
+
+    def starts(self, X: Features) -> Array:
+        """Nine common widths within the interval of a single one, shape (9, n_theta)."""
+        starts = super().starts(X)
+        interval = self._width_bounds(X, 1)[0]
+        starts[:, : self.n_widths] = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        return starts
+
+    def isotropic(self) -> Kernel | None:
+        """The same kernel with one width, the geometric mean; None where it has one."""
+        if np.ndim(self._scale()) == 0:
+            return None
+        mean = float(np.exp(np.log(self._scale()).mean()))
+        return self._replaced(bandwidth=mean, ard=False)
+
+    def bind(self, X: Features) -> Self:
+        """The same kernel with a width from the data, or one per feature, where asked for."""
+        if self._is_unread():
+            table = X if sp.issparse(X) else np.asarray(X)
+            width = median_distance(table.astype(np.float64, copy=False))
+            return self._replaced(bandwidth=width).bind(table)
+        self._check_width(X.shape[1])
+        if self.ard and np.ndim(self.bandwidth) == 0:
+            return self._replaced(bandwidth=np.full(X.shape[1], self._scale()))
+        return self
+
+    def relevance(self, n_features: int) -> Array:
+        """1 / width^2 of each feature, shape (n_features,)."""
+        return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,)).copy()
+
+    def describe(self) -> str:
+        """Name and width, or the range of widths."""
+        if self._is_unread():
+            return f"{type(self).__name__}, width the median distance"
+        scale = np.atleast_1d(self._scale())
+        name = type(self).__name__
+        if scale.size == 1:
+            return f"{name}, width {scale[0]:.3g}"
+        return f"{name}, widths {scale.min():.3g} to {scale.max():.3g}"
+
+    def _is_unread(self) -> bool:
+        return isinstance(self.bandwidth, str) and self.bandwidth == "median"
+
+    def _scale(self) -> float | Array:
+        if isinstance(self.bandwidth, float) and 0.0 < self.bandwidth < np.inf:
+            return self.bandwidth
+        if self._is_unread():
+            raise ValueError(
+                'bandwidth="median" is read off the data: bind the kernel to a table first, '
+                "as in kernel.bind(X)."
+            )
+        if isinstance(self.bandwidth, str):
+            raise ValueError(f'bandwidth must be positive or "median"; got {self.bandwidth!r}.')
+        scale = np.asarray(self.bandwidth, dtype=float)
+        if scale.ndim > 1 or not np.all((scale > 0) & np.isfinite(scale)):
+            raise ValueError(f"bandwidth must be positive and finite; got {self.bandwidth!r}.")
+        return float(scale) if scale.ndim == 0 else scale
+
+    def _bandwidth_of(self, theta: Array) -> float | Array:
+        if np.ndim(self.bandwidth) == 0 and theta.size == 1:
+            return float(np.exp(theta[0]))
+        return np.exp(theta)
+
+    def _replaced(self, **changes: Any) -> Self:
+        return type(self)(**{**self.get_params(deep=False), **changes})
+
+    def _width_bounds(self, X: Features, n_widths: int) -> Array:
+        given = log_interval(self.bounds)
+        if given is not None:
+            return np.tile(given, (n_widths, 1))
+        low, high = distance_range(X)
+        interval = np.array([_NARROWEST * low, _WIDEST * high])
+        if n_widths == 1:
+            return np.log(interval)[None, :]
+        spread = feature_spread(X)
+        lows = np.minimum(interval[0], np.where(spread > 0, _NARROWEST * spread, interval[0]))
+        highs = np.maximum(interval[1], _WIDEST**2 * spread)
+        return np.log(np.column_stack([lows, highs]))

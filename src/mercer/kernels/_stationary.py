@@ -1,0 +1,342 @@
+"""Kernels that depend on the distance of two samples alone."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from mercer._typing import Array, Features
+from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
+from mercer.kernels._radial import Bandwidth, Radial, Stationary
+
+_MOST_PERIODS = 1000.0
+"""Periods over the largest distance of the data, up to which frequencies are searched."""
+
+
+class Gaussian(Stationary):
+    """Gaussian kernel, exp(-|x - x'|^2 / s^2).
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features: gamma = 1 / s^2, and a length scale (as
+        Gaussian-process libraries have it) is s / sqrt(2). With `"median"` the median distance
+        between the samples of the table that the kernel is bound to, as every estimator binds it.
+    ard : bool, default=False
+        One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features.
+
+    Notes
+    -----
+    O(n^2 d) time. The contracted gradient costs one more product of that size for all widths.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), section 2.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian(bandwidth=2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    def _from_scaled(self, u: Array) -> Array:
+        np.negative(u, out=u)
+        return np.expm1(u, out=u)
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        return -1.0 - shifted
+
+
+class Laplacian(Stationary):
+    """Laplacian kernel, exp(-|x - x'| / s), of the Euclidean distance.
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
+    ard : bool, default=False
+        One width per feature.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features.
+
+    Notes
+    -----
+    This is the Matern kernel of smoothness 1/2. :func:`sklearn.metrics.pairwise.laplacian_kernel`
+    takes the sum of absolute differences instead; the two agree in one dimension.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Laplacian
+    >>> Laplacian(bandwidth=2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    def _from_scaled(self, u: Array) -> Array:
+        np.sqrt(u, out=u)
+        np.negative(u, out=u)
+        return np.expm1(u, out=u)
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        distance = np.sqrt(u)
+        return np.divide(-0.5 * (1.0 + shifted), distance, out=np.zeros_like(u), where=distance > 0)
+
+
+class Matern(Stationary):
+    """Matern kernel of smoothness 1/2, 3/2 or 5/2.
+
+    With a = sqrt(2 nu) |x - x'| / s: exp(-a), (1 + a) exp(-a), (1 + a + a^2 / 3) exp(-a).
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Length scale s, in the unit of the features.
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        Smoothness.
+    ard : bool, default=False
+        One width per feature.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, section 4.2.1.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Matern
+    >>> Matern(bandwidth=2.0, nu=2.5)([[0.0], [2.0]]).round(4)
+    array([[1.   , 0.524],
+           [0.524, 1.   ]])
+    """
+
+    def __init__(
+        self,
+        bandwidth: Bandwidth = 1.0,
+        *,
+        nu: float = 1.5,
+        ard: bool = False,
+        bounds: Bounds = "data",
+    ) -> None:
+        super().__init__(bandwidth, ard=ard, bounds=bounds)
+        self.nu = nu
+
+    def describe(self) -> str:
+        """Name, smoothness and width."""
+        return super().describe().replace("Matern", f"Matern {self.nu:g}", 1)
+
+    def _from_scaled(self, u: Array) -> Array:
+        a = np.sqrt(2.0 * self._smoothness() * u)
+        shifted = np.expm1(-a)
+        if self.nu == 0.5:
+            return shifted
+        rest = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
+        far = shifted + rest * (1.0 + shifted)
+        return np.where(a < _SERIES_BELOW, _near(a, self.nu), far)
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        a = np.sqrt(2.0 * self._smoothness() * u)
+        decay = np.exp(-a)
+        if self.nu == 0.5:
+            return np.divide(-0.5 * decay, a, out=np.zeros_like(u), where=a > 0)
+        return -1.5 * decay if self.nu == 1.5 else -5.0 / 6.0 * (1.0 + a) * decay
+
+    def _smoothness(self) -> float:
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(f"nu must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
+        return self.nu
+
+
+_SERIES_BELOW = 0.02
+"""Where the closed form of a smooth Matern kernel less one would cancel, its series is used."""
+
+
+def _near(a: Array, nu: float) -> Array:
+    """Series of the Matern kernel less one in a = sqrt(2 nu) |x - x'| / s, for small a."""
+    a2 = a * a
+    if nu == 1.5:
+        tail = -1.0 / 2 + a * (
+            1.0 / 3 + a * (-1.0 / 8 + a * (1.0 / 30 + a * (-1.0 / 144 + a / 840)))
+        )
+    else:
+        tail = -1.0 / 6 + a2 * (
+            1.0 / 24 + a * (-1.0 / 45 + a * (1.0 / 144 + a * (-1.0 / 630 + a / 3456)))
+        )
+    return a2 * tail
+
+
+class RationalQuadratic(Stationary):
+    """Rational quadratic kernel, (1 + |x - x'|^2 / (alpha s^2))^-alpha.
+
+    A mixture of Gaussian kernels of many widths; it tends to :class:`Gaussian` as `alpha` grows.
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
+    alpha : float, default=1.0
+        Shape, without unit: the smaller, the more the widths of the mixture differ. Learned too,
+        within 0.01 and 100.
+    ard : bool, default=False
+        One width per feature.
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features.
+
+    References
+    ----------
+    Rasmussen & Williams (2006), section 4.2.1; their length scale is s / sqrt(2).
+
+    Examples
+    --------
+    >>> from mercer.kernels import RationalQuadratic
+    >>> RationalQuadratic(bandwidth=2.0)([[0.0], [2.0]])
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+
+    def __init__(
+        self,
+        bandwidth: Bandwidth = 1.0,
+        *,
+        alpha: float = 1.0,
+        ard: bool = False,
+        bounds: Bounds = "data",
+    ) -> None:
+        super().__init__(bandwidth, ard=ard, bounds=bounds)
+        self.alpha = alpha
+
+    @property
+    def theta(self) -> Array:
+        """Logarithm of each width, then of alpha."""
+        return np.append(super().theta, np.log(self._shape()))
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other widths and another alpha."""
+        theta = np.asarray(theta, dtype=float)
+        return self._replaced(
+            bandwidth=self._bandwidth_of(theta[:-1]), alpha=float(np.exp(theta[-1]))
+        )
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval of each log-width, then of log alpha."""
+        widths = self._width_bounds(X, self.theta.size - 1)
+        return np.vstack([widths, np.log([0.01, 100.0])])
+
+    def describe(self) -> str:
+        """Name, width and alpha."""
+        return f"{super().describe()}, alpha {self.alpha:.3g}"
+
+    def _shape(self) -> float:
+        if not (np.isfinite(self.alpha) and self.alpha > 0):
+            raise ValueError(f"alpha must be positive and finite; got {self.alpha!r}.")
+        return float(self.alpha)
+
+    def _from_scaled(self, u: Array) -> Array:
+        alpha = self._shape()
+        u /= alpha
+        np.log1p(u, out=u)
+        u *= -alpha
+        return np.expm1(u, out=u)
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        return -(1.0 + shifted) / (1.0 + u / self._shape())
+
+    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
+        alpha = self._shape()
+        ratio = u / alpha
+        log = np.log1p(ratio)
+        return (alpha * inner(P, np.exp(-alpha * log) * (ratio / (1.0 + ratio) - log)),)
+
+
+class Dirichlet(Radial):
+    """Dirichlet kernel of degree one, 1 + 2 cos(s |x - x'|).
+
+    Parameters
+    ----------
+    frequency : float, default=1.0
+        Angular frequency s, in radians per unit of the features.
+    bounds : "data" or (float, float), default="data"
+        Interval in which frequencies are searched; `"data"` reaches from a quarter of a period
+        over the largest distance to one period over a small one, or a thousand periods over the
+        largest if those are longer. The lower end may be zero.
+
+    Notes
+    -----
+    Positive semi-definite for a single feature. In more dimensions the cosine of a Euclidean
+    distance is not; use `OnColumns(Dirichlet(), [j])` for each feature j then.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), section 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Dirichlet
+    >>> Dirichlet(frequency=np.pi)([[0.0], [1.0]])
+    array([[ 3., -1.],
+           [-1.,  3.]])
+    """
+
+    band_limited = True
+
+    def __init__(self, frequency: float = 1.0, *, bounds: Bounds = "data") -> None:
+        self.frequency = frequency
+        self.bounds = bounds
+
+    @property
+    def offset(self) -> float:
+        """Three: the value at distance zero."""
+        return 3.0
+
+    @property
+    def theta(self) -> Array:
+        """Logarithm of the frequency, shape (1,)."""
+        return np.array([-np.log(self._scale())])
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with another frequency."""
+        return type(self)(float(np.exp(np.asarray(theta).item())), bounds=self.bounds)
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval of the log-frequency, shape (1, 2)."""
+        given = log_interval(self.bounds, zero_allowed=True)
+        if given is not None:
+            return given[None, :]
+        low, high = distance_range(X)
+        return np.log([[0.5 * np.pi / high, 2.0 * np.pi * min(1.0 / low, _MOST_PERIODS / high)]])
+
+    def describe(self) -> str:
+        """Name and frequency."""
+        return f"Dirichlet, frequency {self.frequency:.4g}"
+
+    def at_theta(self, squared: Array, theta: float) -> Array:
+        """The kernel less its offset at another frequency; see :meth:`Radial.at_theta`."""
+        return super().at_theta(squared, -theta)
+
+    def _scale(self) -> float:
+        if not (np.isfinite(self.frequency) and self.frequency > 0):
+            raise ValueError(f"frequency must be positive and finite; got {self.frequency!r}.")
+        return 1.0 / self.frequency
+
+    def _from_scaled(self, u: Array) -> Array:
+        np.sqrt(u, out=u)
+        u *= 0.5
+        np.sin(u, out=u)
+        u *= u
+        u *= -4.0
+        return u
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        return -np.sinc(np.sqrt(u) / np.pi)
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        value, gradient = super()._contract(X, P, Z, start)
+        return value, -gradient

@@ -1,0 +1,166 @@
+"""The four objectives side by side: the chain of bounds, their shapes, and their picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from experiments.objective_display import ObjectivePathDisplay
+from experiments.objective_values import ObjectiveValues, compare_objectives
+from mercer.kernels import Gaussian
+from mercer.probabilistic import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+    posterior,
+)
+
+KERNELS = [Gaussian(0.6), Gaussian(3.0)]
+PATH = np.linspace([3.0, 0.0], [0.0, 3.0], 13)
+JITTER = 0.2
+LIKELIHOODS: dict[str, Any] = {
+    "gaussian": GaussianLikelihood(0.3),
+    "laplace": LaplaceLikelihood(2.5),
+    "logistic": LogisticLikelihood(),
+}
+
+
+def data(name: str) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(30, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] ** 2 - 0.4
+    return X, np.where(y > 0.0, 1.0, -1.0) if name == "logistic" else y
+
+
+@pytest.fixture(params=LIKELIHOODS, name="name")
+def _name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def along_the_path(name: str, **options: Any) -> list[ObjectiveValues]:
+    likelihood = LIKELIHOODS[name]
+    return compare_objectives(
+        *data(name), KERNELS, PATH, likelihood=likelihood, jitter=JITTER, **options
+    )
+
+
+def test_each_bounds_the_next(name: str) -> None:
+    for value in along_the_path(name, tangent_at=[1.0, 1.5]):
+        if name == "gaussian":
+            assert_allclose(value.variational, value.marginal, rtol=1e-9)
+            assert_allclose(value.map_bound, value.marginal, rtol=1e-9)
+        else:
+            assert np.isnan(value.marginal)
+            assert value.variational < value.map_bound
+        assert value.map < value.mkl_bound
+        assert value.log_determinant < value.tangent
+
+
+def test_the_tangent_touches(name: str) -> None:
+    at = along_the_path(name, tangent_at=PATH[4])[4]
+    assert_allclose(at.tangent, at.log_determinant, rtol=1e-12)
+    assert_allclose(at.mkl_bound, at.map, rtol=1e-12)
+
+
+def test_values_are_those_of_posteriors(name: str) -> None:
+    X, y = data(name)
+    likelihood = LIKELIHOODS[name]
+    found = along_the_path(name, penalty=2.0, norm=1.5)[5]
+    joint = posterior(X, y, KERNELS, PATH[5], likelihood=likelihood, objective="map", jitter=JITTER)
+    assert_allclose(found.map, joint.objective, rtol=1e-8)
+    risk = posterior(
+        X, y, KERNELS, PATH[5], likelihood=likelihood, objective="mkl", penalty=2.0, norm=1.5
+    )
+    assert_allclose(found.mkl, risk.objective, rtol=1e-8)
+
+
+def test_the_marginal_likelihood_is_in_closed_form() -> None:
+    X, y = data("gaussian")
+    found = along_the_path("gaussian")[7]
+    K = sum(w * kernel(X) for w, kernel in zip(PATH[7], KERNELS, strict=True))
+    C = K + (JITTER + 0.3) * np.eye(len(y))
+    expected = y @ np.linalg.solve(C, y) + np.linalg.slogdet(2.0 * np.pi * C)[1]
+    assert_allclose(found.marginal, expected, rtol=1e-10)
+
+
+def test_shapes_along_a_line(name: str) -> None:
+    """MKL is convex and ln|K_e| concave; MAP, their difference but for constants, need not be."""
+    values = along_the_path(name, tangent_at=PATH[6])
+    curves = {
+        field: np.diff([getattr(value, field) for value in values], 2)
+        for field in ("mkl", "mkl_bound", "log_determinant", "map")
+    }
+    assert (curves["mkl"] > 0.0).all()
+    assert (curves["mkl_bound"] > 0.0).all()
+    assert (curves["log_determinant"] < 0.0).all()
+    if name == "gaussian":
+        assert (curves["map"] < 0.0).any()
+
+
+def test_one_row_of_weights_is_one_value() -> None:
+    X, y = data("gaussian")
+    likelihood = LIKELIHOODS["gaussian"]
+    [found] = compare_objectives(X, y, KERNELS, PATH[3], likelihood=likelihood, jitter=JITTER)
+    expected = along_the_path("gaussian")[3]
+    assert_allclose(found.weights, expected.weights)
+    assert_allclose([found.map, found.mkl], [expected.map, expected.mkl], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"weights": [1.0]}, "weights must hold 2 numbers"),
+        ({"weights": [1.0, -1.0]}, "weights must be finite and not negative"),
+        ({"weights": [1.0, np.nan]}, "weights contains NaN"),
+        ({"tangent_at": [1.0, 2.0, 3.0]}, "weights must hold 2 numbers"),
+        ({"jitter": 0.0}, "jitter must be positive"),
+        ({"penalty": -1.0}, "penalty must be"),
+        ({"norm": 0.5}, "norm must be at least 1"),
+        ({"likelihood": LogisticLikelihood()}, "labels of this likelihood must be -1 and 1"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+    X, y = data("gaussian")
+    options = {"weights": PATH, "likelihood": LIKELIHOODS["gaussian"], **changes}
+    with pytest.raises(ValueError, match=message):
+        compare_objectives(X, y, KERNELS, **options)
+
+
+class TestDisplay:
+    @pytest.fixture(autouse=True)
+    def _pyplot(self) -> Any:
+        plt = pytest.importorskip("matplotlib.pyplot")
+        yield
+        plt.close("all")
+
+    def test_curves_start_at_their_minima(self, name: str) -> None:
+        X, y = data(name)
+        display = ObjectivePathDisplay.from_kernels(
+            X, y, KERNELS, PATH, likelihood=LIKELIHOODS[name], jitter=JITTER
+        )
+        curves = [line for line in display.ax_.lines if len(line.get_xdata()) > 1]
+        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert len(curves) == (4 if name == "gaussian" else 3)
+        assert ("marginal likelihood" in labels) == (name == "gaussian")
+        for line in curves:
+            assert np.min(line.get_ydata()) == 0.0
+        assert display.figure_ is display.ax_.figure
+
+    def test_the_determinant_is_below_its_tangent(self) -> None:
+        import matplotlib.pyplot as plt
+
+        display = ObjectivePathDisplay(along_the_path("gaussian", tangent_at=PATH[6]))
+        _, ax = plt.subplots()
+        assert display.plot_determinant(ax) is display
+        below, above = (np.asarray(line.get_ydata()) for line in ax.lines)
+        assert (below <= above + 1e-12).all()
+        assert_allclose(below[6], above[6])
+
+    def test_what_is_refused(self) -> None:
+        values = along_the_path("gaussian")
+        with pytest.raises(ValueError, match="at least two points"):
+            ObjectivePathDisplay(values[:1])
+        with pytest.raises(ValueError, match="positions must hold one number"):
+            ObjectivePathDisplay(values, [0.0, 1.0])

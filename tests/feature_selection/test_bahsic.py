@@ -1,0 +1,186 @@
+"""Backward elimination against a loop over dense kernels."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import CASES, outputs, samples, score
+from reference import (
+    backward_elimination,
+    hsic,
+    median_gaussian,
+    output_kernel,
+)
+from selection_cases import KINDS, RELEVANT, default_kernel, exclusive_or, problem
+from sklearn.base import clone
+
+from mercer import BAHSIC
+from mercer._feature_selection.scorers import gaussian_judge, radial_judge
+from mercer.kernels import Gaussian, Laplacian, Linear, Matern
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def linear_gram(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return X @ X.T
+
+
+def median_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """exp(-|x - x'| / s), s twice the median distance, from the Gaussian's logarithm."""
+    return np.exp(-0.5 * np.sqrt(np.maximum(-np.log(median_gaussian(X, whole)), 0.0)))
+
+
+def standardized(X: np.ndarray) -> np.ndarray:
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@every_kind
+@pytest.mark.parametrize("step", [1, 3, 0.3])
+@pytest.mark.parametrize(
+    ("kernel", "gram"),
+    [
+        ("gaussian", median_gaussian),
+        ("linear", linear_gram),
+        (Linear(), linear_gram),
+        (Gaussian(0.5), partial(median_gaussian, width=0.5)),
+        (Laplacian(2.0), median_laplacian),
+    ],
+    ids=["gaussian", "linear", "Linear", "Gaussian", "Laplacian"],
+)
+def test_ranking_is_that_of_a_dense_loop(kind: str, step: float, kernel: Any, gram: Any) -> None:
+    X, y = problem(kind)
+    L, Z = default_kernel(kind, y), standardized(X)
+    found = BAHSIC(2, step=step, kernel=kernel).fit(X, y)
+    left, ranking = backward_elimination(Z, 2, step, gram, L)
+    assert_array_equal(found.get_support(indices=True), left)
+    assert_array_equal(found.ranking_, ranking)
+    assert_allclose(found.hsic_, hsic(gram(Z[:, left], Z[:, left]), L), rtol=1e-7)
+    assert found.n_iter_ == ranking.max() - 1
+    assert found.n_features_ == 2
+
+
+@pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (400, 40), (30, 600)])
+def test_the_series_has_all_digits(n: int, p: int) -> None:
+    rng = np.random.default_rng(n)
+    X = standardized(rng.standard_t(4, size=(n, p)))
+    Y = rng.normal(size=(n, 2))
+    Y -= Y.mean(axis=0)
+    left = np.flatnonzero(rng.uniform(size=p) < 0.8)
+    value, without = gaussian_judge(X, Y)(left)
+    expected, each = radial_judge(X, Y, Gaussian())(left)
+    size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
+    assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)
+    assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)
+
+
+def test_scores_are_what_each_feature_adds() -> None:
+    X, y = problem("three classes")
+    found = BAHSIC(3, step=1).fit(X, y)
+    L, Z = output_kernel(y, "balanced"), standardized(X)
+    left = found.get_support(indices=True)
+    for z in left:
+        rest = [k for k in left if k != z]
+        expected = found.hsic_ - hsic(median_gaussian(Z[:, rest], Z[:, left]), L)
+        assert_allclose(found.scores_[z], expected, rtol=1e-7)
+    first = int(np.argmax(found.ranking_))
+    rest = [k for k in range(8) if k != first]
+    expected = hsic(median_gaussian(Z), L) - hsic(median_gaussian(Z[:, rest], Z), L)
+    assert_allclose(found.scores_[first], expected, rtol=1e-7)
+
+
+def test_an_exclusive_or_is_seen() -> None:
+    X, y = exclusive_or()
+    for kernel in ("gaussian", Matern()):
+        found = BAHSIC(2, kernel=kernel).fit(X, y)
+        assert_array_equal(found.get_support(indices=True), [5, 100])
+        assert found.scores_[~found.support_].max() < found.scores_[[5, 100]].min()
+    assert not BAHSIC(2, kernel="linear").fit(X, y).support_[[5, 100]].all()
+
+
+@pytest.mark.parametrize(("kind", "n"), [("three classes", 200), ("regression", 800)])
+def test_relevant_features_are_found(kind: str, n: int) -> None:
+    X, y = problem(kind, n=n, p=40)
+    assert_array_equal(BAHSIC(2).fit(X, y).get_support(indices=True), RELEVANT)
+
+
+def test_constant_features_go_first() -> None:
+    X, y = problem("binary")
+    X[:, 0], X[:, 6] = 0.1, 1e8
+    found = BAHSIC(2).fit(X, y)
+    assert_array_equal(found.ranking_ == found.ranking_.max(), np.isin(np.arange(8), [0, 6]))
+    assert_array_equal(found.scores_[[0, 6]], 0.0)
+    assert_array_equal(BAHSIC(7).fit(X, y).support_, np.arange(8) != 6)
+    alike = BAHSIC(3).fit(np.ones_like(X), y)
+    assert_array_equal(alike.get_support(indices=True), [0, 1, 2])
+    assert_allclose(alike.hsic_, 0.0, atol=1e-15)
+
+
+def test_equal_features_do_not_go_together_one_at_a_time() -> None:
+    X, y = problem("regression", n=100)
+    found = BAHSIC(2, step=1).fit(np.hstack([X[:, [1, 4]], X]), y)
+    names = np.array([1, 4, *range(8)])[found.support_]
+    assert set(names) <= set(RELEVANT)
+
+
+@every_kind
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_units_of_features_and_order_of_rows_do_not_matter(kind: str, kernel: str) -> None:
+    X, y = problem(kind)
+    here = BAHSIC(3, kernel=kernel).fit(X, y)
+    scales = np.array([1e-8, 1e8, -1.0, 1e-300, 1e300, 3.0, 1e-8, 1e8])
+    order = np.random.default_rng(1).permutation(len(X))
+    for there in (
+        BAHSIC(3, kernel=kernel).fit(X * scales, y),
+        BAHSIC(3, kernel=kernel).fit(X + 1e5, y),
+        BAHSIC(3, kernel=kernel).fit(X[order], y[order]),
+    ):
+        assert_array_equal(there.ranking_, here.ranking_)
+        assert_allclose(there.scores_, here.scores_, rtol=1e-6, atol=1e-9 * here.hsic_)
+
+
+def test_many_samples_in_another_order() -> None:
+    """To the last digits, where the factor of the target kernel is exact."""
+    X, y = problem("regression", n=700)
+    order = np.random.default_rng(1).permutation(len(X))
+    selector = BAHSIC(3, output_kernel="linear")
+    here, there = clone(selector).fit(X, y), clone(selector).fit(X[order], y[order])
+    assert_array_equal(there.ranking_, here.ranking_)
+    assert_allclose(there.scores_, here.scores_, rtol=1e-9)
+
+
+def test_rows_twice_leave_the_ranking() -> None:
+    X, y = problem("three classes")
+    here, there = BAHSIC(2).fit(X, y), BAHSIC(2).fit(np.vstack([X, X]), np.append(y, y))
+    assert_array_equal(there.ranking_, here.ranking_)
+
+
+def test_single_precision() -> None:
+    X, y = problem("regression")
+    here, there = BAHSIC(2).fit(X, y), BAHSIC(2).fit(X.astype(np.float32), y)
+    assert_array_equal(there.ranking_, here.ranking_)
+    assert_allclose(there.scores_, here.scores_, rtol=1e-4, atol=1e-6 * here.hsic_)
+
+
+def test_numbers_of_features() -> None:
+    X, y = problem("regression")
+    assert BAHSIC().fit(X, y).n_features_ == 4
+    assert BAHSIC(0.25).fit(X, y).n_features_ == 2
+    whole = BAHSIC(8).fit(X, y)
+    assert whole.n_iter_ == 0
+    assert_array_equal(whole.ranking_, 1)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_output_kernel(case: str) -> None:
+    X = samples()
+    y, kernel, L = outputs(case, score())
+    found = BAHSIC(4, output_kernel=kernel).fit(X, y)
+    assert_allclose(found.hsic_, hsic(median_gaussian(standardized(X)), L), rtol=1e-7)
+    fewer = BAHSIC(2, step=1, output_kernel=kernel).fit(X, y)
+    left, ranking = backward_elimination(standardized(X), 2, 1, median_gaussian, L)
+    assert_array_equal(fewer.get_support(indices=True), left)
+    assert_array_equal(fewer.ranking_, ranking)

@@ -1,0 +1,307 @@
+"""HSIC Lasso against the dense problem over all features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import CASES, outputs, samples, score
+from reference import (
+    centered_alignment,
+    hsic_lasso,
+    output_kernel,
+    standardized_gaussian,
+    target_kernel,
+)
+from selection_cases import KINDS, RELEVANT, default_kernel, exclusive_or, problem
+from sklearn import config_context
+from sklearn.linear_model import Lasso, lars_path
+
+from mercer import HSICLasso
+from mercer._feature_selection.feature_factors import (
+    FeatureFactors,
+    gaussian_factors,
+    standardized_rows,
+)
+from mercer._feature_selection.lasso import lasso_at, lasso_with
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def dense_problem(design: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return design.T @ target, design.T @ design
+
+
+def assert_optimal(weights: np.ndarray, alpha: float, a: np.ndarray, M: np.ndarray) -> None:
+    """The conditions of optimality over all features, from dense Gram matrices."""
+    left = a - M @ weights
+    assert (weights >= 0.0).all()
+    assert left.max() <= alpha + 1e-8
+    assert_allclose(left[weights > 0.0], alpha, rtol=0.0, atol=1e-8)
+
+
+def copies(n: int = 80, p: int = 60, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """Most features are noisy copies of the first; the last five matter, but less."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, p))
+    X[:, 1:-5] = X[:, :1] + noise * rng.normal(size=(n, p - 6))
+    return X, 3.0 * X[:, 0] + np.sin(2.0 * X[:, -5:]).sum(axis=1)
+
+
+@pytest.mark.parametrize("spread", [1.0, 100.0])
+def test_factors_leave_out_a_billionth_of_the_trace(spread: float) -> None:
+    """Also those of more columns than most features need."""
+    features = spread * np.random.default_rng(0).standard_t(3, size=(4, 90))
+    for x, factor in zip(features, gaussian_factors(features), strict=True):
+        rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
+        assert np.trace(rest) <= 1e-9 * 90
+        assert np.linalg.eigvalsh(rest).min() > -1e-12
+        assert factor.any(axis=1).all()
+    assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
+
+
+def test_factors_have_at_most_as_many_columns_as_there_are_values() -> None:
+    x = np.random.default_rng(0).integers(0, 4, size=200).astype(float)
+    assert len(gaussian_factors(standardized_rows(x[:, None]))[0]) == 4
+
+
+@every_kind
+def test_scores_are_centered_alignments(kind: str) -> None:
+    X, y = problem(kind)
+    L = default_kernel(kind, y)
+    expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
+    assert_allclose(HSICLasso(1).fit(X, y).scores_, expected, rtol=0.0, atol=1e-9)
+
+
+def test_products_are_those_of_dense_matrices() -> None:
+    X, y = problem("regression", n=120)
+    design, _ = hsic_lasso(X, target_kernel(y, "regression"))
+    rows, columns = np.array([5, 0, 2]), np.array([1, 2])
+    expected = design[:, rows].T @ design[:, columns]
+    assert_allclose(FeatureFactors(X).products(rows, columns), expected, rtol=0.0, atol=1e-8)
+
+
+@every_kind
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.1])
+def test_weights_are_those_of_a_dense_lasso(kind: str, alpha: float) -> None:
+    X, y = problem(kind)
+    design, target = hsic_lasso(X, default_kernel(kind, y))
+    found = HSICLasso(alpha=alpha).fit(X, y)
+    assert_optimal(found.weights_, alpha, *dense_problem(design, target))
+    assert found.alpha_ == alpha
+    if alpha > 0.0:
+        lasso = Lasso(
+            alpha / len(target), fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000
+        )
+        assert_allclose(found.weights_, lasso.fit(design, target).coef_, rtol=0.0, atol=1e-6)
+    assert_array_equal(found.support_, found.weights_ > 0.0)
+
+
+@every_kind
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_number_of_features_is_a_point_of_the_path(kind: str, number: int) -> None:
+    X, y = problem(kind)
+    design, target = hsic_lasso(X, default_kernel(kind, y))
+    found = HSICLasso(number).fit(X, y)
+    assert_optimal(found.weights_, found.alpha_, *dense_problem(design, target))
+    assert found.support_.sum() == number
+    alphas, _, weights = lars_path(design, target, method="lasso", positive=True)
+    knot = np.flatnonzero((weights > 1e-12).sum(axis=0) == number)[0]
+    assert_allclose(found.alpha_, alphas[knot] * len(target), rtol=1e-6)
+    assert_allclose(found.weights_, weights[:, knot], rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("number", [4, 5, 6])
+def test_features_outside_the_first_candidates_are_found(number: int) -> None:
+    X, y = copies()
+    design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
+    found = HSICLasso(number).fit(X, y)
+    assert found.n_iter_ > 1
+    assert found.support_.sum() == number
+    assert_optimal(found.weights_, found.alpha_, *dense_problem(design, target))
+    again = HSICLasso(alpha=found.alpha_).fit(X, y)
+    assert again.n_iter_ > 1
+    assert_allclose(again.weights_, found.weights_, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_pairs_are_looked_at_and_none_is_missed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    roots = np.abs(rng.normal(size=(30, 400))) ** 3
+    roots /= np.linalg.norm(roots, axis=0)
+    M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
+    asked: list[int] = []
+
+    def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        asked.append(rows.size * columns.size)
+        return M[np.ix_(rows, columns)]
+
+    point = lasso_with(5, a, products)
+    assert_optimal(point.weights, point.alpha, a, M)
+    assert np.count_nonzero(point.weights) == 5
+    assert sum(asked) < 0.5 * M.size
+    fixed = lasso_at(0.5 * float(a.max()), a, products)
+    assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
+
+
+def test_of_features_that_enter_at_once_the_first_are_taken() -> None:
+    a = np.array([0.2, 0.5, 0.5, 0.5, 0.1])
+    for number, expected in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (4, [0, 1, 2, 3])):
+        point = lasso_with(number, a, lambda rows, columns: np.eye(5)[np.ix_(rows, columns)])
+        assert_array_equal(np.flatnonzero(point.weights), expected)
+        assert_allclose(point.weights[expected], a[expected] - point.alpha, rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.filterwarnings("ignore:. features are selected, not 4")
+def test_few_samples_of_binary_features_which_tie(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(10, 30)).astype(float)
+    X = X[:, X.std(axis=0) > 0.0]
+    y = np.arange(10) % 2
+    a, M = dense_problem(*hsic_lasso(X, output_kernel(y, "balanced")))
+    at = HSICLasso(alpha=0.05).fit(X, y)
+    assert_optimal(at.weights_, 0.05, a, M)
+    found = HSICLasso(4).fit(X, y)
+    assert found.support_.sum() <= 4
+    weights = HSICLasso(alpha=found.alpha_).fit(X, y).weights_
+    assert set(np.flatnonzero(found.weights_)) <= set(np.flatnonzero(weights))
+    if np.count_nonzero(weights) == found.support_.sum():
+        assert_optimal(found.weights_, found.alpha_, a, M)
+
+
+@pytest.mark.parametrize("kind", ["three classes", "regression"])
+def test_relevant_features_are_found_among_many(kind: str) -> None:
+    X, y = problem(kind, n=200, p=300)
+    assert_array_equal(HSICLasso(2).fit(X, y).get_support(indices=True), RELEVANT)
+
+
+def test_an_exclusive_or_is_not_seen() -> None:
+    X, y = exclusive_or()
+    assert not HSICLasso(2).fit(X, y).support_[[5, 100]].all()
+
+
+def test_one_of_two_equal_features_is_selected() -> None:
+    X, y = problem("regression")
+    doubled = np.hstack([X, 3.0 - 1e5 * X])
+    for setting in ({"n_features_to_select": 4}, {"alpha": 0.01}):
+        found = HSICLasso(**setting).fit(doubled, y)
+        assert_array_equal(found.support_, [*HSICLasso(**setting).fit(X, y).support_, *[False] * 8])
+
+
+def test_constant_features_are_not_selected() -> None:
+    X, y = problem("binary")
+    X[:, 0], X[:, 6] = 0.1, 1e8
+    found = HSICLasso(3).fit(X, y)
+    assert_array_equal(found.weights_[[0, 6]], 0.0)
+    assert_array_equal(found.scores_[[0, 6]], 0.0)
+    with pytest.warns(UserWarning, match="0 features are selected, not 2"):
+        nothing = HSICLasso(2).fit(np.ones_like(X), y)
+    assert not nothing.support_.any()
+    assert not HSICLasso(alpha=0.1).fit(np.ones_like(X), y).support_.any()
+
+
+@pytest.mark.parametrize("noise", [0.05, 1e-4, 1e-10])
+def test_a_path_that_ends_before(noise: float) -> None:
+    X, y = copies(noise=noise)
+    design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
+    with pytest.warns(UserWarning, match=r"\d features are selected, not 20: the Lasso's path"):
+        found = HSICLasso(20).fit(X, y)
+    assert found.alpha_ == 0.0
+    assert_optimal(found.weights_, 0.0, *dense_problem(design, target))
+
+
+def test_numbers_of_features() -> None:
+    X, y = problem("binary", p=10)
+    assert HSICLasso().fit(X, y).support_.sum() <= 5
+    assert HSICLasso(0.25).fit(X, y).support_.sum() == 2
+    assert HSICLasso(0.01).fit(X, y).support_.sum() == 1
+    nothing = HSICLasso(alpha=2.0).fit(X, y)
+    assert not nothing.support_.any()
+    assert not HSICLasso(alpha=nothing.scores_.max()).fit(X, y).support_.any()
+
+
+@every_kind
+def test_units_of_features_do_not_matter(kind: str) -> None:
+    X, y = problem(kind)
+    here = HSICLasso(3).fit(X, y)
+    scales = np.array([1e-8, 1e8, -1.0, 1e-300, 1e300, 3.0, 1e-8, 1e8])
+    there = HSICLasso(3).fit(X * scales, y)
+    assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-8)
+    moved = HSICLasso(3).fit(X + 1e5, y)
+    assert_allclose(moved.weights_, here.weights_, rtol=0.0, atol=1e-8)
+
+
+@every_kind
+def test_rows_in_another_order_or_twice(kind: str) -> None:
+    X, y = problem(kind)
+    here = HSICLasso(3).fit(X, y)
+    order = np.random.default_rng(1).permutation(len(X))
+    for rows in (order, np.tile(order, 2)):
+        there = HSICLasso(3).fit(X[rows], y[rows])
+        assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-7)
+        assert_allclose(there.alpha_, here.alpha_, rtol=1e-6)
+
+
+def test_order_of_features_does_not_matter() -> None:
+    X, y = copies()
+    order = np.random.default_rng(0).permutation(X.shape[1])
+    here, there = HSICLasso(6).fit(X, y), HSICLasso(6).fit(X[:, order], y)
+    assert_allclose(there.weights_, here.weights_[order], rtol=0.0, atol=1e-8)
+
+
+def test_single_precision() -> None:
+    X, y = problem("regression")
+    here, there = HSICLasso(3).fit(X, y), HSICLasso(3).fit(X.astype(np.float32), y)
+    assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-5)
+    assert there.transform(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array, sp.csr_matrix])
+def test_sparse_features(layout: Any) -> None:
+    X, y = problem("binary")
+    X = np.where(np.abs(X) < 0.5, 0.0, X)
+    found = HSICLasso(3).fit(layout(X), y)
+    assert_array_equal(found.weights_, HSICLasso(3).fit(X, y).weights_)
+    assert found.transform(layout(X)).shape == (60, 3)
+
+
+def test_little_memory_gives_the_same_weights() -> None:
+    X, y = copies()
+    here = HSICLasso(6).fit(X, y)
+    for megabytes in (0.01, 0.2):
+        with config_context(working_memory=megabytes):
+            there = HSICLasso(6).fit(X, y)
+        assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_output_kernel(case: str) -> None:
+    X = samples()
+    y, kernel, L = outputs(case, score())
+    design, target = hsic_lasso(X, L)
+    found = HSICLasso(2, output_kernel=kernel).fit(X, y)
+    assert_optimal(found.weights_, found.alpha_, *dense_problem(design, target))
+    expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
+    assert_allclose(found.scores_, expected, rtol=0.0, atol=1e-8)
+
+
+def test_whole_numbers_as_responses() -> None:
+    X, y = problem("three classes")
+    found = HSICLasso(2, task="regression").fit(X, y)
+    assert_allclose(found.weights_, HSICLasso(2).fit(X, y + 0.5).weights_, rtol=0.0, atol=1e-12)
+    assert np.abs(found.weights_ - HSICLasso(2).fit(X, y).weights_).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["sonar", "ionosphere"])
+def test_real_data(data: Any, name: str) -> None:
+    bunch = data(name)
+    X, y = bunch.data.astype(float), bunch.target
+    design, target = hsic_lasso(X[:, X.std(axis=0) > 0.0], default_kernel("binary", y))
+    found = HSICLasso(10).fit(X, y)
+    a, M = dense_problem(design, target)
+    assert_optimal(found.weights_[X.std(axis=0) > 0.0], found.alpha_, a, M)
+    assert found.support_.sum() == 10

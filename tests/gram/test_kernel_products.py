@@ -1,0 +1,259 @@
+"""Gram matrices of a dictionary, summed and multiplied: against dense matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from gram_cases import SEVERAL_TILES
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center, gaussian
+from threadpoolctl import threadpool_limits
+
+from mercer._gram.kernel_products import BaseGrams, DenseGram, WithIdentity, base_grams
+from mercer._gram.tiles import Samples
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Kernel,
+    Linear,
+    OnColumns,
+    Polynomial,
+    Precomputed,
+)
+
+MIXED: list[Kernel] = [
+    Gaussian(1.5),
+    Gaussian(0.3),
+    OnColumns(Gaussian(2.0), [1, 3]),
+    Linear(),
+    OnColumns(Linear(), [2]),
+    Polynomial(2),
+    CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
+]
+RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
+either_way = pytest.mark.parametrize("centered", [True, False], ids=["centered", "as they are"])
+every_size = pytest.mark.parametrize("n", [7, SEVERAL_TILES])
+
+
+def table(n: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, 4)) + 1.0
+
+
+def mixed(X: np.ndarray) -> np.ndarray:
+    return np.stack(
+        [
+            gaussian(X, 1.5),
+            gaussian(X, 0.3),
+            gaussian(X[:, [1, 3]], 2.0),
+            X @ X.T,
+            np.outer(X[:, 2], X[:, 2]),
+            (X @ X.T + 1.0) ** 2,
+            np.outer(np.tanh(X[:, 0]), np.tanh(X[:, 0])),
+        ]
+    )
+
+
+def rank_one(X: np.ndarray) -> np.ndarray:
+    return np.stack([np.outer(X[:, z], X[:, z]) for z in (0, 2, 3, 1, 2)])
+
+
+def vectors(n: int, centered: bool, n_vectors: int = 3) -> np.ndarray:
+    C = np.random.default_rng(1).normal(size=(n, n_vectors))
+    C[:, 1] = 0.0
+    return C - C.mean(axis=0) if centered else C
+
+
+def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
+    """Sums, traces, images and quadratics are those of the dense matrices."""
+    p, n = dense.shape[:2]
+    matrices = np.stack([center(K) for K in dense]) if centered else dense
+    size = np.abs(matrices).max()
+    assert grams.n_kernels == p
+    P = vectors(n, centered=False) @ vectors(n, centered=False).T
+    expected = np.einsum("knm,nm->k", matrices, P)
+    assert_allclose(grams.contracted(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum())
+    assert_allclose(grams.traces(), np.einsum("kii->k", matrices), rtol=1e-9)
+    weights = np.random.default_rng(2).uniform(size=p)
+    weights[0] = 0.0
+    for w in (weights, np.zeros(p), np.eye(p)[-1]):
+        combined = grams.combined(w)
+        assert_allclose(
+            combined, np.tensordot(w, matrices, axes=1), rtol=0.0, atol=1e-12 * p * size
+        )
+        assert_allclose(combined, combined.T, rtol=0.0, atol=1e-13 * p * size)
+    C = vectors(n, centered)
+    images, products = grams.images(C), matrices @ C
+    atol = 1e-11 * np.abs(products).max()
+    assert_allclose(images.quadratics, np.einsum("kim,im->km", products, C), rtol=1e-9, atol=atol)
+    which, rows = np.array([p - 1, 0]), np.array([4, 0, n - 1])
+    for vector in range(C.shape[1]):
+        found = images.of(which, rows, vector)
+        assert found.shape == (2, 3)
+        assert_allclose(found, products[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
+        summed = np.tensordot(weights, products[:, :, vector], axes=1)
+        assert_allclose(images.summed(weights, vector), summed, rtol=0.0, atol=p * atol)
+        against = products[:, :, vector] @ C[:, 0]
+        atol_against = n * atol * np.abs(C).max()
+        assert_allclose(images.against(C[:, 0], vector), against, rtol=0.0, atol=atol_against)
+    part = products[:, :, 0].T * np.sqrt(weights)
+    expected = np.tensordot(weights[::-1], matrices, axes=1) + part @ part.T
+    found = grams.with_images(weights[::-1], weights, grams.images(C[:, :1]))
+    assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
+@either_way
+@every_size
+@pytest.mark.parametrize(
+    ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
+)
+def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(kernels)), kernels, centered=centered)
+    assert_dense(grams, dense(X), centered)
+    scales = np.random.default_rng(3).uniform(size=len(kernels))
+    scales[1] = 0.0
+    scaled = grams.scaled(scales)
+    assert_dense(scaled, scales[:, None, None] * dense(X), centered)
+    assert_dense(grams, dense(X), centered)
+
+
+@every_size
+def test_white_noise_is_one_more_kernel(n: int) -> None:
+    X = table(n)
+    grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
+    noisy = WithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
+    dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
+    assert_dense(noisy, dense, centered=False)
+
+
+def test_one_matrix_in_memory() -> None:
+    K = gaussian(table(9), 1.5)
+    assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
+
+
+@either_way
+@every_size
+def test_stacks(n: int, centered: bool) -> None:
+    dense = mixed(table(n))
+    stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
+    kernels = [Precomputed(k) for k in range(len(dense))]
+    assert_dense(
+        base_grams(Samples(stack, len(dense)), kernels, centered=centered), dense, centered
+    )
+
+
+@either_way
+@every_size
+def test_sparse_tables(n: int, centered: bool) -> None:
+    X = np.maximum(table(n) - 1.0, 0.0)
+    for kernels, dense in (
+        ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
+        (RANK_ONE, rank_one(X)),
+    ):
+        samples = Samples(sp.csr_array(X), len(kernels))
+        assert_dense(base_grams(samples, kernels, centered=centered), dense, centered)
+
+
+@either_way
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_columns_of_few_nonzero_entries(container: Any, centered: bool) -> None:
+    """Some constant, some dense and far from zero, some repeated, most of them nearly empty."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.uniform(size=(500, 600)) < 0.03, rng.normal(size=(500, 600)) + 2.0, 0.0)
+    X[:, 1::100] = rng.normal(size=(500, 6)) + 1e3
+    X[:, 2::100], X[:, 3::100] = 0.0, 0.1
+    chosen = [*rng.permutation(600), 7, 7, 1]
+    kernels = [OnColumns(Linear(), [z]) for z in chosen]
+    grams = base_grams(Samples(container(X), len(kernels)), kernels, centered=centered)
+    assert grams.rank_one
+    V = (X - X.mean(axis=0) if centered else X)[:, chosen]
+    V[:, np.ptp(X[:, chosen], axis=0) == 0.0] *= not centered
+    scales = rng.uniform(size=len(chosen))
+    for case, W in ((grams, V), (grams.scaled(scales), V * np.sqrt(scales))):
+        assert_allclose(case.traces(), (W**2).sum(axis=0), rtol=1e-12)
+        weights, squares = rng.uniform(size=(2, len(chosen)))
+        weights[::2] = 0.0
+        combined = (W * weights) @ W.T
+        assert_allclose(case.combined(weights), combined, atol=1e-12 * np.abs(combined).max())
+        C = vectors(500, centered)
+        images, coordinates = case.images(C), W.T @ C
+        atol = 1e-12 * np.abs(coordinates).max()
+        assert_allclose(images.quadratics, coordinates**2, rtol=1e-9, atol=atol**2)
+        which, rows = np.array([602, 5, 3, 0]), np.array([4, 0, 499])
+        products = W[np.ix_(rows, which)].T * coordinates[which, :1]
+        assert_allclose(images.of(which, rows, 0), products, atol=1e3 * atol)
+        summed = W @ (weights * coordinates[:, 0])
+        assert_allclose(images.summed(weights, 0), summed, atol=1e-11 * np.abs(summed).max())
+        against = (W.T @ C[:, 2]) * coordinates[:, 0]
+        atol = 1e-11 * np.abs(against).max()
+        assert_allclose(images.against(C[:, 2], 0), against, rtol=0.0, atol=atol)
+        both = (W * (weights + squares * coordinates[:, 0] ** 2)) @ W.T
+        found = case.with_images(weights, squares, case.images(C[:, :1]))
+        assert_allclose(found, both, atol=1e-11 * np.abs(both).max())
+
+
+@either_way
+def test_kernels_of_one_column_are_never_evaluated(centered: bool, monkeypatch: Any) -> None:
+    def evaluated(*_: Any) -> None:
+        raise AssertionError("a tile was evaluated")
+
+    monkeypatch.setattr(Samples, "blocks", evaluated)
+    monkeypatch.setattr(Samples, "raw_block", evaluated)
+    X = table(20)
+    assert_dense(base_grams(Samples(X, 5), RANK_ONE, centered=centered), rank_one(X), centered)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> None:
+    """Not up to rounding: a trace of rounding errors would be scaled to one."""
+    X = np.column_stack([table(30), np.full(30, value)])
+    alone = [OnColumns(Linear(), [4]), OnColumns(Gaussian(), [4]), OnColumns(Polynomial(), [4])]
+    for kernels in (alone[:1], alone[1:2], alone[2:], [*alone, Gaussian()]):
+        samples = Samples(container(X), len(kernels))
+        traces = base_grams(samples, kernels, centered=True).traces()
+        assert_array_equal(traces[: min(3, len(kernels))], 0.0)
+
+
+@pytest.mark.parametrize("width", [1e4, 1e6])
+def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
+    X = table(40)
+    grams = base_grams(Samples(X, 1), [Gaussian(width)], centered=True)
+    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
+    exact = center(np.expm1(-squared))
+    assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
+    assert_allclose(grams.combined(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
+    C = vectors(40, centered=True)[:, :1]
+    assert_allclose(grams.images(C).quadratics, C.T @ exact @ C, rtol=1e-8)
+
+
+@either_way
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_kernels_that_return_nan(bad: float, centered: bool) -> None:
+    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.full((len(A), len(B)), bad)
+
+    grams = base_grams(
+        Samples(table(9), 2), [Gaussian(), CallableKernel(broken)], centered=centered
+    )
+    with pytest.raises(ValueError, match=r"Kernel returned NaN or infinity .*: .*broken"):
+        grams.traces()
+
+
+@either_way
+def test_memory_and_threads_change_nothing(centered: bool) -> None:
+    X, C = table(SEVERAL_TILES), vectors(SEVERAL_TILES, centered)
+    weights = np.linspace(0.0, 1.0, len(MIXED))
+    found = []
+    for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
+        with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
+            grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
+            found.append((grams.combined(weights), grams.images(C).quadratics, grams.traces()))
+    for other in found[1:]:
+        for here, there in zip(found[0], other, strict=True):
+            assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())

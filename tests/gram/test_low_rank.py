@@ -1,0 +1,208 @@
+"""Factors of Gram matrices against the matrices."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center, gaussian
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+
+from mercer._gram.low_rank import (
+    TOLERANCE,
+    columns_factor,
+    gram_factor,
+    kernel_factor,
+    pivoted_cholesky,
+    spectral_factor,
+)
+from mercer.kernels import (
+    CallableKernel,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    WeightedSum,
+    as_kernel,
+)
+
+
+def table(n: int = 60, d: int = 2) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+def of_matrices(matrices: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Columns on demand, and diagonals, of a batch of matrices."""
+    every = np.arange(len(matrices))
+    return lambda pivots: matrices[every, pivots], np.einsum("kii->ki", matrices)
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_out_is_semidefinite_and_small(seed: int, tol: float) -> None:
+    K = gaussian(np.random.default_rng(seed).normal(size=(40, 1)), 1.0)
+    found = pivoted_cholesky(*of_matrices(K[None]), tol=tol)
+    F = found.factors[0]
+    left = K - F @ F.T
+    assert np.trace(left) <= tol * np.trace(K)
+    assert_allclose(found.residuals[0], np.trace(left) / np.trace(K), atol=1e-13)
+    assert np.linalg.eigvalsh(left).min() > -1e-13 * np.trace(K)
+    shorter = pivoted_cholesky(*of_matrices(K[None]), tol=tol, max_rank=F.shape[1] - 1)
+    assert shorter.residuals[0] > tol
+    assert shorter.factors.shape == (1, 40, F.shape[1] - 1)
+
+
+def test_a_batch_is_what_its_matrices_are_alone() -> None:
+    """Of unequal ranks and scales, one of them zero."""
+    rng = np.random.default_rng(1)
+    v = rng.normal(size=(30, 3))
+    matrices = np.stack(
+        [gaussian(rng.normal(size=(30, 1)), 1.0), v @ v.T, 1e-12 * v @ v.T, np.zeros((30, 30))]
+    )
+    found = pivoted_cholesky(*of_matrices(matrices))
+    for K, F, rank, left in zip(matrices, found.factors, found.ranks, found.residuals, strict=True):
+        alone = pivoted_cholesky(*of_matrices(K[None]))
+        assert rank == alone.ranks[0] == alone.factors.shape[2]
+        assert_allclose(F[:, :rank], alone.factors[0], rtol=1e-12, atol=0.0)
+        assert not F[:, rank:].any()
+        assert left <= TOLERANCE
+        assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_entry_of_a_batch_that_is_no_number(value: float) -> None:
+    matrices = np.stack([gaussian(table(20, 1), 1.0)] * 2)
+    matrices[1, :, 7] = value
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        pivoted_cholesky(*of_matrices(matrices))
+
+
+def test_equal_rows_cost_one_column() -> None:
+    X = np.repeat(table(5), 20, axis=0)
+    factor = kernel_factor(Gaussian(1.0), X)
+    assert factor.shape == (100, 5)
+    assert_allclose(factor @ factor.T, gaussian(X, 1.0), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Gaussian(1.5),
+        Gaussian(0.01),
+        Laplacian(1.0),
+        Matern(2.0),
+        Polynomial(3),
+        Linear(),
+        WeightedSum([Gaussian(1.0), Linear()], [1.0, 2.0]),
+        as_kernel(RBF(0.7)),
+        CallableKernel(lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, 0]))),
+    ],
+    ids=lambda kernel: kernel.describe()[:20],
+)
+@pytest.mark.parametrize("n", [1, 2, 60, 500])
+def test_kernels(kernel: Any, n: int) -> None:
+    X = table(n)
+    K, F = kernel(X), kernel_factor(kernel, X)
+    assert F.shape[0] == n
+    assert F.shape[1] <= n
+    assert np.abs(F @ F.T - K).max() <= 2 * TOLERANCE * np.trace(K)
+
+
+def test_white_noise_counts_on_the_diagonal_alone() -> None:
+    X = table(50)
+    kernel = as_kernel(RBF(1.0) + WhiteKernel(0.3))
+    F = kernel_factor(kernel, X)
+    assert_allclose(F @ F.T, gaussian(X, np.sqrt(2.0)) + 0.3 * np.eye(50), atol=1e-6)
+
+
+def test_a_smooth_kernel_of_many_samples_is_never_a_matrix() -> None:
+    X = table(20_000, 1)
+    tracemalloc.start()
+    try:
+        factor = kernel_factor(Gaussian(1.0), X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert factor.shape[1] < 50
+    assert peak < 0.05 * 8 * 20_000**2
+    rows = np.arange(0, 20_000, 97)
+    part = factor[rows] @ factor[rows].T
+    assert_allclose(part, gaussian(X[rows], 1.0), atol=1e-4)
+
+
+@pytest.mark.parametrize("make", [Gaussian, Laplacian])
+@pytest.mark.parametrize("width", [1e2, 1e4, 1e5])
+def test_a_nearly_constant_kernel_keeps_what_varies(make: Any, width: float) -> None:
+    """A wide kernel's centered part is a millionth of its trace, and less."""
+    X = table(80, 1)
+    K = -np.expm1(-((X - X.T) ** 2) / width**2)
+    if make is Laplacian:
+        K = -np.expm1(-np.abs(X - X.T) / width)
+    F = kernel_factor(make(width), X)
+    F = F - F.mean(axis=0)
+    assert_allclose(F @ F.T, center(-K), atol=1e-3 * np.abs(center(K)).max())
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_columns(container: Any) -> None:
+    wide, narrow = np.maximum(table(9, 30), 0.0), np.maximum(table(30, 9), 0.0)
+    assert_array_equal(columns_factor(container(narrow)), narrow)
+    F = columns_factor(container(wide))
+    assert F.shape[1] <= 9
+    assert_allclose(F @ F.T, wide @ wide.T, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("factor", [spectral_factor, gram_factor])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("rank", [0, 1, 4, 50])
+def test_given_matrices(factor: Any, scale: float, rank: int) -> None:
+    V = table(50, rank) if rank else np.zeros((50, 1))
+    K = scale * V @ V.T
+    F = factor(K)
+    assert F.shape == (50, rank)
+    assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
+
+
+def test_rounding_to_single_precision_is_no_rank() -> None:
+    X = table(200, 3)
+    K = (X @ X.T).astype(np.float32).astype(np.float64)
+    K = (K + K.T) / 2.0
+    F = gram_factor(K)
+    assert_allclose(F @ F.T, K, atol=1e-6 * np.abs(K).max())
+    assert np.isfinite(F).all()
+
+
+@pytest.mark.parametrize("n", [3, 60, 600])
+def test_matrices_that_are_no_kernels(n: int) -> None:
+    """One eigenvalue in n is negative, also where Cholesky steps would end before it shows."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
+    values = np.ones(n)
+    values[-1] = -1e-3
+    low_rank = np.zeros(n)
+    low_rank[:2] = 1.0, -1e-3
+    for spectrum in (values, low_rank):
+        K = (Q * spectrum) @ Q.T
+        with pytest.raises(ValueError, match="The matrix is not positive semi-definite, so it is"):
+            gram_factor((K + K.T) / 2.0, "The matrix")
+    hidden = np.zeros((n, n))
+    hidden[0, 1] = hidden[1, 0] = 1.0
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        gram_factor(hidden)
+
+
+@pytest.mark.parametrize("n", [20, 900])
+def test_kernels_that_are_none(n: int) -> None:
+    X = table(n)
+    for function in (lambda X, Z: -(X @ Z.T), lambda X, Z: (X[:, :1] - Z[:, 0]) ** 2):
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            kernel_factor(CallableKernel(function), X)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        kernel_factor(CallableKernel(lambda X, Z: np.full((len(X), len(Z)), np.nan)), X)
+    with pytest.raises(ValueError, match="holds NaN or infinity"):
+        gram_factor(np.full((n, n), np.inf))

@@ -1,0 +1,151 @@
+"""Stacks of precomputed matrices that are no kernels, or of no clear layout, are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from learner_cases import problem
+from numpy.testing import assert_array_equal
+from reference import gaussian
+from sklearn.base import clone
+
+from mercer import AlignmentMaximization, TwoStageClassifier
+from mercer._gram.stacks import as_stack, check_stack
+
+N = 40
+X, Y = problem("binary", N)
+
+
+def grams() -> list[np.ndarray]:
+    return [gaussian(X, 1.0), X @ X.T]
+
+
+def stack() -> np.ndarray:
+    return np.stack(grams(), axis=-1)
+
+
+LEARNER = AlignmentMaximization("precomputed")
+MODEL = TwoStageClassifier(LEARNER)
+
+
+def refused(matrices: Any, message: str, y: Any = Y, estimators: Any = (LEARNER, MODEL)) -> None:
+    for estimator in estimators:
+        with pytest.raises(ValueError, match=message):
+            clone(estimator).fit(matrices, y)
+
+
+# --- layouts ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_new", [1, 7, N])
+def test_layouts(n_new: int) -> None:
+    last = np.random.default_rng(0).normal(size=(n_new, N, 3))
+    for layout in (last, [last[..., k] for k in range(3)], tuple(last[..., k] for k in range(3))):
+        assert_array_equal(as_stack(layout, (N, 3)), last)
+    assert_array_equal(as_stack(np.moveaxis(last, -1, 0), (N, 3)), last)
+    assert_array_equal(as_stack(last[..., 0], (N, 1)), last[..., :1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(dtype: Any) -> None:
+    assert as_stack(stack().astype(dtype)).dtype == dtype
+    assert as_stack(np.ones((3, 3), dtype=int)).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", [(N,), (2, N, N, 2), ()])
+def test_rank(shape: tuple[int, ...]) -> None:
+    message = rf"A precomputed stack must have shape .*; got {len(shape)} dimension"
+    refused(np.ones(shape), message, estimators=[LEARNER])
+
+
+def test_matrices_that_are_not_square() -> None:
+    refused(stack()[:30], r"must be square, .* got a stack of shape \(30, 40, 2\)", Y[:30])
+    refused(stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)")
+
+
+def test_an_ambiguous_stack() -> None:
+    ambiguous = np.stack([np.eye(N)] * N)
+    refused(ambiguous, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices")
+    learner = AlignmentMaximization("precomputed").fit(list(ambiguous), Y)
+    assert learner.weights_.shape == (N,)
+
+
+def test_matrices_of_different_shapes() -> None:
+    message = r"differ in shape: \[\(39, 39\), \(40, 40\)\]"
+    refused([np.eye(N), np.eye(N - 1)], message, estimators=[LEARNER])
+
+
+def test_targets_of_another_length() -> None:
+    refused(stack(), r"inconsistent numbers of samples: \[40, 39\]", Y[:-1])
+
+
+def test_one_class_and_one_sample() -> None:
+    refused(stack(), "class", np.zeros(N))
+    refused([np.ones((1, 1))], "1 sample", [0], [LEARNER])
+
+
+def test_another_number_of_fitted_samples() -> None:
+    learner = AlignmentMaximization("precomputed").fit(stack(), Y)
+    for rows in (stack()[:5, :30], stack()[:5, :30, 0], X[:5]):
+        with pytest.raises(ValueError, match=r"one column a fitted sample.* got a stack of shape"):
+            learner.transform(rows)
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("place", [(1, 0, 39), (1, 39, 0)])
+def test_values_that_are_not_finite(value: float, place: tuple[int, int, int]) -> None:
+    matrices = stack()
+    matrices[place[1], place[2], place[0]] = value
+    refused(matrices, "Input X contains (NaN|infinity)")
+    learner = AlignmentMaximization("precomputed").fit(stack(), Y)
+    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
+        learner.transform(matrices)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+def test_matrices_that_are_not_symmetric(position: int, scale: float) -> None:
+    matrices = stack()
+    matrices[..., position] *= scale
+    matrices[3, 7, position] += 1e-3 * scale
+    refused(matrices, rf"Precomputed kernel {position} is not symmetric: entries differ by up to")
+
+
+def test_several_tiles_are_tested_for_symmetry() -> None:
+    large = np.stack([np.eye(500), np.ones((500, 500))], axis=-1)
+    check_stack(large)
+    large[2, 498, 1] = 0.9
+    with pytest.raises(ValueError, match=r"kernel 1 is not symmetric: entries differ by .* 0\.1"):
+        check_stack(large)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_matrices_that_are_not_positive_semidefinite(position: int) -> None:
+    matrices = stack()
+    matrices[..., position] -= 0.5 * np.eye(N) * matrices[..., position].max()
+    message = f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel"
+    refused(matrices, message)
+    refused(-stack(), "kernel 0 is not positive semi-definite")
+
+
+@pytest.mark.parametrize("n", [256, 300, 1000])
+def test_a_large_negative_part_is_found_at_any_size(n: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    with pytest.raises(ValueError, match="kernel 0 is not positive semi-definite"):
+        check_stack((np.eye(n) - np.outer(x, x) / 10)[:, :, None])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1.0, 1e8, 1e30])
+def test_kernels_of_low_rank_and_any_scale_are_kernels(scale: float) -> None:
+    """Rounding makes eigenvalues of singular matrices negative, which is no reason to refuse."""
+    x = np.random.default_rng(0).normal(size=(300, 1))
+    wide = gaussian(np.repeat(X, 3, axis=0), 100.0)
+    for gram in (x @ x.T, np.ones((300, 300)), np.zeros((300, 300)), wide):
+        check_stack(scale * gram[:, :, None])
+        check_stack((scale * gram[:, :, None]).astype(np.float32))

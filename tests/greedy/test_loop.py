@@ -1,0 +1,362 @@
+"""The greedy loop of continuous alignment, on a registry of data sets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from reference import alignf, center, centered_alignment, gaussian, stagewise_eta, target_kernel
+from reference import moments as dense_moments
+from scipy.optimize import minimize_scalar
+from sklearn import datasets
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer import ContinuousAlignment
+from mercer._gram.moments import Moments
+from mercer._gram.tiles import Samples
+from mercer._greedy.loop import grow_dictionary
+from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
+from mercer._search.families import family_search
+from mercer._targets import as_target
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    Polynomial,
+)
+
+Set = tuple[np.ndarray, np.ndarray, str]
+
+
+def bundled(name: str, task: str = "classification", n: int = 200) -> Callable[[], Set]:
+    def made() -> Set:
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        rows = np.random.default_rng(0).permutation(len(X))[:n]
+        return X[rows], y[rows], task
+
+    return made
+
+
+def synthetic(made: Any, task: str = "classification") -> Callable[[], Set]:
+    return lambda: (*made, task)
+
+
+SETS: dict[str, Callable[[], Set]] = {
+    "iris": bundled("iris"),
+    "wine": bundled("wine"),
+    "breast_cancer": bundled("breast_cancer"),
+    "digits": bundled("digits"),
+    "diabetes": bundled("diabetes", "regression"),
+    "linnerud": bundled("linnerud", "regression"),
+    "moons": synthetic(datasets.make_moons(150, noise=0.2, random_state=0)),
+    "circles": synthetic(datasets.make_circles(150, noise=0.1, factor=0.5, random_state=0)),
+    "friedman": synthetic(datasets.make_friedman1(150, random_state=0), "regression"),
+    "few": synthetic(datasets.make_blobs(8, centers=2, cluster_std=3.0, random_state=0)),
+    "many features": synthetic(
+        datasets.make_classification(60, 200, n_informative=5, random_state=0)
+    ),
+}
+REAL = ["sonar", "ionosphere", "heart", "german", "thyroid", "kin8nm", "spambase", "vehicle"]
+every_set = pytest.mark.parametrize("name", SETS)
+every_family = pytest.mark.parametrize(
+    "family", [Gaussian(), Laplacian()], ids=["gauss", "laplace"]
+)
+
+
+def assert_learned(learner: ContinuousAlignment, X: np.ndarray, y: np.ndarray, task: str) -> None:
+    """What holds whatever was learned."""
+    L = target_kernel(y, task)
+    assert_allclose(learner.alignment_, centered_alignment(learner.kernel_(X), L), rtol=1e-8)
+    assert_allclose(learner.weights_.sum(), 1.0, rtol=1e-12)
+    assert (learner.weights_ > 0.0).all()
+    assert len(learner.kernel_.kernels) == len(learner.weights_)
+    assert len(learner.history_) == learner.n_iter_
+    last = learner.history_[-1]
+    assert last.n_kernels == len(learner.weights_)
+    assert last.alignment == learner.alignment_
+    for kernel in learner.kernel_.kernels:
+        low, high = kernel.log_bounds(X)[0]
+        assert low - 1e-9 <= kernel.theta[0] <= high + 1e-9
+
+
+def compare_steps(X: np.ndarray, y: np.ndarray, task: str, family: Kernel) -> None:
+    """No step lowers the alignment; corrective ones reach as much with no more kernels."""
+    corrective = ContinuousAlignment(family, task=task).fit(X, y)
+    stagewise = ContinuousAlignment(family, task=task, step="stagewise").fit(X, y)
+    for learner in (corrective, stagewise):
+        assert_learned(learner, X, y, task)
+        alignments = [step.alignment for step in learner.history_]
+        assert alignments == sorted(alignments)
+    assert corrective.alignment_ >= stagewise.alignment_
+    enough = [s.n_kernels for s in corrective.history_ if s.alignment >= stagewise.alignment_]
+    assert min(enough) <= len(stagewise.weights_)
+
+
+@every_set
+@every_family
+def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
+    name: str, family: Kernel
+) -> None:
+    compare_steps(*SETS[name](), family)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_the_same_on_real_data(data: Callable[[str], Any], name: str) -> None:
+    bunch = data(name)
+    rows = np.random.default_rng(0).permutation(len(bunch.data))[:200]
+    task = "regression" if name == "kin8nm" else "classification"
+    compare_steps(bunch.data[rows], bunch.target[rows], task, Gaussian())
+
+
+@every_set
+def test_defaults(name: str) -> None:
+    X, y, task = SETS[name]()
+    learner = ContinuousAlignment(task=task).fit(X, y)
+    assert_learned(learner, X, y, task)
+    growth = np.diff([0.0, *[step.alignment for step in learner.history_]])
+    assert (growth[:-1] >= 1e-3).all()
+
+
+@every_set
+def test_corrective_weights_are_the_best_for_their_kernels(name: str) -> None:
+    """No move of weight from one kernel to another raises the alignment."""
+    X, y, task = SETS[name]()
+    learner = ContinuousAlignment(task=task, tol=1e-5).fit(X, y)
+    Lc = center(target_kernel(y, task))
+    A = np.stack([center(k(X) - k.offset).ravel() for k in learner.kernel_.kernels], axis=1)
+    combined = A @ learner.weights_
+    fit = (combined @ Lc.ravel()) / (combined @ combined)
+    residual = A.T @ (fit * combined - Lc.ravel())
+    assert np.abs(residual / (np.linalg.norm(A, axis=0) * np.linalg.norm(Lc))).max() < 1e-7
+
+
+@every_set
+def test_no_width_of_the_dictionary_could_be_better(name: str) -> None:
+    """A width moved a little either way, with all weights solved for anew, aligns no better."""
+    X, y, task = SETS[name]()
+    learner = ContinuousAlignment(task=task).fit(X, y)
+    L = target_kernel(y, task)
+    kernels = learner.kernel_.kernels
+    low, high = kernels[0].log_bounds(X)[0]
+    for k, kernel in enumerate(kernels):
+        for theta in kernel.theta + np.array([[-0.3], [-0.05], [0.05], [0.3]]):
+            moved = [*kernels[:k], kernel.with_theta(theta.clip(low, high)), *kernels[k + 1 :]]
+            grams = [part(X) - part.offset for part in moved]
+            combined = np.tensordot(alignf(grams, L), grams, axes=1)
+            assert centered_alignment(combined, L) <= learner.alignment_ + 2e-5
+
+
+@pytest.mark.parametrize("name", ["iris", "moons", "diabetes", "few"])
+@every_family
+def test_gaps_bound_every_kernel_of_the_family(name: str, family: Kernel) -> None:
+    """At each step <P, K> of no width exceeds what was found by more than the gap."""
+    X, y, task = SETS[name]()
+    learner = ContinuousAlignment(family, certificate=True, task=task).fit(X, y)
+    Lc = center(target_kernel(y, task))
+    thetas = np.linspace(*family.log_bounds(X)[0], 300)
+    grams = [family.with_theta([t])(X) - family.offset for t in thetas]
+    P = Lc / np.linalg.norm(Lc)
+    for taken, step in enumerate(learner.history_, start=1):
+        values = np.array([np.sum(P * gram) for gram in grams])
+        assert step.gap is not None
+        assert values.max() <= step.objective + step.gap
+        assert 0.0 <= step.gap < 0.01 * max(step.objective, 1.0)
+        exact = np.sum(P * (step.kernel(X) - family.offset))
+        assert_allclose(step.objective, exact, rtol=0, atol=1e-5 * len(X))
+        before = clone(learner).set_params(max_kernels=taken)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            Kc = center(before.fit(X, y).kernel_(X) - family.offset)
+        P = (Lc - np.sum(Kc * Lc) / np.sum(Kc * Kc) * Kc) / np.linalg.norm(Lc)
+
+
+@every_set
+def test_a_certificate_changes_little_of_what_is_learned(name: str) -> None:
+    X, y, task = SETS[name]()
+    plain, proven = (ContinuousAlignment(certificate=c, task=task).fit(X, y) for c in (False, True))
+    assert_allclose(proven.alignment_, plain.alignment_, atol=1e-4)
+
+
+# --- the stagewise step -----------------------------------------------------------------------
+
+
+def moments_of(grams: list[np.ndarray], L: np.ndarray) -> Moments:
+    a, M = dense_moments(grams, L)
+    Lc = center(L)
+    traces = np.array([np.trace(center(K)) for K in grams])
+    return Moments(a, M, traces, None, float(np.linalg.norm(Lc)), float(np.trace(Lc)), len(L))
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    eta_max=st.sampled_from([1e-3, 1.0, 50.0]),
+    eps=st.sampled_from([0.0, 1e-10, 0.3]),
+    count=st.integers(1, 3),
+)
+def test_stagewise_step_maximizes_the_alignment(
+    seed: int, eta_max: float, eps: float, count: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 3))
+    grams = [gaussian(X, s) for s in np.exp(rng.normal(size=count + 1))]
+    y = np.sign(X[:, 0])
+    y[0] = -y[1]
+    L = target_kernel(y)
+    weights = rng.exponential(size=count)
+    found = StagewiseStep(eta_max, eps).update(weights, moments_of(grams, L))
+    assert_allclose(found[:-1], weights)
+    start = eps * np.eye(12) + sum(w * K for w, K in zip(weights, grams, strict=False))
+
+    def aligned(eta: float) -> float:
+        return centered_alignment(start + eta * grams[-1], L)
+
+    assert 0.0 <= found[-1] <= eta_max
+    options = {"xatol": 1e-10}
+    inner = minimize_scalar(
+        lambda e: -aligned(e), bounds=(0.0, eta_max), method="bounded", options=options
+    )
+    best = max(aligned(0.0), aligned(eta_max), -inner.fun)
+    assert_allclose(aligned(found[-1]), best, rtol=1e-9)
+    expected = stagewise_eta(start, grams[-1], L, eta_max)
+    assert_allclose(aligned(found[-1]), aligned(expected), rtol=1e-9)
+
+
+def test_stagewise_learning_is_the_published_algorithm() -> None:
+    """Algorithm 1 with dense matrices, given the kernels that were found."""
+    X, y, task = SETS["moons"]()
+    learner = ContinuousAlignment(step="stagewise", task=task, eta_max=0.7, eps=1e-6).fit(X, y)
+    L = target_kernel(y, task)
+    K = 1e-6 * np.eye(len(X))
+    etas = []
+    for step in learner.history_:
+        Kc, Lc = center(K), center(L)
+        P = (Lc - np.sum(Kc * Lc) / np.sum(Kc * Kc) * Kc) / np.linalg.norm(Lc)
+        widths = np.exp(np.linspace(*step.kernel.log_bounds(X)[0], 400))
+        best = max(np.sum(P * gaussian(X, s)) for s in widths)
+        assert np.sum(P * step.kernel(X)) >= best - 1e-3 * abs(best)
+        etas.append(stagewise_eta(K, step.kernel(X), L, 0.7))
+        K = K + etas[-1] * step.kernel(X)
+    assert_allclose(learner.weights_, np.array(etas) / np.sum(etas), rtol=1e-6)
+
+
+def test_eta_max_bounds_the_weights() -> None:
+    X, y, _ = SETS["iris"]()
+    for eta_max in (1e-3, 1e3):
+        learner = ContinuousAlignment(step="stagewise", eta_max=eta_max).fit(X, y)
+        assert_learned(learner, X, y, "classification")
+
+
+# --- stopping ---------------------------------------------------------------------------------
+
+
+def test_tolerance_stops_the_loop() -> None:
+    X, y, _ = SETS["breast_cancer"]()
+    steps = [ContinuousAlignment(tol=tol).fit(X, y).n_iter_ for tol in (1.0, 1e-2, 1e-3, 1e-6)]
+    assert steps == sorted(steps)
+    assert steps[0] == 1
+    assert steps[-1] > steps[0]
+
+
+@pytest.mark.parametrize("step", ["corrective", "stagewise"])
+def test_too_few_kernels_are_warned_of(step: Any) -> None:
+    X, y, _ = SETS["breast_cancer"]()
+    learner = ContinuousAlignment(step=step, max_kernels=2, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="raise max_kernels"):
+        learner.fit(X, y)
+    assert learner.n_iter_ == 2
+    assert len(learner.weights_) <= 2
+
+
+def test_the_loop_reports_its_steps_and_its_status() -> None:
+    X, y, _ = SETS["iris"]()
+    Y, samples, told = as_target(y).centered, Samples(X), []
+    for most, status in ((50, "converged"), (1, "limit")):
+        told.clear()
+        search = family_search(Gaussian(), samples)
+        found = grow_dictionary(
+            [search], samples, Y, CorrectiveStep(), max_kernels=most, on_step=told.append
+        )
+        assert told == found.history
+        assert (found.status, found.n_iter) == (status, len(told))
+
+
+# --- families ---------------------------------------------------------------------------------
+
+FAMILIES: list[Kernel] = [
+    OnColumns(Gaussian(), [0]),
+    OnColumns(Dirichlet(bounds=(0.1, 3.0)), [1]),
+    Matern(nu=2.5),
+    Linear(),
+    Polynomial(2),
+    Gaussian(ard=True),
+]
+
+
+def test_several_families_do_better_than_each() -> None:
+    X, y, _ = SETS["moons"]()
+    both = ContinuousAlignment(FAMILIES).fit(X, y)
+    L = target_kernel(y)
+    assert_allclose(both.alignment_, centered_alignment(both.kernel_(X), L), rtol=1e-8)
+    first = [ContinuousAlignment([family], max_kernels=1, tol=1).fit(X, y) for family in FAMILIES]
+    assert both.alignment_ >= max(one.alignment_ for one in first)
+    assert len({type(step.kernel) for step in both.history_}) > 1
+
+
+def test_the_order_of_families_does_not_matter() -> None:
+    X, y, _ = SETS["moons"]()
+    forward = ContinuousAlignment(FAMILIES).fit(X, y)
+    backward = ContinuousAlignment(FAMILIES[::-1]).fit(X, y)
+    assert_allclose(backward.alignment_, forward.alignment_, rtol=1e-9)
+    assert_allclose(backward.kernel_(X), forward.kernel_(X), atol=1e-6)
+
+
+def test_a_larger_kernel_does_not_win_by_its_size() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.sin(3 * X[:, 0])
+    X[:, 1] *= 1e6
+    families = [OnColumns(Linear(), [1]), OnColumns(Gaussian(), [0])]
+    learner = ContinuousAlignment(families).fit(X, y)
+    assert learner.history_[0].kernel.columns == [0]
+    assert learner.alignment_ > 0.5
+
+
+# --- invariances ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8, 1e-100, 1e100])
+@pytest.mark.parametrize("family", [Gaussian(), Gaussian(ard=True)])
+def test_the_unit_of_the_features_does_not_matter(factor: float, family: Kernel) -> None:
+    X, y, _ = SETS["moons"]()
+    here = ContinuousAlignment(family).fit(X, y)
+    there = ContinuousAlignment(family).fit(X * factor, y)
+    assert_allclose(there.alignment_, here.alignment_, rtol=1e-6)
+    assert_allclose(there.kernel_(X * factor), here.kernel_(X), atol=1e-3)
+
+
+def test_doubled_samples_give_the_same_kernel() -> None:
+    X, y, _ = SETS["moons"]()
+    here = ContinuousAlignment(Gaussian(bounds=(0.05, 20.0))).fit(X, y)
+    there = clone(here).fit(np.repeat(X, 3, axis=0), np.repeat(y, 3))
+    assert_allclose(there.alignment_, here.alignment_, rtol=1e-5)
+    assert_allclose(there.kernel_(X), here.kernel_(X), atol=1e-3)
+
+
+def test_sparse_and_dense_samples_agree() -> None:
+    X, y, _ = SETS["digits"]()
+    dense = ContinuousAlignment().fit(X, y)
+    sparse = ContinuousAlignment().fit(sp.csr_array(X), y)
+    assert_allclose(sparse.alignment_, dense.alignment_, rtol=1e-6)
+    assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-4)

@@ -1,0 +1,166 @@
+"""Weights by HSIC against general solvers of the programs that they solve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from learner_cases import KERNELS, KINDS, problem, target_gram
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import CASES, outputs, score
+from reference import center, centered_alignment, hsic
+from scipy.optimize import linprog, minimize
+from sklearn.base import clone
+
+from mercer import AlignmentMaximization, HSICWeights, TwoStageClassifier
+from mercer._weights.alignment_weights import dependence_weights
+from mercer.kernels import Gaussian, Linear, as_kernel
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+either_scale = pytest.mark.parametrize("normalize", [None, "trace"])
+
+
+def scaled_grams(X: np.ndarray, normalize: str | None) -> list[np.ndarray]:
+    matrices = [as_kernel(kernel)(X) for kernel in KERNELS]
+    return [K / np.trace(center(K)) if normalize else K for K in matrices]
+
+
+def coefficients(learner: HSICWeights, X: np.ndarray) -> np.ndarray:
+    """Of the scaled kernels, in place of those of the kernels as they are."""
+    if learner.normalize is None:
+        return learner.weights_
+    traces = np.array([np.trace(center(as_kernel(kernel)(X))) for kernel in KERNELS])
+    return learner.weights_ * traces
+
+
+@every_kind
+@either_scale
+def test_norm_1_solves_a_linear_program(kind: str, normalize: Any) -> None:
+    X, y = problem(kind)
+    values = np.array([hsic(K, target_gram(kind, y)) for K in scaled_grams(X, normalize)])
+    found = linprog(-values, A_eq=np.ones((1, values.size)), b_eq=[1.0], bounds=(0.0, None))
+    learner = HSICWeights(KERNELS, norm=1, normalize=normalize).fit(X, y)
+    assert_allclose(learner.weights_, found.x, atol=1e-9)
+    assert_allclose(learner.hsic_, values, rtol=1e-8)
+    assert_allclose(learner.hsic_.max(), -found.fun, rtol=1e-8)
+    assert sorted(learner.weights_) == [0.0] * (len(KERNELS) - 1) + [1.0]
+
+
+@every_kind
+@either_scale
+def test_norm_2_is_optimal_in_the_ball(kind: str, normalize: Any) -> None:
+    X, y = problem(kind)
+    values = np.array([hsic(K, target_gram(kind, y)) for K in scaled_grams(X, normalize)])
+    values = values / values.max()
+    found = minimize(
+        lambda mu: -values @ mu,
+        np.full(values.size, 0.1),
+        jac=lambda mu: -values,
+        bounds=[(0.0, None)] * values.size,
+        constraints={"type": "ineq", "fun": lambda mu: 1.0 - mu @ mu, "jac": lambda mu: -2.0 * mu},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    learner = HSICWeights(KERNELS, normalize=normalize).fit(X, y)
+    mu = coefficients(learner, X)
+    mu = mu / np.linalg.norm(mu)
+    assert_allclose(mu, found.x, atol=1e-5)
+    # The search may end outside the ball by rounding.
+    inside = found.x / max(np.linalg.norm(found.x), 1.0)
+    assert values @ mu >= values @ inside - 1e-12
+
+
+@every_kind
+@either_scale
+def test_cka_is_alignment_maximization(kind: str, normalize: Any) -> None:
+    X, y = problem(kind)
+    learner = HSICWeights(KERNELS, norm="cka", normalize=normalize).fit(X, y)
+    reference = AlignmentMaximization(KERNELS).fit(X, y)
+    assert_array_equal(learner.weights_, reference.weights_)
+    assert learner.alignment_ == reference.alignment_
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_output_kernel(case: str) -> None:
+    X = problem("regression")[0]
+    y, kernel, L = outputs(case, score())
+    learner = HSICWeights(KERNELS, output_kernel=kernel).fit(X, y)
+    values = [hsic(as_kernel(source)(X), L) for source in KERNELS]
+    assert_allclose(learner.hsic_, values, rtol=1e-5)
+    assert_allclose(learner.weights_, learner.hsic_ / np.sum(learner.hsic_), rtol=1e-12)
+    expected = centered_alignment(learner.kernel_(X), L)
+    assert_allclose(learner.alignment_, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("norm", [1, 2, "cka"])
+@either_scale
+def test_copies_of_a_kernel(norm: Any, normalize: Any) -> None:
+    """The first of equal kernels wins; in the ball, two copies have twice the weight of one."""
+    X, y = problem("three classes")
+    once = HSICWeights(KERNELS, norm, normalize=normalize).fit(X, y)
+    best = int(np.argmax(once.weights_))
+    twice = clone(once).set_params(kernels=[*KERNELS, KERNELS[best]]).fit(X, y)
+    if norm == 1:
+        assert_array_equal(twice.weights_, [*once.weights_, 0.0])
+    elif norm == 2:
+        assert twice.weights_[-1] == pytest.approx(twice.weights_[best], rel=1e-12)
+        assert_allclose(
+            twice.weights_[:-1] / twice.weights_[best],
+            once.weights_ / once.weights_[best],
+            rtol=1e-9,
+        )
+    else:
+        assert_allclose(twice.kernel_(X), once.kernel_(X), rtol=1e-6)
+    front = clone(once).set_params(kernels=[KERNELS[best], *KERNELS]).fit(X, y)
+    if norm == 1:
+        assert_array_equal(front.weights_, [1.0, *np.zeros(len(KERNELS))])
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_scale_of_a_kernel_matters_unless_normalized(factor: float) -> None:
+    """HSIC is linear in the kernel, and a trace of one takes the scale out."""
+    X, y = problem("binary")
+    grams = np.stack([as_kernel(kernel)(X) for kernel in KERNELS], axis=-1)
+    scale = np.array([factor, 1.0, 1.0, 1.0, 1.0])
+    for norm in (1, 2):
+        here = HSICWeights("precomputed", norm, normalize="trace").fit(grams, y)
+        there = clone(here).fit(grams * scale, y)
+        weights = there.weights_ * scale
+        assert_allclose(weights / weights.sum(), here.weights_, rtol=1e-9)
+        plain = clone(here).set_params(normalize=None).fit(grams, y)
+        moved = clone(plain).fit(grams * scale, y)
+        assert_allclose(moved.hsic_, plain.hsic_ * scale, rtol=1e-9)
+
+
+def test_ties_up_to_rounding_go_to_the_first() -> None:
+    assert_array_equal(dependence_weights(np.array([0.5, 1.0 - 1e-15, 1.0]), 1), [0.0, 1.0, 0.0])
+    assert_array_equal(dependence_weights(np.zeros(3), 1), [1.0, 0.0, 0.0])
+    assert_array_equal(dependence_weights(np.array([-1e-18, 2.0]), 2), [0.0, 2.0])
+
+
+def test_thousands_of_rank_one_kernels() -> None:
+    """One a feature: their HSIC are squared covariances, without an n x n matrix."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3000))
+    y = X[:, 0] + 0.1 * rng.normal(size=100)
+    learner = HSICWeights([Linear(per_feature=True)]).fit(X, y)
+    covariances = (X - X.mean(axis=0)).T @ (y - y.mean()) / y.std() / 99
+    assert_allclose(learner.hsic_, covariances**2, rtol=1e-9, atol=1e-15)
+    assert learner.weights_.argmax() == 0
+    assert HSICWeights([Linear(per_feature=True)], norm=1).fit(X, y).weights_[0] == 1.0
+
+
+def test_nothing_to_find() -> None:
+    """Features that are constant have kernels of no dependence: the first, or all alike."""
+    X, y = np.ones((20, 2)), np.arange(20) % 2
+    kernels = [Gaussian(1.0), Gaussian(2.0)]
+    assert_array_equal(HSICWeights(kernels, norm=1).fit(X, y).weights_, [1.0, 0.0])
+    assert_array_equal(HSICWeights(kernels).fit(X, y).weights_, [0.5, 0.5])
+
+
+def test_in_the_first_stage() -> None:
+    X, y = problem("three classes", 120)
+    model = TwoStageClassifier(HSICWeights(norm=1, output_kernel="balanced"), cv=3).fit(X, y)
+    assert np.count_nonzero(model.weights_) == 1
+    assert model.score(X, y) > 0.8

@@ -1,0 +1,291 @@
+"""What holds for every learner on every kind of target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import skops.io
+from learner_cases import FINITE, KERNELS, KINDS, LEARNERS, SEARCHING, problem, target_gram
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import alignf, alignment, center, centered_alignment, hsic
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
+
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    IndependentAlignment,
+    KernelOptimization,
+    UniformCombination,
+)
+from mercer._greedy.families import PENALTIES
+from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, WeightedSum, as_kernel
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@every_learner
+@every_kind
+def test_fitted_attributes(learner: BaseEstimator, kind: str) -> None:
+    X, y = problem(kind)
+    fitted = clone(learner).fit(X, y)
+    assert isinstance(fitted.kernel_, Kernel)
+    assert fitted.weights_.ndim == 1
+    assert_allclose(np.abs(fitted.weights_).sum(), 1.0, rtol=1e-12)
+    parts = fitted.kernel_.kernels if isinstance(fitted.kernel_, WeightedSum) else [fitted.kernel_]
+    assert len(parts) == fitted.weights_.size
+    expected = centered_alignment(fitted.kernel_(X), target_gram(kind, y))
+    assert isinstance(float(fitted.alignment_), float)
+    assert_allclose(fitted.alignment_, expected, rtol=1e-7)
+    assert fitted.alignment_ > 0.1
+    assert len(fitted.history_) >= 1
+    assert fitted.n_iter_ >= 1
+    assert_array_equal(fitted.X_fit_, X)
+    assert fitted.n_features_in_ == 4
+    assert fitted.kernel_.relevance(4).shape == (4,)
+
+
+@every_learner
+def test_transform_is_the_learned_kernel(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    Z = np.random.default_rng(5).normal(size=(7, 4))
+    fitted = clone(learner).fit(X, y)
+    assert fitted.transform(Z).shape == (7, 60)
+    assert_allclose(fitted.transform(X), fitted.fit_transform(X, y), atol=1e-12)
+    if not getattr(learner, "clip_spectrum", False):
+        assert_allclose(fitted.transform(Z), fitted.kernel_(Z, X), atol=1e-12)
+        assert_allclose(fitted.transform(X), fitted.kernel_(X), atol=1e-7)
+    assert np.linalg.eigvalsh(fitted.transform(X)).min() > -1e-6 * np.trace(fitted.transform(X))
+
+
+@every_learner
+@every_kind
+def test_the_order_of_rows_does_not_matter(learner: BaseEstimator, kind: str) -> None:
+    X, y = problem(kind)
+    order = np.random.default_rng(1).permutation(len(X))
+    here, there = clone(learner).fit(X, y), clone(learner).fit(X[order], y[order])
+    assert_allclose(there.alignment_, here.alignment_, rtol=1e-6)
+    size = np.abs(here.kernel_(X)).max()
+    assert_allclose(there.kernel_(X), here.kernel_(X), atol=1e-3 * size)
+    assert_allclose(there.transform(X)[:, np.argsort(order)], here.transform(X), atol=1e-3 * size)
+
+
+@every_learner
+def test_fitting_again_repeats_to_the_last_bit(learner: BaseEstimator) -> None:
+    X, y = problem("three classes", 420)
+    found = []
+    for threads in (2, 2, 1):
+        with threadpool_limits(limits=threads):
+            found.append(clone(learner).fit(X, y))
+    for other in found[1:]:
+        assert_array_equal(other.weights_, found[0].weights_)
+        assert other.kernel_ == found[0].kernel_
+
+
+@every_learner
+def test_inputs_and_parameters_are_left_alone(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    X_before, y_before, parameters = X.copy(), y.copy(), repr(learner.get_params())
+    learner = clone(learner)
+    learner.fit(X, y).transform(X)
+    assert_array_equal(X, X_before)
+    assert_array_equal(y, y_before)
+    assert repr(learner.get_params()) == parameters
+
+
+@every_learner
+def test_several_hundred_samples_of_coarse_values(learner: BaseEstimator) -> None:
+    """Ties and duplicated rows, and more samples than distances are read off."""
+    X, y = problem("binary", 600)
+    X = np.round(X)
+    order = np.random.default_rng(1).permutation(len(X))
+    here, there = clone(learner).fit(X, y), clone(learner).fit(X[order], y[order])
+    assert_allclose(there.alignment_, here.alignment_, rtol=1e-4)
+
+
+@every_learner
+def test_not_fitted(learner: BaseEstimator) -> None:
+    with pytest.raises(NotFittedError):
+        clone(learner).transform(np.ones((2, 4)))
+
+
+@every_learner
+def test_learners_survive_skops(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    fitted = clone(learner).fit(X, y)
+    dumped = skops.io.dumps(fitted)
+    untrusted = skops.io.get_untrusted_types(data=dumped)
+    assert all(name.startswith("mercer.") for name in untrusted)
+    loaded = skops.io.loads(dumped, trusted=untrusted)
+    size = np.abs(fitted.transform(X)).max()
+    assert_allclose(loaded.transform(X), fitted.transform(X), rtol=0.0, atol=1e-13 * size)
+    assert loaded.kernel_ == fitted.kernel_
+    assert loaded.history_ == fitted.history_
+
+
+# --- finite dictionaries ----------------------------------------------------------------------
+
+
+def grams(X: np.ndarray) -> list[np.ndarray]:
+    return [as_kernel(kernel)(X) for kernel in KERNELS]
+
+
+@every_kind
+def test_weights_against_the_definitions(kind: str) -> None:
+    X, y = problem(kind)
+    matrices, L = grams(X), target_gram(kind, y)
+    p = len(matrices)
+    alignments = np.array([centered_alignment(K, L) for K in matrices])
+    traces = np.array([np.trace(center(K)) for K in matrices])
+    criteria = np.array([hsic(K, L) for K in matrices])
+    expected = {
+        "uniform": np.full(p, 1.0 / p),
+        "uniform-trace": (1.0 / traces) / np.sum(1.0 / traces),
+        "align": alignments / alignments.sum(),
+        "align-trace": (alignments / traces) / np.sum(alignments / traces),
+        "hsic-1": np.eye(p)[criteria.argmax()],
+        "hsic-2": criteria / criteria.sum(),
+        "hsic-2-trace": (criteria / traces**2) / np.sum(criteria / traces**2),
+        "hsic-cka": alignf(matrices, L),
+        "alignf": alignf(matrices, L),
+    }
+    for name, weights in expected.items():
+        found = clone(LEARNERS[name]).fit(X, y).weights_
+        assert_allclose(found, weights, rtol=1e-7, atol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("name", [n for n in FINITE if LEARNERS[n].kernels is not None])
+def test_the_order_of_the_kernels_does_not_matter(name: str) -> None:
+    X, y = problem("binary")
+    learner = clone(LEARNERS[name])
+    forward = learner.fit(X, y)
+    backward = clone(learner).set_params(kernels=KERNELS[::-1]).fit(X, y)
+    assert_allclose(backward.weights_[::-1], forward.weights_, rtol=1e-6, atol=1e-10)
+    assert_allclose(backward.alignment_, forward.alignment_, rtol=1e-9)
+
+
+def test_a_kernel_alone_and_a_list_of_it_are_the_same() -> None:
+    X, y = problem("binary")
+    for sources in (Gaussian(2.0), [Gaussian(2.0)], (Gaussian(2.0),)):
+        assert_array_equal(UniformCombination(sources).fit(X, y).weights_, [1.0])
+
+
+@pytest.mark.parametrize("learner", [AlignmentMaximization, IndependentAlignment])
+def test_the_alignment_is_the_larger_the_more_is_learned(learner: Any) -> None:
+    X, y = problem("three classes")
+    uniform = UniformCombination(KERNELS, normalize="trace").fit(X, y).alignment_
+    aligned = AlignmentMaximization(KERNELS).fit(X, y).alignment_
+    assert aligned >= learner(KERNELS).fit(X, y).alignment_ - 1e-12
+    assert aligned >= uniform - 1e-12
+    free = AlignmentMaximization(KERNELS, signs="free", clip_spectrum=True).fit(X, y).alignment_
+    assert free >= aligned - 1e-12
+
+
+def negative_problem() -> tuple[np.ndarray, np.ndarray, list[Kernel]]:
+    """The difference of two kernels fits better than any sum."""
+    X, y = problem("regression")
+    return X, y, [OnColumns(Linear(), [0, 1, 2]), OnColumns(Linear(), [1, 2]), Gaussian(2.0)]
+
+
+def test_weights_of_either_sign_are_warned_of() -> None:
+    X, y, kernels = negative_problem()
+    with pytest.warns(UserWarning, match="may not be positive semi-definite: set clip_spectrum"):
+        learner = AlignmentMaximization(kernels, signs="free").fit(X, y)
+    assert (learner.weights_ < 0).any()
+    assert not learner.is_psd_
+    A = np.stack([center(k(X)).ravel() for k in kernels], axis=1)
+    solution = np.linalg.lstsq(A, center(target_gram("regression", y)).ravel(), rcond=None)[0]
+    assert_allclose(learner.weights_, solution / np.abs(solution).sum(), atol=1e-8)
+    assert AlignmentMaximization(kernels).fit(X, y).is_psd_
+
+
+def test_a_clipped_spectrum_is_a_kernel() -> None:
+    X, y, kernels = negative_problem()
+    learner = AlignmentMaximization(kernels, signs="free", clip_spectrum=True).fit(X, y)
+    assert learner.is_psd_
+    gram = learner.kernel_(X)
+    values, vectors = np.linalg.eigh(gram)
+    assert values[0] < -1e-3
+    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    assert_allclose(learner.transform(X), clipped, atol=1e-9 * values[-1])
+    assert np.linalg.eigvalsh(learner.transform(X)).min() > -1e-9 * values[-1]
+    assert_allclose(learner.transform(X[:5]), clipped[:5], atol=1e-9 * values[-1])
+
+
+def test_no_warning_where_free_weights_are_positive() -> None:
+    X, y = problem("binary")
+    learner = AlignmentMaximization([Gaussian(2.0)], signs="free").fit(X, y)
+    assert learner.is_psd_
+
+
+# --- searches ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["hsic", "cka", "ka", "cka-ard"])
+@every_kind
+def test_objective_is_the_criterion(name: str, kind: str) -> None:
+    X, y = problem(kind)
+    learner = clone(SEARCHING[name]).fit(X, y)
+    criterion = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}[learner.criterion]
+    K, L = learner.kernel_(X), target_gram(kind, y)
+    assert_allclose(learner.objective_, criterion(K, L), rtol=1e-8)
+    assert_allclose(learner.history_[-1].objective, learner.objective_, rtol=1e-10)
+    assert_array_equal(learner.weights_, [1.0])
+    values = [criterion(Gaussian(s)(X), L) for s in np.geomspace(0.3, 30, 40)]
+    assert learner.objective_ >= max(values) - 1e-3 * abs(max(values))
+
+
+def test_given_bounds_hold() -> None:
+    X, y = problem("binary")
+    for learner in (
+        ContinuousAlignment(Gaussian(bounds=(0.7, 0.8))),
+        ContinuousAlignment(Gaussian(ard=True, bounds=(0.7, 0.8))),
+        KernelOptimization(Gaussian(bounds=(0.7, 0.8))),
+    ):
+        for kernel in [step.kernel for step in learner.fit(X, y).history_]:
+            assert (np.exp(kernel.theta) >= 0.7 * (1 - 1e-9)).all()
+            assert (np.exp(kernel.theta) <= 0.8 * (1 + 1e-9)).all()
+
+
+def test_the_present_width_of_a_family_does_not_matter() -> None:
+    X, y = problem("binary")
+    for make in (ContinuousAlignment, lambda k: KernelOptimization(k, "cka")):
+        found = [make(Gaussian(s)).fit(X, y).kernel_(X) for s in (1e-3, 1e3)]
+        assert_allclose(found[0], found[1], atol=1e-9)
+
+
+def test_ellipsoids_see_which_features_matter() -> None:
+    X, y = problem("binary", 150)
+    learner = ContinuousAlignment(Gaussian(ard=True)).fit(X, y)
+    sphere = ContinuousAlignment().fit(X, y)
+    assert learner.alignment_ > sphere.alignment_ + 0.05
+    relevance = learner.kernel_.relevance(4)
+    assert relevance.argmax() == 0
+    assert relevance[:2].sum() > 2 * relevance[2:].sum()
+
+
+@pytest.mark.parametrize("state", [0, 3])
+def test_an_automatic_penalty_repeats(state: int) -> None:
+    X, y = problem("binary")
+    family = Gaussian(ard=True)
+    found = [
+        ContinuousAlignment(family, penalty="auto", random_state=seed).fit(X, y)
+        for seed in (state, state, np.random.RandomState(state))
+    ]
+    assert found[0].penalty_ in PENALTIES
+    for other in found[1:]:
+        assert other.penalty_ == found[0].penalty_
+        assert_array_equal(other.weights_, found[0].weights_)
+    fixed = ContinuousAlignment(family, penalty=found[0].penalty_).fit(X, y)
+    assert_array_equal(fixed.weights_, found[0].weights_)
+
+
+def test_an_automatic_penalty_has_nothing_to_choose_for_one_width() -> None:
+    X, y = problem("binary")
+    learner = ContinuousAlignment(penalty="auto", random_state=0).fit(X, y)
+    assert learner.penalty_ == 0.0
+    assert_array_equal(learner.weights_, ContinuousAlignment().fit(X, y).weights_)

@@ -1,0 +1,255 @@
+"""Every learner, the measures of dependence and both second stages with output kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import skops.io
+from learner_cases import FINITE, LEARNERS, problem
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import CASES, CLASSES, outputs, score
+from reference import alignf
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import mercer.metrics
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer.kernels import Gaussian, as_kernel
+
+every_case = pytest.mark.parametrize("case", CASES)
+every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+unsettled = pytest.mark.filterwarnings("ignore:The criterion still changed")
+
+
+# --- learners ---------------------------------------------------------------------------------
+
+
+@every_case
+@every_learner
+@unsettled
+def test_every_learner_learns_for_the_output_kernel(learner: BaseEstimator, case: str) -> None:
+    X = problem("regression")[0]
+    y, kernel, L = outputs(case, score())
+    fitted = clone(learner).set_params(output_kernel=kernel).fit(X, y)
+    K = fitted.kernel_(X)
+    assert_allclose(fitted.alignment_, reference.centered_alignment(K, L), rtol=1e-5)
+    assert fitted.alignment_ > 0.05
+    if isinstance(fitted, KernelOptimization):
+        names = {"hsic": "hsic", "cka": "centered_alignment", "ka": "alignment"}
+        criterion = getattr(reference, names[fitted.criterion])
+        assert_allclose(fitted.objective_, criterion(K, L), rtol=1e-5)
+
+
+@every_case
+def test_weights_against_the_dense_matrix(case: str) -> None:
+    X = problem("regression")[0]
+    y, kernel, L = outputs(case, score())
+    learner = clone(FINITE["alignf"]).set_params(output_kernel=kernel).fit(X, y)
+    grams = [as_kernel(source)(X) for source in learner.kernels]
+    assert_allclose(learner.weights_, alignf(grams, L), atol=1e-5)
+
+
+@every_case
+@pytest.mark.parametrize("name", ["alignf", "align-trace", "ca", "cka-ard", "ka"])
+@unsettled
+def test_the_order_of_samples_does_not_matter(name: str, case: str) -> None:
+    X = problem("regression")[0]
+    y, kernel, _ = outputs(case, score())
+    order = np.random.default_rng(1).permutation(60)
+    moved = y[order][:, order] if case == "precomputed" else y[order]
+    here = clone(LEARNERS[name]).set_params(output_kernel=kernel).fit(X, y)
+    there = clone(here).fit(X[order], moved)
+    assert_allclose(there.alignment_, here.alignment_, rtol=1e-5)
+    size = np.abs(here.kernel_(X)).max()
+    assert_allclose(there.kernel_(X), here.kernel_(X), atol=1e-3 * size)
+
+
+@pytest.mark.parametrize("kernel", ["labels", "linear", None])
+def test_the_default_by_its_name(kernel: str | None) -> None:
+    kind = "regression" if kernel == "linear" else "three classes"
+    X, y = problem(kind)
+    default = AlignmentMaximization().fit(X, y)
+    named = AlignmentMaximization(output_kernel=kernel).fit(X, y)
+    assert_array_equal(named.weights_, default.weights_)
+
+
+def test_a_zero_one_target_mends_uncentered_alignment() -> None:
+    """Eight classes: the +-1 target is mostly -1, so that the identity is nearest to it."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(8), 20)
+    X = rng.normal(size=(160, 2)) + 4.0 * np.eye(8)[y] @ rng.normal(size=(8, 2))
+    widths = [
+        KernelOptimization(criterion="ka", output_kernel=kernel).fit(X, y).kernel_.bandwidth
+        for kernel in ("labels", "delta")
+    ]
+    assert widths[0] < 0.5 * widths[1]
+
+
+@pytest.mark.parametrize("case", [*CLASSES, "gaussian", "multilabel", "precomputed"])
+def test_an_automatic_penalty(case: str) -> None:
+    """It is chosen on parts of the target, stratified where there are classes."""
+    X = problem("regression")[0]
+    y, kernel, L = outputs(case, score())
+    learner = ContinuousAlignment(
+        Gaussian(ard=True), penalty="auto", tol=0.2, random_state=0, output_kernel=kernel
+    )
+    here, there = clone(learner).fit(X, y), clone(learner).fit(X, y)
+    assert here.penalty_ == there.penalty_
+    assert_array_equal(here.weights_, there.weights_)
+    assert_allclose(here.alignment_, reference.centered_alignment(here.kernel_(X), L), rtol=1e-5)
+
+
+def test_similarities_are_cloned_saved_and_left_alone() -> None:
+    X = problem("regression")[0]
+    y, kernel, _ = outputs("similarities", score())
+    given = kernel.copy()
+    learner = AlignmentMaximization(output_kernel=given)
+    assert learner.get_params()["output_kernel"] is given
+    assert_array_equal(clone(learner).output_kernel, given)
+    assert "output_kernel=array" in repr(learner)
+    learner.fit(X, y)
+    assert learner.output_kernel is given
+    assert_array_equal(given, kernel)
+    dumped = skops.io.dumps(learner)
+    untrusted = skops.io.get_untrusted_types(data=dumped)
+    assert all(name.startswith("mercer.") for name in untrusted)
+    loaded = skops.io.loads(dumped, trusted=untrusted)
+    assert_array_equal(loaded.output_kernel, given)
+    assert_array_equal(loaded.transform(X), learner.transform(X))
+    assert_array_equal(clone(loaded).fit(X, y).weights_, learner.weights_)
+
+
+def test_the_parameters_of_an_output_kernel_are_nested() -> None:
+    learner = KernelOptimization(output_kernel=Gaussian(3.0))
+    assert learner.get_params()["output_kernel__bandwidth"] == 3.0
+    clone(learner).set_params(output_kernel__bandwidth=5.0)
+    assert learner.output_kernel.bandwidth == 3.0
+
+
+@every_learner
+def test_settings_are_refused_before_any_work(learner: BaseEstimator) -> None:
+    """X is not even looked at."""
+    with pytest.raises(ValueError, match="output_kernel must be"):
+        clone(learner).set_params(output_kernel="lables").fit([[np.nan]], [0])
+
+
+# --- measures of dependence -------------------------------------------------------------------
+
+
+@every_case
+@pytest.mark.parametrize("name", ["hsic", "alignment", "centered_alignment"])
+def test_metrics(name: str, case: str) -> None:
+    X = problem("regression")[0]
+    K = Gaussian(2.0)(X)
+    y, kernel, L = outputs(case, score())
+    found = getattr(mercer.metrics, name)(K, y, output_kernel=kernel)
+    assert_allclose(found, getattr(reference, name)(K, L), rtol=1e-5)
+
+
+def test_as_many_labels_as_samples_are_no_gram_matrix() -> None:
+    """A square indicator matrix, symmetric or not, is what its output kernel says."""
+    Y = np.triu(np.ones((6, 6), dtype=int))
+    K = Gaussian(1.0)(np.arange(6.0)[:, None])
+    found = mercer.metrics.hsic(K, Y, output_kernel="multilabel")
+    assert_allclose(found, reference.hsic(K, (Y @ Y.T).astype(float)), rtol=1e-9)
+
+
+# --- second stages ----------------------------------------------------------------------------
+
+edge = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
+
+
+def held_out_scores(model: Any, X: Any, y: Any, split: Any, output_kernel: Any) -> list[float]:
+    """Scores of models whose kernels are learned in each fold, for one value of C or alpha."""
+    name = "C" if isinstance(model, TwoStageClassifier) else "alpha"
+    scores = []
+    for train, test in split.split(X, y):
+        learner = clone(model.learner).set_params(output_kernel=output_kernel)
+        part = type(model)(learner, **{name: 2.0, "nested": False}).fit(X[train], y[train])
+        if name == "C":
+            scores.append(part.score(X[test], y[test]))
+        else:
+            residuals = part.predict(X[test]) - y[test]
+            scores.append(1.0 - np.mean(residuals**2) / y.var())
+    return scores
+
+
+@edge
+@pytest.mark.parametrize("kernel", ["delta", "balanced", "gaussian", Gaussian(3.0), "matrix"])
+def test_a_classifier_learns_in_folds_for_the_output_kernel(kernel: Any) -> None:
+    """Of the labels as they are: the numbers 1, 2 and 9 are no ranks."""
+    X = problem("regression", 90)[0]
+    y = np.array([1, 2, 9])[np.digitize(score(90), [0.0, 1.2])]
+    kernel = (
+        np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.1], [0.0, 0.1, 1.0]])
+        if (isinstance(kernel, str) and kernel == "matrix")
+        else kernel
+    )
+    split = StratifiedKFold(3)
+    learner = KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, output_kernel=kernel)
+    model = TwoStageClassifier(learner, C=[2.0, 64.0], cv=split, nested=True).fit(X, y)
+    again = clone(model).fit(X, y)
+    assert_array_equal(again.predict(X), model.predict(X))
+    found = [model.cv_results_[f"split{k}_test_score"][0] for k in range(3)]
+    assert_allclose(found, held_out_scores(model, X, y, split, kernel), atol=1e-12)
+
+
+@edge
+@pytest.mark.parametrize("kernel", ["gaussian", Gaussian(0.5)])
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_a_regressor_learns_in_folds_for_the_output_kernel(kernel: Any, scale: float) -> None:
+    """Of the responses in their own unit."""
+    X, y = problem("regression", 90)[0], scale * score(90)
+    split = KFold(3)
+    learner = KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, output_kernel=kernel)
+    model = TwoStageRegressor(learner, alpha=[2.0, 4.0], cv=split, nested=True).fit(X, y)
+    place = int(np.flatnonzero(model.cv_results_["param_alpha"] == 2.0)[0])
+    found = [model.cv_results_[f"split{k}_test_score"][place] for k in range(3)]
+    assert_allclose(found, held_out_scores(model, X, y, split, kernel), rtol=1e-4)
+
+
+@edge
+def test_similarities_of_the_classes_that_a_fold_has() -> None:
+    """A class of one sample is missing from one fold."""
+    X = np.random.default_rng(0).normal(size=(31, 2))
+    y = np.array(["b"] * 15 + ["c"] * 15 + ["a"])
+    X[:15] += 2.0
+    similarities = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.2], [0.5, 0.2, 1.0]])
+    learner = KernelOptimization(output_kernel=similarities)
+    model = TwoStageClassifier(learner, cv=KFold(3), nested=True).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert_array_equal(model.learner_.output_kernel, similarities)
+
+
+@edge
+@pytest.mark.parametrize("nested", [True, False])
+def test_sets_of_labels_by_ridge_regression(nested: bool) -> None:
+    X = problem("regression", 90)[0]
+    y, kernel, L = outputs("multilabel", score(90))
+    learner = ContinuousAlignment(output_kernel=kernel)
+    model = TwoStageRegressor(learner, nested=nested, cv=3).fit(X, y)
+    assert_allclose(model.alignment_, reference.centered_alignment(model.kernel_(X), L), rtol=1e-6)
+    assert ((model.predict(X) > 0.5) == y).mean() > 0.85
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (TwoStageClassifier(KernelOptimization(output_kernel="lab")), "output_kernel must be None"),
+        (TwoStageClassifier(KernelOptimization(output_kernel="precomputed")), "output Gram mat"),
+        (TwoStageRegressor(KernelOptimization(output_kernel="delta")), "it is for classes"),
+    ],
+)
+def test_output_kernels_that_no_second_stage_can_use(model: Any, message: str) -> None:
+    X, y = problem("three classes")
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)

@@ -1,0 +1,241 @@
+"""Kernels judged on samples that they were not learned from: dense ridge regressions, folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import gaussian, ridge_with_intercept
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import mercer._model_selection.held_out
+from mercer._gram.tiles import Samples
+from mercer._model_selection.held_out import ALPHAS, clearly_best, held_out_losses
+from mercer._targets import Target, as_target
+from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum
+
+WIDTHS = [np.array([0.5, 1.0, 3.0]), np.array([3.0, 3.0, 3.0]), np.array([8.0, 0.2, 1.0])]
+KERNELS = [Gaussian(widths) for widths in WIDTHS]
+KINDS = ["binary", "three classes", "regression", "two outputs"]
+
+
+def table(n: int = 23) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, 3))
+
+
+def outputs(kind: str, X: np.ndarray) -> tuple[Any, np.ndarray]:
+    """A target of some kind, and the columns that are predicted."""
+    score = X[:, 0] + 0.2 * X[:, 1] ** 2
+    if kind == "binary":
+        y = score > 0.1
+        return np.array(["no", "yes"])[y.astype(int)], np.where(y, 1.0, -1.0)[:, None]
+    if kind == "three classes":
+        y = np.digitize(score, [-0.4, 0.5])
+        return y, np.sqrt(2.0) * np.eye(3)[y]
+    Y = score[:, None] if kind == "regression" else np.column_stack([score, 1e3 * X[:, 2] ** 2])
+    return (score if kind == "regression" else Y), Y / Y.std(axis=0)
+
+
+def recorded(
+    kernels: Sequence[Kernel], seen: list[tuple[np.ndarray, Target]]
+) -> Callable[[Samples, Target], Sequence[Kernel]]:
+    """A `learn` that returns the same kernels and notes what it was given."""
+
+    def learn(inside: Samples, part: Target) -> Sequence[Kernel]:
+        seen.append((inside.X, part))
+        return kernels
+
+    return learn
+
+
+# --- losses ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_are_those_of_dense_ridge_regressions(kind: str) -> None:
+    X = table(35)
+    y, Y = outputs(kind, X)
+    found = held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), 7)
+    labels = kind in KINDS[:2]
+    folds = (StratifiedKFold if labels else KFold)(5, shuffle=True, random_state=7)
+    for losses, widths in zip(found, WIDTHS, strict=True):
+        naive = np.empty((len(ALPHAS), 0))
+        for train, test in folds.split(X, y if labels else None):
+            K, rows = gaussian(X[train], widths), gaussian(X[test], widths, X[train])
+            predicted = [ridge_with_intercept(K, Y[train], rows, alpha) for alpha in ALPHAS]
+            errors = [np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
+            naive = np.hstack([naive, errors])
+        assert_allclose(losses, naive[naive.mean(axis=1).argmin()], rtol=1e-6)
+
+
+def test_the_scale_of_a_kernel_does_not_matter() -> None:
+    X = table()
+    y = outputs("regression", X)[0]
+    kernels = [WeightedSum(KERNELS, c * np.array([0.2, 0.3, 0.5])) for c in (1.0, 1e-8, 1e8)]
+    losses = held_out_losses(recorded(kernels, []), Samples(X), as_target(y), 0)
+    assert_allclose(losses[1:], losses[[0, 0]], rtol=1e-6)
+
+
+def test_a_wide_kernel_judges_as_the_linear_one_that_it_tends_to() -> None:
+    X = table()
+    y = outputs("regression", X)[0]
+    kernels = [Linear(), Gaussian(1e6), Gaussian(1e9), Gaussian(1e12)]
+    losses = held_out_losses(recorded(kernels, []), Samples(X), as_target(y), 0)
+    assert_allclose(losses[1:], np.tile(losses[0], (3, 1)), rtol=1e-5)
+
+
+def test_a_constant_kernel_predicts_the_mean() -> None:
+    X = np.ones((20, 2))
+    y = np.random.default_rng(0).normal(size=20)
+    losses = held_out_losses(recorded([Gaussian(), Linear()], []), Samples(X), as_target(y), 3)
+    expected = [
+        ((y[test] - y[train].mean()) / y.std()) ** 2
+        for train, test in KFold(5, shuffle=True, random_state=3).split(X)
+    ]
+    assert_allclose(losses, np.tile(np.concatenate(expected), (2, 1)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix, np.float32])
+def test_sparse_tables_and_single_precision(container: Any) -> None:
+    X = (table() * (table() > 0.0)).astype(np.float32)
+    target = as_target(outputs("binary", table())[0])
+    dense = held_out_losses(recorded(KERNELS, []), Samples(X.astype(float)), target, 0)
+    other = held_out_losses(recorded(KERNELS, []), Samples(container(X)), target, 0)
+    assert_allclose(other, dense, rtol=1e-6)
+
+
+# --- folds -------------------------------------------------------------------------------------
+
+
+def rows_of(part: np.ndarray, X: np.ndarray) -> set[int]:
+    """Positions of a part's rows in the table."""
+    return {int(np.flatnonzero((row == X).all(axis=1))[0]) for row in part}
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 11, 40])
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_every_sample_is_held_out_once(n: int, kind: str) -> None:
+    X = table(n)
+    y = np.arange(n) % 2 if kind == "binary" else X[:, 0]
+    seen: list[tuple[np.ndarray, Target]] = []
+    losses = held_out_losses(recorded(KERNELS, seen), Samples(X), as_target(y), 0)
+    assert losses.shape == (3, n)
+    assert np.isfinite(losses).all()
+    assert len(seen) == min(5, n)
+    held_out = [set(range(n)) - rows_of(part, X) for part, _ in seen]
+    assert sorted(row for rows in held_out for row in rows) == list(range(n))
+
+
+def test_kernels_are_learned_from_the_target_of_their_samples() -> None:
+    X = table()
+    seen: list[tuple[np.ndarray, Target]] = []
+    target = as_target(X[:, 0])
+    held_out_losses(recorded(KERNELS, seen), Samples(X), target, 0)
+    for part, of_part in seen:
+        assert_allclose(of_part.factor[:, 0] * X[:, 0].std(), part[:, 0], rtol=1e-12)
+
+
+def test_classes_are_shared_out_evenly_unless_one_is_too_small() -> None:
+    X = table(50)
+    many, few = np.repeat([0, 1], [40, 10]), np.repeat([0, 1, 2], [36, 10, 4])
+    for y, counts in ((many, {8}), (few, None)):
+        seen: list[tuple[np.ndarray, Target]] = []
+        held_out_losses(recorded(KERNELS, seen), Samples(X), as_target(y), 0)
+        found = {int(np.sum(part.codes == 1)) for _, part in seen if part.codes is not None}
+        assert (found == counts) if counts else len(found) > 1
+
+
+@pytest.mark.parametrize("kind", ["binary", "three classes", "regression"])
+def test_of_many_samples_some_are_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mercer._model_selection.held_out, "_MOST_SAMPLES", 40)
+    monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 30)
+    for n, n_test in ((41, 11), (60, 30), (200, 30)):
+        X = table(n)
+        y = outputs(kind, X)[0]
+        seen: list[tuple[np.ndarray, Target]] = []
+        losses = held_out_losses(recorded(KERNELS, seen), Samples(X), as_target(y), 0)
+        assert losses.shape == (3, 3 * n_test)
+        assert [len(part) for part, _ in seen] == [30, 30, 30]
+        assert np.isfinite(losses).all()
+
+
+def test_more_classes_than_samples_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mercer._model_selection.held_out, "_MOST_SAMPLES", 40)
+    monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 8)
+    X, y = table(60), np.repeat(np.arange(10), 6)
+    losses = held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), 0)
+    assert losses.shape == (3, 24)
+
+
+def test_the_random_state_draws_the_folds() -> None:
+    X = table()
+    y = outputs("binary", X)[0]
+
+    def losses(state: Any) -> np.ndarray:
+        return held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), state)
+
+    assert_array_equal(losses(4), losses(4))
+    assert_array_equal(losses(np.random.RandomState(4)), losses(4))
+    assert not np.array_equal(losses(4), losses(5))
+
+
+# --- the choice --------------------------------------------------------------------------------
+
+
+def made_up(*means: float, spread: float = 1.0) -> np.ndarray:
+    """Losses of 100 samples whose differences from the first have these means and a known error."""
+    common = np.random.default_rng(0).exponential(size=100)
+    wave = spread * np.tile([1.0, -1.0], 50)
+    return np.stack([common, *(common + mean + wave for mean in means)])
+
+
+@pytest.mark.parametrize(
+    ("means", "chosen"),
+    [
+        ((), 0),
+        ((0.5, 0.2), 0),
+        ((-0.09, 0.2), 0),
+        ((-0.11, 0.2), 1),
+        ((0.2, -0.11, -0.105), 2),
+        ((-0.5, -0.6, -0.4), 2),
+    ],
+)
+def test_a_candidate_must_be_better_by_a_standard_error(
+    means: tuple[float, ...], chosen: int
+) -> None:
+    """The standard error is a tenth."""
+    assert clearly_best(made_up(*means)) == chosen
+
+
+def test_the_error_is_that_of_differences_on_the_same_samples() -> None:
+    losses = made_up(-0.01, spread=0.05)
+    assert clearly_best(losses) == 1
+    assert clearly_best(np.stack([losses[0], losses[1][::-1]])) == 0
+
+
+def test_equal_candidates_are_no_better() -> None:
+    losses = made_up(0.0, 0.0, spread=0.0)
+    assert clearly_best(losses) == 0
+    assert clearly_best(losses * np.array([[1.0], [1.0 - 1e-15], [1.0 - 1e-13]])) == 0
+    assert clearly_best(np.zeros((3, 5))) == 0
+
+
+@given(
+    st.integers(0, 10**6), st.sampled_from([1e-8, 1.0, 1e8]), st.integers(1, 6), st.integers(1, 30)
+)
+def test_the_choice_needs_no_unit_and_no_order(
+    seed: int, unit: float, n_candidates: int, n_samples: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    losses = rng.exponential(size=(n_candidates, n_samples))
+    chosen = clearly_best(losses)
+    assert 0 <= chosen < n_candidates
+    assert clearly_best(unit * losses) == chosen
+    assert clearly_best(losses[:, rng.permutation(n_samples)]) == chosen
+    assert chosen == 0 or losses[chosen].mean() == losses.mean(axis=1).min()

@@ -1,0 +1,378 @@
+"""Ellipsoids held by a penalty, or stopped, that held-out samples choose."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from ellipsoid_cases import ellipsoid, every_criterion, every_relative, table, widths
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import gaussian, hsic, target_kernel
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import mercer._greedy.families
+import mercer._model_selection.penalty_choice
+from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
+from mercer._criteria import CRITERIA
+from mercer._gram.tiles import Samples
+from mercer._model_selection.penalty_choice import (
+    RELATIVE_FORMS,
+    STOPS,
+    candidate_penalties,
+    choose_penalty,
+)
+from mercer._search.width_penalty import STRENGTHS, WidthPenalty
+from mercer._targets import as_target
+from mercer.datasets import make_relevance
+from mercer.kernels import Gaussian, Kernel, Linear, Matern, OnColumns, RationalQuadratic
+
+AUTOMATIC: dict[str, Any] = {
+    "penalty": (ellipsoid(), mercer._model_selection.penalty_choice),
+    "stop": (ellipsoid(early_stopping=True), mercer._model_selection.penalty_choice),
+    "sum": (
+        ContinuousAlignment(
+            Gaussian(ard=True), penalty="auto", penalty_on="inverse_widths", random_state=0
+        ),
+        mercer._greedy.families,
+    ),
+}
+every_automatic = pytest.mark.parametrize("name", AUTOMATIC)
+
+
+def kernels_by_fold(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, learner: Any, X: Any, y: Any
+) -> list[list[Kernel]]:
+    """The kernels that each fold of a choice has taught."""
+    found: list[list[Kernel]] = []
+    original = mercer._model_selection.held_out.held_out_losses
+
+    def spying(learn: Any, *problem: Any) -> np.ndarray:
+        def noted(inside: Samples, part: Any) -> list[Kernel]:
+            kernels = list(learn(inside, part))
+            found.append(kernels)
+            return kernels
+
+        return original(noted, *problem)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "held_out_losses", spying)
+        clone(learner).fit(X, y)
+    return found
+
+
+def no_choice(*_: Any) -> np.ndarray:
+    raise AssertionError("nothing is left to choose")
+
+
+# --- what is chosen ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_is_not_fitted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    fit = ellipsoid(random_state=seed).fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
+    assert fit.penalty_ == np.inf
+    assert np.ptp(fit.kernel_.theta) == 0.0
+
+
+def test_features_of_equal_relevance_keep_one_width_mostly() -> None:
+    """One standard error is passed by chance now and then."""
+    chosen = []
+    for seed in range(6):
+        X, y = make_relevance(50, gamma=0.0, n_features=4, random_state=seed)
+        chosen.append(ellipsoid(penalty_on="log_widths").fit(X, y).penalty_)
+    assert chosen.count(np.inf) >= 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_features_of_unequal_relevance_do_not(seed: int) -> None:
+    X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
+    fit = ellipsoid().fit(X, y)
+    assert fit.penalty_ in STRENGTHS
+    assert fit.penalty_on_ in RELATIVE_FORMS
+    assert widths(fit).argmin() == 7
+    assert widths(fit)[7] < 0.7 * np.delete(widths(fit), 7).min()
+
+
+@every_criterion
+def test_every_criterion_chooses_and_keeps_to_it(criterion: str) -> None:
+    X, y = table(1)
+    chosen = ellipsoid(criterion).fit(X, y)
+    assert chosen.penalty_ in (np.inf, *STRENGTHS)
+    given = ellipsoid(criterion, penalty=chosen.penalty_, penalty_on=chosen.penalty_on_)
+    assert_array_equal(given.fit(X, y).kernel_.theta, chosen.kernel_.theta)
+
+
+def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each candidate of each fold is the learner of its penalty, fitted to that fold."""
+    X, y = table(2, n=30)
+    monkeypatch.setattr(mercer._model_selection.penalty_choice, "_TRIAL_TOL", 1e-9)
+    found = kernels_by_fold(monkeypatch, mercer._model_selection.penalty_choice, ellipsoid(), X, y)
+    candidates = candidate_penalties(RELATIVE_FORMS)
+    assert candidates[0].strength == np.inf
+    held = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
+    assert held == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
+    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+    for (train, _), kernels in zip(folds, found, strict=True):
+        assert len(kernels) == len(candidates)
+        for penalty, kernel in [*zip(candidates, kernels, strict=True)][::4]:
+            alone = ellipsoid(penalty=penalty.strength, penalty_on=penalty.form, tol=1e-9)
+            K = alone.fit(X[train], y[train]).kernel_(X)
+            assert_allclose(kernel(X), K, atol=1e-3)
+
+
+@every_relative
+def test_a_form_that_is_asked_for_is_kept(form: str) -> None:
+    X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=0)
+    fit = ellipsoid(penalty_on=form).fit(X, y)
+    assert fit.penalty_on_ == form
+    assert fit.penalty_ in STRENGTHS
+
+
+@every_automatic
+def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, module = AUTOMATIC[name]
+    X = table(3, n=25)[0]
+    y = X[:, 0] ** 2 + 0.1 * X[:, 1]
+    here = kernels_by_fold(monkeypatch, module, learner, X, y)
+    test = next(KFold(5, shuffle=True, random_state=0).split(X))[1]
+    Z, z = X.copy(), y.copy()
+    Z[test], z[test] = 3.0 * X[test][:, ::-1], np.roll(y[test], 1)
+    there = kernels_by_fold(monkeypatch, module, learner, Z, z)
+    assert len(here) == len(there) == 5
+    grams = [np.array([k(X) for fold in found for k in fold[:9]]) for found in (here, there)]
+    first = len(here[0][:9])
+    assert_allclose(grams[1][:first], grams[0][:first], atol=1e-6)
+    assert np.abs(grams[1][first:] - grams[0][first:]).max() > 0.1
+
+
+@every_automatic
+def test_what_was_chosen_need_not_be_chosen_again(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, module = AUTOMATIC[name]
+    X, y = table(1)
+    chosen = clone(learner).fit(X, y)
+    again = clone(learner).fit(X, y)
+    assert again.kernel_ == chosen.kernel_
+    assert again.settled_params() == chosen.settled_params()
+    monkeypatch.setattr(module, "held_out_losses", no_choice)
+    settled = clone(learner).set_params(**chosen.settled_params()).fit(X, y)
+    assert settled.kernel_ == chosen.kernel_
+    with pytest.raises(AssertionError, match="nothing is left"):
+        clone(learner).fit(X, y)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Linear(), Matern(), OnColumns(Gaussian(), [1])])
+def test_kernels_of_one_width_leave_nothing_to_choose(
+    kernel: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mercer._model_selection.penalty_choice, "held_out_losses", no_choice)
+    X, y = table()
+    for stop in (False, True):
+        fit = ellipsoid(kernel=kernel, early_stopping=stop).fit(X, y)
+        assert fit.penalty_ == 0.0
+        assert fit.early_stopping_ is None
+        assert fit.settled_params() == {"penalty": 0.0, "penalty_on": "log_widths"}
+    assert ellipsoid().fit(X[:, :1], y).penalty_ == 0.0
+
+
+@pytest.mark.parametrize("kernel", [Matern(ard=True), RationalQuadratic(ard=True)])
+def test_other_kernels_choose_too(kernel: Any) -> None:
+    X, y = table(4)
+    fit = ellipsoid("hsic", kernel).fit(X, y)
+    assert fit.penalty_ in (np.inf, *STRENGTHS)
+    assert_allclose(fit.objective_, hsic(fit.kernel_(X), target_kernel(y)), rtol=1e-9)
+
+
+def test_columns_choose_as_a_table_of_their_own() -> None:
+    X, y = table(5, d=4)
+    part = ellipsoid(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
+    alone = ellipsoid().fit(X[:, [2, 0]], y)
+    assert (part.penalty_, part.penalty_on_) == (alone.penalty_, alone.penalty_on_)
+    assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_the_choice_needs_no_unit(unit: float) -> None:
+    X, y = table(1)
+    plain, other = ellipsoid().fit(X, y), ellipsoid().fit(unit * X, y)
+    assert (other.penalty_, other.penalty_on_) == (plain.penalty_, plain.penalty_on_)
+    assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=0.02)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, np.float32])
+def test_sparse_tables_and_single_precision(container: Any) -> None:
+    X, y = table(6)
+    X = (X * (X > 0.0)).astype(np.float32)
+    plain, other = ellipsoid().fit(X.astype(float), y), ellipsoid().fit(container(X), y)
+    assert other.penalty_ == plain.penalty_
+    assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-3)
+
+
+@pytest.mark.parametrize("bounds", [(2.0, 2.0), (1e3, 1e6), (1e5, 1e8), (1e-8, 1e-6)])
+@every_criterion
+def test_bounds_hold_wherever_they_are(criterion: str, bounds: tuple[float, float]) -> None:
+    X, y = table(7)
+    fit = ellipsoid(criterion, Gaussian(ard=True, bounds=bounds)).fit(X, y)
+    assert widths(fit).min() >= bounds[0] * (1.0 - 1e-9)
+    assert widths(fit).max() <= bounds[1] * (1.0 + 1e-9)
+
+
+@every_criterion
+@pytest.mark.parametrize("n", range(2, 11))
+def test_few_samples(criterion: str, n: int) -> None:
+    X, y = table(8, n=10, d=2)
+    y[:2] = 0, 1
+    fit = ellipsoid(criterion).fit(X[:n], y[:n])
+    assert np.isfinite(fit.kernel_.theta).all()
+    assert fit.penalty_ > 0.0
+
+
+def test_odd_tables() -> None:
+    X, y = table(9)
+    assert ellipsoid().fit(np.ones((20, 3)), y[:20]).penalty_ == np.inf
+    rare = np.r_[np.zeros(39, dtype=int), 1]
+    assert np.isfinite(ellipsoid().fit(X, rare).kernel_.theta).all()
+    wide = np.random.default_rng(0).normal(size=(20, 60))
+    assert np.isfinite(ellipsoid().fit(wide, y[:20]).kernel_.theta).all()
+    constant = ellipsoid().fit(np.insert(X, 1, 7.0, axis=1), y)
+    assert constant.penalty_ == ellipsoid().fit(X, y).penalty_
+
+
+def test_several_outputs() -> None:
+    X = table(10)[0]
+    Y = np.column_stack([X[:, 0] ** 2, 1e6 * np.sin(X[:, 0])])
+    fit = ellipsoid().fit(X, Y)
+    assert fit.penalty_ in STRENGTHS
+    assert widths(fit).argmin() == 0
+
+
+# --- stopping ----------------------------------------------------------------------------------
+
+
+@every_criterion
+def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
+    X, y = table(1)
+    sphere = ellipsoid(criterion, penalty=np.inf).fit(X, y)
+    free = ellipsoid(criterion, penalty=0.0).fit(X, y)
+    values = []
+    for limit in (0, 1, 2, 3, 1000):
+        fit = ellipsoid(criterion, early_stopping=limit).fit(X, y)
+        assert (fit.early_stopping_, fit.penalty_) == (limit, 0.0)
+        assert fit.n_iter_ == sphere.n_iter_ + min(limit, free.n_iter_ - sphere.n_iter_)
+        values.append(fit.objective_)
+        if limit == 0:
+            assert_array_equal(fit.kernel_.theta, sphere.kernel_.theta)
+    assert np.all(np.diff(values) > 0.0)
+    assert_array_equal(fit.kernel_.theta, free.kernel_.theta)
+
+
+@every_criterion
+def test_held_out_samples_choose_when_to_stop(criterion: str) -> None:
+    X, y = table(1)
+    fit = ellipsoid(criterion, early_stopping=True).fit(X, y)
+    assert fit.early_stopping_ in (0, *STOPS)
+    given = ellipsoid(criterion, early_stopping=fit.early_stopping_).fit(X, y)
+    assert_array_equal(given.kernel_.theta, fit.kernel_.theta)
+    assert fit.settled_params() == {"early_stopping": fit.early_stopping_}
+
+
+def test_stops_are_iterations_of_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(2, n=30)
+    learner = ellipsoid(early_stopping=True)
+    found = kernels_by_fold(monkeypatch, mercer._model_selection.penalty_choice, learner, X, y)
+    train = next(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))[0]
+    for stop, kernel in zip((0, *STOPS), found[0], strict=True):
+        alone = ellipsoid(early_stopping=stop).fit(X[train], y[train])
+        assert_array_equal(kernel.theta + np.zeros(3), alone.kernel_.theta)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stopping_does_not_fit_noise_and_finds_relevance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    noise = ellipsoid(early_stopping=True)
+    noise.fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
+    assert noise.early_stopping_ == 0
+    X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
+    assert ellipsoid(early_stopping=True).fit(X, y).early_stopping_ > 0
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
+    X, y = table(1)
+    fit = ellipsoid(early_stopping=np.bool_(asked)).fit(X, y)
+    plain = ellipsoid(early_stopping=asked).fit(X, y)
+    assert fit.early_stopping_ == plain.early_stopping_
+    assert fit.kernel_ == plain.kernel_
+
+
+# --- refusals, before any work -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"),
+    [
+        ({"penalty": "best"}, ValueError, "penalty must be a number or \"auto\"; got 'best'"),
+        ({"penalty": -1.0}, ValueError, "penalty must be finite and not negative; got -1.0"),
+        ({"penalty": None}, TypeError, "penalty must be an instance of float, not NoneType"),
+        ({"penalty_on": "log"}, ValueError, 'penalty_on must be one of None, "log_widths", "inve'),
+        ({"penalty_on": "widths"}, ValueError, 'penalty="auto" needs a relative penalty; got'),
+        ({"early_stopping": -1}, ValueError, "early_stopping must be finite and not negative"),
+        ({"early_stopping": 2.5}, TypeError, "early_stopping must be an instance of int"),
+        ({"early_stopping": "auto"}, TypeError, "early_stopping must be an instance of int"),
+        ({"criterion": "hisc"}, ValueError, 'criterion must be one of "hsic", "cka", "ka"; got'),
+        ({"max_iter": 0}, ValueError, "max_iter must be at least 1; got 0"),
+        ({"tol": -1.0}, ValueError, "tol must be finite and not negative; got -1.0"),
+        ({"task": "cluster"}, ValueError, 'task must be "auto", "classification" or "regression"'),
+        ({"output_kernel": "lab"}, ValueError, "output_kernel must be None"),
+    ],
+)
+def test_settings_are_refused_before_the_data_are_read(
+    settings: dict[str, Any], kind: type, message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        ellipsoid().set_params(**settings).fit(None, None)
+
+
+# --- in folds ----------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+@pytest.mark.parametrize("task", ["classes", "responses"])
+def test_nested_folds_learn_with_the_penalty_that_was_chosen(
+    task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(1)
+    model = TwoStageClassifier if task == "classes" else TwoStageRegressor
+    y = y if task == "classes" else np.sin(2.0 * X[:, 0])
+    chosen = ellipsoid().fit(X, y).settled_params()
+    given = model(ellipsoid(**chosen), nested=True, cv=3).fit(X, y)
+    calls: list[int] = []
+    original = mercer._model_selection.penalty_choice.held_out_losses
+
+    def counted(*problem: Any) -> np.ndarray:
+        calls.append(1)
+        return original(*problem)
+
+    monkeypatch.setattr(mercer._model_selection.penalty_choice, "held_out_losses", counted)
+    auto = model(ellipsoid(), nested=True, cv=3).fit(X, y)
+    assert len(calls) == 1
+    for name, scores in given.cv_results_.items():
+        assert_array_equal(auto.cv_results_[name], scores)
+
+
+def test_a_choice_among_forms_is_the_function_that_estimators_call() -> None:
+    X, y = table(1)
+    kernel = Gaussian(ard=True).bind(X)
+    problem = CRITERIA["cka"], kernel, Samples(X), as_target(y)
+    held = choose_penalty(*problem, forms=RELATIVE_FORMS, random_state=0)
+    fit = ellipsoid().fit(X, y)
+    assert held == WidthPenalty(fit.penalty_, fit.penalty_on_)
+    assert_allclose(fit.kernel_(X), gaussian(X, widths(fit)), rtol=1e-9)

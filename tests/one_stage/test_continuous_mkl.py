@@ -1,0 +1,263 @@
+"""Continuous one-stage learning against a dense dictionary of widths, and its certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from one_stage_reference import (
+    Ball,
+    Matrix,
+    NaiveHinge,
+    NaiveLogistic,
+    NaiveSquared,
+    dual_objective,
+    primal_objective,
+)
+from reference import center, gaussian
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
+
+from mercer import (
+    ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+)
+from mercer.datasets import make_relevance, make_sine
+from mercer.kernels import Dirichlet, Gaussian, Laplacian, Linear
+
+LOW, HIGH = 0.3, 30.0
+FAMILY = Gaussian(bounds=(LOW, HIGH))
+WIDTHS = np.geomspace(LOW, HIGH, 400)
+
+
+def table(n: int = 50) -> Matrix:
+    return np.random.default_rng(0).normal(size=(n, 3))
+
+
+def target(kind: str, X: Matrix) -> Any:
+    score = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
+    if kind == "binary":
+        return (score > 0.0).astype(int)
+    if kind == "three classes":
+        return np.digitize(score, [-0.5, 0.5])
+    return score if kind == "regression" else np.column_stack([score, X[:, 2]])
+
+
+MODELS = {
+    "hinge": ("binary", ContinuousMKLClassifier(FAMILY, C=3.0), NaiveHinge(3.0)),
+    "hinge, small C": ("binary", ContinuousMKLClassifier(FAMILY, C=0.1), NaiveHinge(0.1)),
+    "three classes": ("three classes", ContinuousMKLClassifier(FAMILY), NaiveHinge(1.0)),
+    "logistic": ("binary", ContinuousMKLClassifier(FAMILY, loss="logistic"), NaiveLogistic(1.0)),
+    "squared": ("regression", ContinuousMKLRegressor(FAMILY, alpha=0.1), NaiveSquared(0.1)),
+    "two outputs": ("two outputs", ContinuousMKLRegressor(FAMILY), NaiveSquared(1.0)),
+}
+
+
+def machines(model: Any, X: Matrix, y: Any) -> tuple[Matrix, Matrix, Matrix]:
+    """Targets of the machines, dual variables and predictions."""
+    if hasattr(model, "classes_"):
+        names = model.classes_
+        Y = np.where(y[:, None] == (names if len(names) > 2 else names[1:]), 1.0, -1.0)
+        return Y, model.dual_coef_, model.decision_function(X).reshape(Y.shape)
+    return y.reshape(len(y), -1), model.dual_coef_, model.predict(X).reshape(len(y), -1)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_no_other_width_lowers_the_objective(name: str) -> None:
+    kind, model, _ = MODELS[name]
+    X = table()
+    model = model.fit(X, target(kind, X))
+    C = model.dual_coef_
+    learned = np.einsum("im,ij,jm->", C, model.kernel_(X), C)
+    best = max(np.einsum("im,ij,jm->", C, gaussian(X, s), C) for s in WIDTHS)
+    assert model.excess_ <= model.tol
+    assert best / learned - 1.0 <= model.tol + 1e-2 * model.tol
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_gap_holds_against_a_dense_dictionary(name: str) -> None:
+    kind, model, loss = MODELS[name]
+    X = table()
+    y = target(kind, X)
+    model = model.fit(X, y)
+    Y, C, F = machines(model, X, y)
+    primal = primal_objective(model.kernel_(X), Y, loss, C, F)
+    assert primal == pytest.approx(model.objective_, rel=1e-8)
+    grams = np.stack([center(gaussian(X, s)) for s in WIDTHS])
+    dual = dual_objective(grams, Y, loss, Ball(1.0), C)
+    assert 0.0 <= model.dual_gap_ <= model.tol
+    assert primal - dual <= 2.0 * model.tol * primal
+
+
+@pytest.mark.parametrize("name", ["hinge", "three classes", "squared"])
+def test_a_mixture_reaches_what_a_dense_dictionary_reaches(name: str) -> None:
+    kind, model, loss = MODELS[name]
+    X = table()
+    y = target(kind, X)
+    model = model.fit(X, y)
+    if isinstance(loss, NaiveHinge):
+        kernels = [Gaussian(float(s)) for s in WIDTHS[::8]]
+        dense = MKLClassifier(kernels, C=loss.C, normalize=None).fit(X, y)
+        assert model.objective_ <= dense.objective_ * (1.0 + model.tol)
+    assert model.weights_.min() > 0.0
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert model.shares_.sum() == pytest.approx(1.0)
+
+
+def test_objective_falls_and_the_certificate_closes() -> None:
+    X = table()
+    model = ContinuousMKLClassifier(FAMILY, C=10.0).fit(X, target("binary", X))
+    objectives = [step.objective for step in model.history_]
+    assert np.all(np.diff(objectives) < 0.0)
+    assert np.isinf(model.history_[0].excess)
+    assert all(step.excess > model.tol for step in model.history_)
+    assert all(step.gap is not None and step.gap >= 0.0 for step in model.history_)
+    assert model.n_iter_ == len(model.history_)
+    assert model.history_[-1].objective == pytest.approx(model.objective_)
+
+
+def test_corrective_steps_need_fewer_kernels_than_line_searches() -> None:
+    X = table()
+    y = target("binary", X)
+    corrective = ContinuousMKLClassifier(FAMILY, C=10.0).fit(X, y)
+    published = ContinuousMKLClassifier(FAMILY, C=10.0, step="stagewise", tol=1e-2).fit(X, y)
+    assert corrective.objective_ <= published.objective_ * (1.0 + 1e-3)
+    assert corrective.weights_.size < published.weights_.size
+
+
+def test_gradients_find_what_the_global_search_finds() -> None:
+    X = table()
+    y = target("regression", X)
+    everywhere = ContinuousMKLRegressor(FAMILY, alpha=0.1).fit(X, y)
+    nearby = ContinuousMKLRegressor(FAMILY, alpha=0.1, search="local").fit(X, y)
+    assert nearby.objective_ == pytest.approx(everywhere.objective_, rel=5e-3)
+    assert all(step.gap is None for step in nearby.history_)
+
+
+def test_slow_frequencies_of_a_periodic_target_are_found() -> None:
+    X, y = make_sine(200, random_state=0)
+    model = ContinuousMKLClassifier(Dirichlet(bounds=(0.1, 20.0)), C=0.01).fit(X, y)
+    found = np.array([kernel.frequency for kernel in model.kernel_.kernels])
+    for frequency in (np.sqrt(2.0), np.sqrt(12.0)):
+        assert np.abs(found / frequency - 1.0).min() < 0.05
+
+
+def test_one_width_a_feature_tells_relevant_from_irrelevant() -> None:
+    X, y = make_relevance(60, gamma=40, n_features=8, random_state=0)
+    ellipsoid = ContinuousMKLClassifier(Gaussian(ard=True), tol=0.01).fit(X, y)
+    sphere = ContinuousMKLClassifier(tol=0.01).fit(X, y)
+    assert ellipsoid.objective_ < sphere.objective_
+    relevance = sum(
+        w * k.relevance(8)
+        for w, k in zip(ellipsoid.weights_, ellipsoid.kernel_.kernels, strict=True)
+    )
+    assert relevance.argmax() == 7
+
+
+def test_a_penalty_keeps_widths_together() -> None:
+    X, y = make_relevance(60, gamma=40, n_features=8, random_state=0)
+    model = ContinuousMKLClassifier(Gaussian(ard=True), tol=0.01, penalty=1e6).fit(X, y)
+    for kernel in model.kernel_.kernels:
+        assert np.ptp(kernel.theta) < 0.05
+
+
+def test_families_of_several_kinds_are_mixed() -> None:
+    X = table(80)
+    y = X[:, 0] + (np.linalg.norm(X, axis=1) < 1.0)
+    families = [Linear(), Gaussian(), Laplacian()]
+    model = ContinuousMKLRegressor(families, alpha=0.1).fit(X, y)
+    kinds = {type(kernel).__name__ for kernel in model.kernel_.kernels}
+    assert "Linear" in kinds
+    assert len(kinds) > 1
+    turned = ContinuousMKLRegressor(families[::-1], alpha=0.1).fit(X, y)
+    assert turned.objective_ == pytest.approx(model.objective_, rel=1e-3)
+
+
+def test_order_of_rows_does_not_matter() -> None:
+    X = table()
+    y = target("binary", X)
+    order = np.random.default_rng(1).permutation(len(y))
+    first = ContinuousMKLClassifier(FAMILY).fit(X, y)
+    second = ContinuousMKLClassifier(FAMILY).fit(X[order], y[order])
+    assert second.objective_ == pytest.approx(first.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_scale_of_the_features_does_not_matter(factor: float) -> None:
+    X = table()
+    y = target("binary", X)
+    plain = ContinuousMKLClassifier().fit(X, y)
+    scaled = ContinuousMKLClassifier().fit(X * factor, y)
+    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-3)
+
+
+def test_the_limit_of_steps_warns_of_the_gap() -> None:
+    X = table()
+    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
+        model = ContinuousMKLClassifier(FAMILY, C=10.0, max_kernels=1).fit(X, target("binary", X))
+    assert np.isfinite(model.excess_)
+    assert model.dual_gap_ > model.tol
+
+
+def test_real_letters(data: Any) -> None:
+    bunch = data("letter")
+    chosen = np.isin(bunch.target, ["B", "E"])
+    X, y = scale(bunch.data[chosen].astype(float)[:200]), bunch.target[chosen][:200]
+    model = ContinuousMKLClassifier(C=10.0).fit(X, y)
+    assert model.excess_ <= model.tol
+    assert model.weights_.size < 10
+    assert model.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"step": "both"}, "step must be one of"),
+        ({"search": "random"}, "search must be one of"),
+        ({"penalty": -1.0}, "penalty must be"),
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"max_kernels": 0}, "max_kernels must be"),
+        ({"C": 0.0}, "C must be positive"),
+        ({"loss": "squared_hinge"}, "loss must be one of"),
+        ({"family": "unknown"}, "unknown"),
+    ],
+)
+def test_bad_settings(settings: dict[str, Any], message: str) -> None:
+    X = table()
+    with pytest.raises(ValueError, match=message):
+        ContinuousMKLClassifier(**settings).fit(X, target("binary", X))
+
+
+# --- edges ------------------------------------------------------------------------------------
+
+
+def test_responses_within_the_tube_need_no_kernel() -> None:
+    X = table()
+    y = 1e-2 * target("regression", X)
+    for model in (ContinuousMKLRegressor, MKLRegressor):
+        found = model(loss="epsilon_insensitive").fit(X, y)
+        assert found.objective_ == 0.0
+        assert found.support_.size == 0
+        predicted = found.predict(X)
+        assert np.ptp(predicted) == 0.0
+        assert np.abs(predicted - y).max() <= 0.1
+
+
+@pytest.mark.parametrize("search", ["global", "local"])
+def test_equal_rows_are_predicted_alike(search: Any) -> None:
+    X = np.ones((20, 3))
+    y = target("regression", table(20))
+    model = ContinuousMKLRegressor(search=search).fit(X, y)
+    assert np.ptp(model.predict(X)) == pytest.approx(0.0, abs=1e-12)
+    assert model.predict(X)[0] == pytest.approx(y.mean())
+
+
+def test_dual_variables_that_are_not_unique_still_prove_the_optimum() -> None:
+    X = table(100)
+    y = np.zeros(100, dtype=int)
+    y[:10] = 1
+    model = ContinuousMKLClassifier(C=0.3).fit(X, y)
+    assert model.dual_gap_ <= model.tol

@@ -1,0 +1,299 @@
+"""One-stage estimators: optimality, published methods and values, scikit-learn's machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from one_stage_cases import (
+    CLASSIFIERS,
+    PAIRS,
+    PROBLEMS,
+    REGRESSORS,
+    SOLVERS,
+    fitted,
+    machine_grams,
+    measured,
+    optimum,
+)
+from reference import center, centered_alignment, gaussian, target_kernel
+from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC, SVR
+
+from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, WeightedSum
+
+every_pair = pytest.mark.parametrize(
+    ("problem", "solver"), PAIRS, ids=[" by ".join(pair) for pair in PAIRS]
+)
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def home(solver: str) -> str:
+    """A problem that suits a solver."""
+    return "features" if solver in CLASSIFIERS else "regression"
+
+
+# --- every solver on every problem ------------------------------------------------------------
+
+
+@every_pair
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_public_attributes_prove_the_objective(problem: str, solver: str, tol: float) -> None:
+    """Predictions, dual coefficients and weights, and otherwise dense matrices alone."""
+    model = fitted(problem, solver, tol)
+    found = measured(model, PROBLEMS[problem]())
+    assert_allclose(model.objective_, found.primal, rtol=1e-2 * tol)
+    assert 0.0 <= model.dual_gap_ + 1e-12 <= tol
+    above = (found.primal - optimum(problem, solver)) / abs(found.primal)
+    assert -1e-8 <= above <= model.dual_gap_ + 1e-8
+    assert found.gap >= above - 1e-8
+    if model.loss in ("squared", "logistic") and found.ball.p > 1.0 and type(model) is not L2KRR:
+        # Without kinks, the dual coefficients prove the gap by themselves.
+        assert_allclose(found.gap, model.dual_gap_, rtol=0.0, atol=1e-4 * tol)
+
+
+@every_pair
+def test_weights_and_dual_coefficients(problem: str, solver: str) -> None:
+    model, case = fitted(problem, solver, 1e-6), PROBLEMS[problem]()
+    found = measured(model, case)
+    theta, weights = found.theta, found.ball
+    assert (model.weights_ >= 0.0).all()
+    shift = np.linalg.norm(theta - weights.center, ord=weights.p)
+    scaled = machine_grams(model, case.grams)
+    traces = np.einsum("kii->k", scaled)
+    if (traces > 0.0).all():
+        assert_allclose(shift, weights.radius, rtol=1e-4)
+    parts = theta * traces
+    assert_allclose(model.shares_, parts / parts.sum(), rtol=1e-6, atol=1e-12)
+    assert (found.slackness >= -1e-9 * abs(found.primal)).all()
+    assert found.slackness.sum() <= 1e-6 * abs(found.primal)
+    if model.fit_intercept:
+        assert np.abs(model.intercept_ * found.C.sum(axis=0)).sum() <= 1e-6 * abs(found.primal)
+    else:
+        assert_array_equal(model.intercept_, 0.0)
+    assert_array_equal(np.flatnonzero(found.C.any(axis=1)), model.support_)
+
+
+@every_solver
+def test_fitted_attributes(solver: str) -> None:
+    case, model = PROBLEMS[home(solver)](), fitted(home(solver), solver, 1e-3)
+    assert isinstance(model.kernel_, WeightedSum)
+    assert isinstance(model.kernel_, Kernel)
+    gram = model.kernel_(case.X)
+    assert_allclose(gram, np.tensordot(model.weights_, case.grams, axes=1), atol=1e-9)
+    task = "classification" if case.classes else "regression"
+    expected = centered_alignment(gram, target_kernel(np.asarray(case.y), task))
+    assert_allclose(model.alignment_, expected, rtol=1e-7)
+    assert_allclose(model.shares_.sum(), 1.0, rtol=1e-12)
+    assert model.n_iter_ == len(model.history_)
+    last = model.history_[-1]
+    assert last.gap == model.dual_gap_
+    assert last.n_kernels == np.count_nonzero(model.weights_)
+    assert_allclose(last.objective, model.objective_, rtol=1e-3)
+    objectives = [step.objective for step in model.history_]
+    assert (np.diff(objectives[:-1]) <= 1e-4 * np.abs(objectives[:-2])).all()
+    assert objectives[-1] <= (1.0 + model.tol) * min(objectives)
+    assert model.dual_coef_.shape == case.Y.shape
+    assert model.intercept_.shape == case.Y.shape[1:]
+    assert_array_equal(model.X_fit_, case.X)
+
+
+@every_solver
+def test_predictions_are_the_formula(solver: str) -> None:
+    case, model = PROBLEMS[home(solver)](), fitted(home(solver), solver, 1e-3)
+    Z = np.random.default_rng(8).normal(size=(9, 4))
+    rows = [gaussian(case.X[:, [z]], 1.5, Z[:, [z]]).T for z in range(4)]
+    values = np.tensordot(model.weights_, rows, axes=1) @ model.dual_coef_ + model.intercept_
+    if case.classes:
+        assert_allclose(model.decision_function(Z), values[:, 0], rtol=1e-9, atol=1e-12)
+        assert_array_equal(model.predict(Z), np.where(values[:, 0] > 0, 1, -1))
+    else:
+        assert_allclose(model.predict(Z), values[:, 0], rtol=1e-9)
+
+
+def test_classes_share_one_kernel() -> None:
+    case, model = PROBLEMS["three_classes"](), fitted("three_classes", "l1-svm", 1e-6)
+    assert_array_equal(model.classes_, ["a", "b", "c"])
+    values = model.decision_function(case.X)
+    assert values.shape == (30, 3)
+    assert_array_equal(model.predict(case.X), model.classes_[values.argmax(axis=1)])
+    K = np.tensordot(model.weights_, case.grams, axes=1)
+    alone = MKLClassifier("precomputed", normalize=None, tol=1e-8)
+    total = sum(clone(alone).fit(K, case.y == name).objective_ for name in model.classes_)
+    assert_allclose(model.objective_, total, rtol=1e-6)
+
+
+# --- norms ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", ["features", "nested_widths", "rank_one_kernels"])
+@pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
+def test_norms_near_one_are_near_norm_one(problem: str, loss: str) -> None:
+    """A ball holds those of smaller norms, and is at most p^(1 - 1/norm) times as large."""
+    case = PROBLEMS[problem]()
+    one, more = (
+        MKLClassifier(case.kernels, norm=norm, loss=loss, tol=1e-6).fit(case.X, case.y)
+        for norm in (1, 1.01)
+    )
+    larger = len(one.weights_) ** (1.0 - 1.0 / 1.01)
+    assert one.objective_ / larger * (1 - 2e-6) <= more.objective_
+    assert more.objective_ <= one.objective_ * (1 + 2e-6)
+
+
+def test_larger_norms_reach_lower_objectives() -> None:
+    case = PROBLEMS["regression"]()
+    found = [
+        MKLRegressor(case.kernels, norm=norm, tol=1e-6).fit(case.X, case.y).objective_
+        for norm in (1, 1.05, 4 / 3, 2, 4, 100, np.inf)
+    ]
+    assert (np.diff(found) < 0.0).all()
+
+
+@pytest.mark.parametrize("make", [MKLClassifier, MKLRegressor])
+def test_infinity_is_the_unweighted_sum(make: Any) -> None:
+    case = PROBLEMS["features" if make is MKLClassifier else "regression"]()
+    model = make(case.kernels, norm=np.inf, normalize=None, tol=1e-8).fit(case.X, case.y)
+    assert_array_equal(model.weights_, np.ones(4))
+    K = case.grams.sum(axis=0)
+    if make is MKLClassifier:
+        svc = SVC(kernel="precomputed", tol=1e-9).fit(K, case.y)
+        assert_allclose(model.decision_function(case.X), svc.decision_function(K), atol=1e-4)
+    else:
+        ridge = KernelRidge(kernel="precomputed").fit(center(K), case.y - case.y.mean())
+        assert_allclose(model.predict(case.X), ridge.predict(center(K)) + case.y.mean())
+
+
+# --- one kernel -------------------------------------------------------------------------------
+
+WIDE = Gaussian(2.0)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_one_kernel_is_svc(norm: float, C: float) -> None:
+    case = PROBLEMS["features"]()
+    K = gaussian(case.X, 2.0)
+    model = MKLClassifier([WIDE], norm=norm, C=C, normalize=None, tol=1e-9).fit(case.X, case.y)
+    svc = SVC(kernel="precomputed", C=C, tol=1e-9).fit(K, case.y)
+    assert_array_equal(model.weights_, [1.0])
+    assert_allclose(model.decision_function(case.X), svc.decision_function(K), atol=1e-4)
+    assert_allclose(model.dual_coef_[svc.support_, 0], svc.dual_coef_[0], atol=1e-4)
+
+
+def test_one_kernel_is_svr() -> None:
+    case = PROBLEMS["regression"]()
+    K = gaussian(case.X, 2.0)
+    model = MKLRegressor([WIDE], loss="epsilon_insensitive", normalize=None, tol=1e-9)
+    svr = SVR(kernel="precomputed", tol=1e-9).fit(K, case.y)
+    assert_allclose(model.fit(case.X, case.y).predict(case.X), svr.predict(K), atol=1e-4)
+
+
+@pytest.mark.parametrize("problem", ["regression", "two_outputs"])
+@pytest.mark.parametrize("make", [MKLRegressor, L2KRR])
+def test_one_kernel_is_kernel_ridge(make: Any, problem: str) -> None:
+    case = PROBLEMS[problem]()
+    K = gaussian(case.X, 2.0)
+    ridge = KernelRidge(alpha=0.3, kernel="precomputed")
+    model = make([WIDE], alpha=0.3, normalize=None, fit_intercept=False).fit(case.X, case.y)
+    assert_allclose(model.predict(case.X), ridge.fit(K, case.y).predict(K), rtol=1e-9)
+    model = make([WIDE], alpha=0.3, normalize=None).fit(case.X, case.y)
+    mean = case.y.mean(axis=0)
+    expected = ridge.fit(center(K), case.y - mean).predict(center(K)) + mean
+    assert_allclose(model.predict(case.X), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> None:
+    case = PROBLEMS["features"]()
+    model = MKLClassifier(
+        ["linear"], loss="logistic", C=C, normalize=None, fit_intercept=intercept, tol=1e-10
+    ).fit(case.X, case.y)
+    linear = LogisticRegression(
+        C=C, fit_intercept=intercept, solver="newton-cholesky", tol=1e-10
+    ).fit(case.X, case.y)
+    Z = np.random.default_rng(8).normal(size=(20, 4)) + 1.0
+    assert_allclose(model.decision_function(Z), linear.decision_function(Z), rtol=1e-4, atol=1e-5)
+    assert_allclose(model.predict_proba(Z), linear.predict_proba(Z), rtol=1e-4, atol=1e-6)
+    assert_array_equal(model.predict(Z), linear.predict(Z))
+    assert_allclose(model.intercept_, linear.intercept_, rtol=1e-4, atol=1e-5)
+
+
+def test_probabilities() -> None:
+    for problem in ("features", "three_classes"):
+        case, model = PROBLEMS[problem](), fitted(problem, "logistic-2", 1e-3)
+        found = model.predict_proba(case.X)
+        assert found.shape == (len(case.X), len(model.classes_))
+        assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+        assert ((found > 0.0) & (found < 1.0)).all()
+        assert_array_equal(model.predict(case.X), model.classes_[found.argmax(axis=1)])
+    assert not hasattr(fitted("features", "l1-svm", 1e-3), "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        _ = MKLClassifier().predict_proba
+
+
+# --- properties -------------------------------------------------------------------------------
+
+QUICK = ["l1-svm", "logistic-2", "krr-2", "svr-1", "l2-krr-uniform"]
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), n=st.integers(6, 25), n_kernels=st.integers(1, 5))
+@pytest.mark.parametrize("solver", QUICK)
+def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kernels: int) -> None:
+    model = clone(SOLVERS[solver]).set_params(tol=1e-6)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.arange(n) % 2 if solver in CLASSIFIERS else rng.normal(size=n)
+    kernels = [Gaussian(float(s)) for s in rng.uniform(0.3, 5.0, n_kernels)]
+    stack = np.stack([k(X) for k in kernels], axis=-1)
+    here = clone(model).set_params(kernels=kernels).fit(X, y)
+    K = here.kernel_(X)
+    assert np.linalg.eigvalsh(K).min() >= -1e-9 * np.trace(K)
+    assert (here.weights_ >= 0.0).all()
+    rows, order = rng.permutation(n), rng.permutation(n_kernels)
+    moved = clone(model).set_params(kernels=[kernels[k] for k in order]).fit(X[rows], y[rows])
+    assert_allclose(moved.objective_, here.objective_, rtol=2e-6)
+    scales = 10.0 ** rng.uniform(-6.0, 6.0, n_kernels)
+    scaled = clone(model).set_params(kernels="precomputed").fit(stack * scales, y)
+    assert_allclose(scaled.objective_, here.objective_, rtol=2e-6)
+    assert_allclose(scaled.shares_, here.shares_, atol=1e-2)
+
+
+@pytest.mark.parametrize("make", [L1SVM, lambda k, **o: MKLRegressor(k, norm=1, **o)])
+def test_a_kernel_split_in_two(make: Any) -> None:
+    case = PROBLEMS["features" if make is L1SVM else "regression"]()
+    whole = make(case.kernels, tol=1e-8).fit(case.X, case.y)
+    split = make([*case.kernels, case.kernels[0]], tol=1e-8).fit(case.X, case.y)
+    assert_allclose(split.objective_, whole.objective_, rtol=2e-8)
+    joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
+    assert_allclose(joined, whole.weights_, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", [*list(CLASSIFIERS)[:1], *list(REGRESSORS)[:1]])
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_unit_of_a_feature_does_not_matter(solver: str, factor: float) -> None:
+    case = PROBLEMS[home(solver)]()
+    model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)], tol=1e-6)
+    here = clone(model).fit(case.X, case.y)
+    there = clone(model).fit(case.X * [factor, 1.0, 1.0, 1.0 / factor], case.y)
+    assert_allclose(there.objective_, here.objective_, rtol=2e-6)
+    assert_allclose(there.shares_, here.shares_, atol=1e-3)
+
+
+def test_noise_is_left_out() -> None:
+    """Norm one puts the weight on the features that the responses are made from."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 6))
+    y = np.sin(X[:, 0]) + X[:, 3] ** 2
+    kernels = [OnColumns(Gaussian(1.5), [z]) for z in range(6)]
+    model = MKLRegressor(kernels, norm=1, alpha=0.1).fit(X, y)
+    assert model.shares_[[0, 3]].sum() > 0.95
+    assert model.score(X, y) > 0.9

@@ -1,0 +1,277 @@
+"""Objectives for given weights: against naive minima, each other, quadrature and differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, SCALES, THETA, naive, problem
+from probabilistic_reference import (
+    NaiveGaussian,
+    NaiveLogistic,
+    evidence,
+    gaussian_evidence,
+    laplace_evidence,
+    mode,
+    variational,
+)
+from reference import central_difference, gaussian
+
+from mercer.kernels import WeightedSum
+from mercer.losses import EpsilonInsensitive, Hinge
+from mercer.probabilistic import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+    SupportVectorLoss,
+    posterior,
+)
+
+every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
+
+
+# --- values -----------------------------------------------------------------------------------
+
+
+@every_likelihood
+@every_objective
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
+def test_objectives_are_their_definitions(name: str, kind: str, scale: float) -> None:
+    X, y, grams = problem(name)
+    likelihood, theta = LIKELIHOODS[name][0], scale * THETA
+    found = posterior(X, y, KERNELS, theta, likelihood=likelihood, **OBJECTIVES[kind])
+    assert_allclose(found.objective, naive(name, kind, y, grams, theta), rtol=1e-8)
+    K = np.tensordot(theta, grams, axes=1) + OBJECTIVES[kind].get("jitter", 0.0) * np.eye(len(y))
+    assert_allclose(found.latent, K @ found.dual, rtol=1e-9, atol=1e-12)
+
+
+@every_likelihood
+@every_objective
+def test_gradients_are_those_of_the_objective(name: str, kind: str) -> None:
+    X, y, _ = problem(name)
+    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
+
+    def phi(theta: np.ndarray) -> float:
+        return posterior(X, y, KERNELS, theta, likelihood=likelihood, **options).objective
+
+    found = posterior(X, y, KERNELS, THETA, likelihood=likelihood, **options)
+    expected = central_difference(phi, THETA, 1e-4)
+    assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_marginal_likelihood_is_in_closed_form() -> None:
+    X, y, grams = problem("gaussian")
+    K = np.tensordot(THETA, grams, axes=1)
+    found = {
+        name: posterior(X, y, KERNELS, THETA, likelihood=GaussianLikelihood(0.2), objective=name)
+        for name in ("mlm", "vb")
+    }
+    new = np.random.default_rng(3).normal(size=(6, 2))
+    for each in found.values():
+        assert_allclose(each.objective, gaussian_evidence(K, y, 0.2), rtol=1e-11)
+        alpha = np.linalg.solve(K + 0.2 * np.eye(len(y)), y)
+        assert_allclose(each.dual, alpha, rtol=1e-9)
+        assert_allclose(each.latent, K @ alpha, rtol=1e-9)
+        assert_allclose(each.gamma, 0.2, rtol=1e-14)
+    for a, b in zip(found["mlm"].predict(new), found["vb"].predict(new), strict=True):
+        assert_allclose(a, b, rtol=1e-9)
+    assert_allclose(found["mlm"].gradient, found["vb"].gradient, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["logistic", "laplace"])
+def test_variational_posteriors_are_their_definitions(name: str) -> None:
+    X, y, grams = problem(name)
+    K = np.tensordot(THETA, grams, axes=1)
+    found = posterior(X, y, KERNELS, THETA, likelihood=LIKELIHOODS[name][0])
+    _, u, gamma, covariance = variational(K, y, LIKELIHOODS[name][1])
+    assert_allclose(found.latent, u, atol=1e-6)
+    assert_allclose(found.gamma, gamma, rtol=1e-6)
+    mean, variance = found.predict(X)
+    assert_allclose(mean, u, atol=1e-6)
+    assert_allclose(variance, np.diag(covariance), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "gaussian"])
+@pytest.mark.parametrize("kind", ["map", "mkl"])
+def test_variances_of_modes_are_laplaces_approximation(name: str, kind: str) -> None:
+    X, y, grams = problem(name)
+    jitter = OBJECTIVES[kind].get("jitter", 0.0)
+    K = np.tensordot(THETA, grams, axes=1)
+    likelihood, naive_likelihood = LIKELIHOODS[name]
+    found = posterior(X, y, KERNELS, THETA, likelihood=likelihood, **OBJECTIVES[kind])
+    _, u = mode(K + jitter * np.eye(len(y)), y, naive_likelihood)
+    step = 1e-5
+    ahead, behind = (naive_likelihood.losses(y, u + s)[1] for s in (step, -step))
+    curvature = (ahead - behind) / (2.0 * step)
+    new = np.random.default_rng(3).normal(size=(5, 2))
+    across = np.tensordot(THETA, [gaussian(new, s, X) for s in SCALES], axes=1)
+    noisy = K + (jitter * np.eye(len(y)) + np.diag(2.0 / curvature))
+    variance = THETA.sum() - np.sum(across * np.linalg.solve(noisy, across.T).T, axis=1)
+    assert_allclose(found.predict(new)[1], variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["map", "mkl"])
+def test_modes_under_laplace_noise_have_no_variance(kind: str) -> None:
+    X, y, _ = problem("laplace")
+    found = posterior(X, y, KERNELS, THETA, likelihood=LaplaceLikelihood(3.0), **OBJECTIVES[kind])
+    mean, variance = found.predict(X)
+    assert np.isfinite(mean).all()
+    assert np.isnan(variance).all()
+
+
+def test_support_vector_machines() -> None:
+    """Twice their objectives, by minimizing the definition over a fine search."""
+    for half, name in ((Hinge(0.8), "logistic"), (EpsilonInsensitive(0.8, 0.1), "laplace")):
+        X, y, grams = problem(name)
+        K = np.tensordot(THETA, grams, axes=1)
+        loss = SupportVectorLoss(half)
+        found = posterior(X, y, KERNELS, THETA, likelihood=loss, objective="mkl", penalty=0.7)
+        u = K @ found.dual
+        loss_of_u = (
+            np.maximum(0.0, 1.0 - y * u)
+            if name == "logistic"
+            else np.maximum(0.0, np.abs(y - u) - 0.1)
+        )
+        value = found.dual @ u + 2.0 * 0.8 * loss_of_u.sum() + 0.7 * THETA.sum()
+        assert_allclose(found.objective, value, rtol=1e-10)
+        dual = loss.dual(y, found.dual) - found.dual @ u + 0.7 * THETA.sum()
+        assert_allclose(found.objective, dual, rtol=1e-8)
+        for objective in ("vb", "map", "mlm"):
+            with pytest.raises(ValueError, match='no likelihood has objective="mkl" only'):
+                posterior(X, y, KERNELS, THETA, likelihood=loss, objective=objective)
+
+
+# --- the chain of bounds ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["logistic", "laplace"])
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 2), log_scale=st.floats(-3.0, 3.0))
+def test_the_chain_of_bounds(name: str, seed: int, n: int, log_scale: float) -> None:
+    """MLM <= VB <= MAP + ln|K^-1 + Gamma^-1| at the widths that touch at MAP's mode."""
+    X, y, grams = problem(name, n, seed)
+    theta = np.exp(log_scale) * THETA
+    likelihood, naive_likelihood = LIKELIHOODS[name]
+    K = np.tensordot(theta, grams, axes=1)
+    if name == "laplace":
+        exact = laplace_evidence(K, y, likelihood.rate)
+    else:
+        exact = evidence(K, y, naive_likelihood, 301)
+    bound = posterior(X, y, KERNELS, theta, likelihood=likelihood).objective
+    assert exact <= bound + 1e-9 * (1.0 + abs(bound))
+    value, u = mode(K, y, naive_likelihood)
+    r = np.maximum(np.abs(u - naive_likelihood.site(y)[1]), 1e-6)
+    gamma = 2.0 * r / np.tanh(0.5 * r) if name == "logistic" else r / likelihood.rate
+    log_determinants = np.linalg.slogdet(np.eye(n) + K / gamma)[1]
+    assert bound <= value + log_determinants + 1e-7 * (1.0 + abs(value))
+
+
+def test_the_gap_of_the_variational_bound() -> None:
+    """Three samples; the bound is close, but a bound."""
+    X, y, grams = problem("logistic", 3)
+    K = np.tensordot(THETA, grams, axes=1)
+    exact = evidence(K, y, NaiveLogistic())
+    bound = posterior(X, y, KERNELS, THETA, likelihood=LogisticLikelihood()).objective
+    assert exact < bound < exact + 0.2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_gaussian_noise_leaves_no_gap(n: int) -> None:
+    X, y, grams = problem("gaussian", n)
+    theta = 0.2 * THETA
+    K = np.tensordot(theta, grams, axes=1)
+    found = posterior(X, y, KERNELS, theta, likelihood=GaussianLikelihood(0.2), objective="mlm")
+    assert_allclose(evidence(K, y, NaiveGaussian(0.2)), found.objective, rtol=1e-9)
+
+
+@every_likelihood
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6))
+def test_map_is_below_its_tangents(name: str, seed: int) -> None:
+    """MAP <= MKL with slopes tr(K_e^-1 K_m) for penalties, plus a constant; equal at theta0."""
+    X, y, grams = problem(name, 10, 1)
+    likelihood, jitter = LIKELIHOODS[name][0], 0.3
+    origin, theta = np.exp(np.random.default_rng(seed).normal(size=(2, 3)))
+    C = np.tensordot(origin, grams, axes=1) + jitter * np.eye(10)
+    slopes = np.array([np.trace(np.linalg.solve(C, K)) for K in grams])
+
+    def joint(t: np.ndarray) -> float:
+        return posterior(
+            X, y, KERNELS, t, likelihood=likelihood, objective="map", jitter=jitter
+        ).objective
+
+    def tangent(t: np.ndarray) -> float:
+        K = np.tensordot(t, grams, axes=1) + jitter * np.eye(10)
+        risk = mode(K, y, LIKELIHOODS[name][1])[0]
+        return risk + float(slopes @ (t - origin)) + float(np.linalg.slogdet(C)[1])
+
+    assert joint(theta) <= tangent(theta) + 1e-7 * (1.0 + abs(tangent(theta)))
+    assert_allclose(joint(origin), tangent(origin), rtol=1e-7)
+
+
+@every_likelihood
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**6), norm=st.sampled_from([1.0, 1.3, 2.0]))
+def test_multiple_kernel_learning_is_convex(name: str, seed: int, norm: float) -> None:
+    X, y, _ = problem(name)
+    ends = np.exp(2.0 * np.random.default_rng(seed).normal(size=(2, 3)))
+
+    def phi(theta: np.ndarray) -> float:
+        return posterior(
+            X,
+            y,
+            KERNELS,
+            theta,
+            likelihood=LIKELIHOODS[name][0],
+            objective="mkl",
+            penalty=0.7,
+            norm=norm,
+        ).objective
+
+    middle, sides = phi(ends.mean(axis=0)), 0.5 * (phi(ends[0]) + phi(ends[1]))
+    assert middle <= sides + 1e-8 * abs(sides)
+
+
+# --- invariances ------------------------------------------------------------------------------
+
+
+@every_likelihood
+@every_objective
+def test_a_kernel_split_in_two(name: str, kind: str) -> None:
+    X, y, _ = problem(name)
+    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
+    whole = posterior(X, y, KERNELS, THETA, likelihood=likelihood, **options)
+    split = posterior(
+        X, y, [*KERNELS, KERNELS[0]], [0.2, 1.0, 2.0, 0.3], likelihood=likelihood, **options
+    )
+    added = 0.0
+    if kind == "mkl-3/2":
+        added = 0.7 * (0.2**1.5 + 0.3**1.5 - 0.5**1.5)
+    assert_allclose(split.objective, whole.objective + added, rtol=1e-9)
+    assert_allclose(split.latent, whole.latent, atol=1e-6)
+    if kind != "mkl-3/2":
+        assert_allclose(split.gradient[3], split.gradient[0], rtol=1e-12)
+
+
+@every_likelihood
+@every_objective
+def test_neither_order_nor_scale_of_kernels_matters(name: str, kind: str) -> None:
+    X, y, _ = problem(name)
+    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
+    here = posterior(X, y, KERNELS, THETA, likelihood=likelihood, **options)
+    order = [2, 0, 1]
+    there = posterior(
+        X, y, [KERNELS[k] for k in order], THETA[order], likelihood=likelihood, **options
+    )
+    assert_allclose(there.objective, here.objective, rtol=1e-10)
+    assert_allclose(there.gradient, here.gradient[order], rtol=1e-7, atol=1e-7)
+    if "mkl" in kind:
+        return
+    for factor in (1e-8, 1e8):
+        scaled = [WeightedSum([kernel], [factor]) for kernel in KERNELS]
+        there = posterior(X, y, scaled, THETA / factor, likelihood=likelihood, **options)
+        assert_allclose(there.objective, here.objective, rtol=1e-9)
+        assert_allclose(there.gradient / factor, here.gradient, rtol=1e-6, atol=1e-6)
+        assert_allclose(there.predict(X)[0], here.predict(X)[0], atol=1e-6)

@@ -1,0 +1,189 @@
+"""Kernels' own parameters by marginal likelihood, and scikit-learn's Gaussian processes."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from probabilistic_reference import (
+    gaussian_evidence,
+)
+from reference import central_difference
+from scipy.optimize import OptimizeResult
+from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Polynomial
+from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood, _parameters, posterior
+
+
+def problem(n: int = 80, d: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2.0, 2.0, (n, d))
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, -1] + 0.2 * rng.normal(size=n)
+    return X, (y - y.mean()) / y.std()
+
+
+# --- the same kernel --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", [None, 0.05])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_gaussian_process_of_the_same_kernel(noise: float | None, normalize: bool) -> None:
+    X, y = problem(60)
+    y = 3.0 * y + 7.0 if normalize else y
+    model = BayesianMKLRegressor(
+        [Gaussian(0.8), Gaussian(3.0)], noise=noise, normalize_y=normalize
+    ).fit(X, y)
+    scale = 3.0**2 if normalize else 1.0
+    parts = [
+        ConstantKernel(weight) * RBF(width / np.sqrt(2.0))
+        for weight, width in zip(model.weights_, (0.8, 3.0), strict=True)
+        if weight > 0.0
+    ]
+    kernel = reduce(add, parts)
+    same = GaussianProcessRegressor(
+        kernel, alpha=model.noise_variance_ / scale, optimizer=None, normalize_y=normalize
+    ).fit(X, y)
+    assert_allclose(model.log_marginal_likelihood_, same.log_marginal_likelihood_value_, rtol=1e-8)
+    Z = np.random.default_rng(1).uniform(-3.0, 3.0, (20, 2))
+    mean, std = model.predict(Z, return_std=True)
+    expected, deviation = same.predict(Z, return_std=True)
+    assert_allclose(mean, expected, rtol=0.0, atol=1e-8)
+    assert_allclose(std, deviation, rtol=1e-8)
+
+
+# --- gradients --------------------------------------------------------------------------------
+
+DICTIONARIES: dict[str, list[Kernel]] = {
+    "ard": [Gaussian(1.3, ard=True), Linear()],
+    "mixed": [Gaussian(0.9), Laplacian(2.0), Matern(1.5), Polynomial(2)],
+}
+
+
+def searched(model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The function of logarithms that a fit minimizes, and where it starts."""
+    seen: list[Any] = []
+
+    def started(function: Any, x: np.ndarray, **_: Any) -> OptimizeResult:
+        seen.extend([function, x])
+        return OptimizeResult(x=x, fun=function(x)[0], success=True)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_parameters, "descend", started)
+        model.fit(X, y)
+    return seen
+
+
+@pytest.mark.parametrize("names", DICTIONARIES)
+@pytest.mark.parametrize(
+    "model",
+    [
+        BayesianMKLRegressor(),
+        BayesianMKLRegressor(noise=0.2),
+        BayesianMKLRegressor(likelihood="laplace", objective="vb"),
+        BayesianMKLClassifier(),
+    ],
+)
+def test_gradients_of_the_marginal_likelihood(
+    names: str, model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In logarithms of weights, noise and parameters, together; of two responses, three classes."""
+    X, y = problem(25, 3)
+    target = np.column_stack([y, np.cos(3.0 * X[:, 1])])
+    if isinstance(model, BayesianMKLClassifier):
+        target = np.digitize(y, [-0.5, 0.5])
+    model = clone(model).set_params(kernels=DICTIONARIES[names], learn_parameters=True)
+    objective, x = searched(model, X, target, monkeypatch)
+    x = x + np.random.default_rng(0).normal(scale=0.3, size=len(x))
+    gradient = objective(x)[1]
+    expected = central_difference(lambda x: objective(x)[0], x, 1e-4)
+    assert_allclose(gradient, expected, rtol=1e-4, atol=1e-4)
+
+
+# --- optima -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ard", [False, True])
+def test_the_optimum_of_a_gaussian_process(ard: bool) -> None:
+    X, y = problem()
+    kernel = ConstantKernel(1.0, (1e-6, 1e6)) * RBF(np.ones(2) if ard else 1.0, (0.02, 70.0))
+    same = GaussianProcessRegressor(
+        kernel + WhiteKernel(0.1, (1e-8, 1e2)), n_restarts_optimizer=3, random_state=0, alpha=0.0
+    ).fit(X, y)
+    bounds = (0.02 * np.sqrt(2.0), 70.0 * np.sqrt(2.0))
+    model = BayesianMKLRegressor(
+        [Gaussian(ard=ard, bounds=bounds)], learn_parameters=True, normalize_y=False, tol=1e-6
+    ).fit(X, y)
+    best = same.log_marginal_likelihood_value_
+    assert model.log_marginal_likelihood_ >= best - 1e-4 * abs(best)
+    assert_allclose(model.log_marginal_likelihood_, best, rtol=1e-4)
+    widths = np.exp(model.kernel_.kernels[0].theta) / np.sqrt(2.0)
+    assert_allclose(widths, same.kernel_.k1.k2.length_scale, rtol=0.05)
+    assert_allclose(model.noise_variance_, same.kernel_.k2.noise_level, rtol=0.05)
+    Z = np.random.default_rng(1).uniform(-2.0, 2.0, (20, 2))
+    assert_allclose(model.predict(Z), same.predict(Z), atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("model", "tolerance"),
+    [
+        (BayesianMKLRegressor(), 1e-3),
+        (BayesianMKLRegressor(noise=0.1), 1e-3),
+        (BayesianMKLRegressor(likelihood="laplace", objective="vb"), 1e-2),
+        (BayesianMKLClassifier(), 1e-2),
+    ],
+)
+def test_learned_parameters_are_stationary(model: Any, tolerance: float) -> None:
+    """By central differences of the objective in a logarithm of the width."""
+    X, y = problem(40)
+    y = np.where(y > 0.0, 1.0, -1.0) if isinstance(model, BayesianMKLClassifier) else y
+    model.set_params(kernels=[Gaussian(1.0), Linear()], learn_parameters=True, tol=1e-6)
+    model.fit(X, y)
+    plain = BayesianMKLClassifier if isinstance(model, BayesianMKLClassifier) else None
+    width = float(model.kernel_.kernels[0].theta[0])
+    noise = 1.0 if plain else model.noise_variance_
+
+    def phi(log_width: np.ndarray) -> float:
+        kernels = [Gaussian(float(np.exp(log_width[0]))), Linear()]
+        if plain is None and model.objective == "mlm":
+            K = np.tensordot(model.weights_, [k(X) for k in kernels], axes=1)
+            return gaussian_evidence(K, y, noise)
+        likelihood = LogisticLikelihood() if plain else LaplaceLikelihood.of_variance(noise)
+        return posterior(X, y, kernels, model.weights_, likelihood=likelihood).objective
+
+    assert_allclose(phi(np.array([width])), model.objective_, rtol=1e-7)
+    slope = central_difference(phi, np.array([width]), 1e-3)
+    assert np.abs(slope).max() <= tolerance * max(abs(model.objective_), 1.0)
+    history = model.objective_history_
+    assert (np.diff(history) <= 1e-9 * np.abs(history).max()).all()
+    assert model.objective_ <= history[-1] + 1e-6 * abs(history[-1])
+
+
+def test_learned_parameters_are_better_and_within_bounds() -> None:
+    X, y = problem(50)
+    plain = BayesianMKLRegressor([Gaussian(5.0)]).fit(X, y)
+    learned = BayesianMKLRegressor([Gaussian(5.0)], learn_parameters=True).fit(X, y)
+    assert learned.log_marginal_likelihood_ > plain.log_marginal_likelihood_ + 1.0
+    narrow = BayesianMKLRegressor([Gaussian(5.0, bounds=(4.0, 6.0))], learn_parameters=True)
+    width = float(np.exp(narrow.fit(X, y).kernel_.kernels[0].theta[0]))
+    assert_allclose(width, 4.0, rtol=1e-6)
+    assert narrow.kernels[0].bandwidth == 5.0
+
+
+def test_irrelevant_features_get_wide() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 3))
+    y = np.sin(2.0 * X[:, 1]) + 0.1 * rng.normal(size=70)
+    model = BayesianMKLRegressor([Gaussian(ard=True)], learn_parameters=True).fit(X, y)
+    widths = np.exp(model.kernel_.kernels[0].theta)
+    assert widths[1] < 0.2 * min(widths[0], widths[2])
+    labels = BayesianMKLClassifier([Gaussian(ard=True)], learn_parameters=True).fit(X, y > 0)
+    widths = np.exp(labels.kernel_.kernels[0].theta)
+    assert widths[1] < 0.5 * min(widths[0], widths[2])

@@ -1,0 +1,246 @@
+"""The best single width: against dense scans and searches from nine starts; bounds, units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from numpy.testing import assert_allclose
+from reference import alignment, centered_alignment, central_difference, hsic, target_kernel
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import minmax_scale
+
+from mercer import KernelOptimization
+from mercer._criteria import CRITERIA
+from mercer._gram.tiles import Samples
+from mercer._search.criterion_width import best_width, has_one_width
+from mercer._search.gradient_search import Maximum
+from mercer._targets import as_target
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    Polynomial,
+    RationalQuadratic,
+)
+
+REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
+TEN_SETS = [
+    "zoo", "sonar", "ecoli", "ionosphere", "dermatology",
+    "australian", "vehicle", "yeast", "segment", "waveform40",
+]  # fmt: skip
+FAMILIES = [Gaussian(), Laplacian(), Matern(nu=1.5), Matern(nu=2.5)]
+every_criterion = pytest.mark.parametrize("name", CRITERIA)
+
+
+def scattered(n: int, seed: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters of very different sizes, so that criteria have several peaks, and three classes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-2, 2, size=(n, 1))
+    y = rng.integers(0, 3, size=n) * (np.abs(X[:, 0]) > rng.choice([0.1, 1.0, 10.0]))
+    y[:3] = 0, 1, 2
+    return X, y
+
+
+def as_function(
+    name: str, family: Kernel, X: np.ndarray, y: np.ndarray
+) -> Callable[[float], float]:
+    """The criterion of a dense Gram matrix, given the logarithm of the width."""
+    distances = cdist(X, X)
+    L = target_kernel(y)
+    smoothness = {"Matern": getattr(family, "nu", None), "Laplacian": 0.5}.get(
+        type(family).__name__
+    )
+
+    def value(theta: float) -> float:
+        t = distances / np.exp(theta)
+        a = np.sqrt(3.0 if smoothness == 1.5 else 5.0) * t
+        K = {
+            None: np.exp(-(t**2)),
+            0.5: np.exp(-t),
+            1.5: (1.0 + a) * np.exp(-a),
+            2.5: (1.0 + a + a**2 / 3.0) * np.exp(-a),
+        }[smoothness]
+        return REFERENCES[name](K, L)
+
+    return value
+
+
+def nine_starts(value: Callable[[float], float], low: float, high: float) -> float:
+    """The value that a search by L-BFGS from the best of nine starts reaches."""
+    start = max(np.linspace(low, high, 11)[1:-1], key=value)
+    scale = abs(value(start))
+    options = {"ftol": 1e-5, "gtol": 1e-7}
+    found = minimize(lambda t: -value(t[0]) / scale, [start], bounds=[(low, high)], options=options)
+    return value(float(found.x[0]))
+
+
+def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: float) -> Maximum:
+    return best_width(CRITERIA[name], family, Samples(X), as_target(y), **options)
+
+
+# --- the highest top ---------------------------------------------------------------------------
+
+
+@every_criterion
+@pytest.mark.parametrize("data_set", TEN_SETS)
+def test_no_search_or_scan_finds_a_better_width_on_real_data(data, name, data_set) -> None:
+    bunch = data(data_set)
+    rows = np.random.default_rng(0).permutation(len(bunch.target))[:120]
+    X = minmax_scale(SimpleImputer().fit_transform(bunch.data[rows].astype(float)))
+    y = np.unique(bunch.target[rows], return_inverse=True)[1]
+    found = optimum(name, Gaussian(), X, y)
+    value = as_function(name, Gaussian(), X, y)
+    low, high = Gaussian().log_bounds(X)[0]
+    assert_allclose(found.value, value(found.theta[0]), rtol=1e-9)
+    assert found.value >= nine_starts(value, low, high) * (1.0 - 1e-6)
+    assert found.value >= max(map(value, np.linspace(low, high, 120))) * (1.0 - 1e-6)
+
+
+@every_criterion
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.describe())
+@pytest.mark.parametrize("seed", range(4))
+def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) -> None:
+    X, y = scattered(50, seed)
+    found = optimum(name, family, X, y, tol=1e-7)
+    value = as_function(name, family, X, y)
+    low, high = family.log_bounds(X)[0]
+    scan = np.array([value(theta) for theta in np.linspace(low, high, 500)])
+    assert_allclose(found.value, value(found.theta[0]), rtol=1e-9)
+    assert found.value >= scan.max() - 1e-6 * abs(scan.max())
+    assert low <= found.theta[0] <= high
+    assert found.converged
+
+
+@every_criterion
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tight_tolerance_ends_where_the_slope_is_zero(name, seed) -> None:
+    X, y = scattered(50, seed)
+    found = optimum(name, Gaussian(), X, y, tol=1e-14)
+    value = as_function(name, Gaussian(), X, y)
+    low, high = Gaussian().log_bounds(X)[0]
+    if low + 1e-6 < found.theta[0] < high - 1e-6:
+        slope = central_difference(lambda theta: value(theta[0]), found.theta, 1e-4)
+        assert abs(slope[0]) < 1e-6 * abs(found.value)
+    assert np.all(np.diff(found.path) >= 0.0)
+    assert found.path[-1] == found.value
+    assert found.n_iter >= 1
+
+
+@every_criterion
+def test_one_step_from_a_rough_start_is_not_taken_for_the_end(name) -> None:
+    X, y = scattered(50, 1)
+    rough = optimum(name, Gaussian(), X, y, tol=1.0)
+    assert rough.converged
+    assert rough.n_iter == 1
+    early = optimum(name, Gaussian(), X, y, tol=0.0, max_iter=1)
+    assert early.n_iter == 1
+    assert early.value >= rough.value
+
+
+# --- bounds ------------------------------------------------------------------------------------
+
+
+@every_criterion
+@pytest.mark.parametrize(
+    "bounds", [(1e-6, 1e-3), (0.01, 0.02), (3.0, 3.0), (1e4, 1e6), (1e-8, 1e8)]
+)
+def test_bounds_hold_wherever_they_are(name, bounds) -> None:
+    X, y = scattered(40, 0)
+    found = optimum(name, Gaussian(bounds=bounds), X, y)
+    value = as_function(name, Gaussian(), X, y)
+    low, high = np.log(bounds)
+    assert low <= found.theta[0] <= high
+    scan = max(map(value, np.linspace(low, high, 200)))
+    # Wide kernels are constant but for their last digits, which the dense reference loses.
+    assert found.value >= scan - 1e-6 * abs(scan)
+    assert found.converged
+
+
+@every_criterion
+def test_equal_samples_have_no_best_width(name) -> None:
+    X, y = np.ones((12, 2)), np.arange(12) % 2
+    found = optimum(name, Gaussian(), X, y)
+    assert np.isfinite(found.theta).all()
+    assert found.converged
+    assert found.value == 0.0
+
+
+# --- invariances -------------------------------------------------------------------------------
+
+
+@every_criterion
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_width_is_in_the_unit_of_the_features(name, scale) -> None:
+    X, y = scattered(60, 2)
+    plain, scaled = optimum(name, Gaussian(), X, y), optimum(name, Gaussian(), scale * X, y)
+    assert_allclose(scaled.theta - np.log(scale), plain.theta, atol=1e-3)
+    assert_allclose(scaled.value, plain.value, rtol=1e-6)
+
+
+@every_criterion
+def test_order_of_samples_and_of_classes_does_not_matter(name) -> None:
+    X, y = scattered(70, 4)
+    order = np.random.default_rng(0).permutation(70)
+    plain = optimum(name, Gaussian(), X, y)
+    other = optimum(name, Gaussian(), X[order], np.array([2, 0, 1])[y][order])
+    assert_allclose(other.theta, plain.theta, atol=1e-9)
+    assert_allclose(other.value, plain.value, rtol=1e-10)
+
+
+def test_duplicated_samples_leave_alignment_alone() -> None:
+    X, y = scattered(40, 5)
+    family = Gaussian(bounds=(1e-2, 1e3))
+    for name in ("cka", "ka"):
+        plain = optimum(name, family, X, y, tol=1e-10)
+        twice = optimum(name, family, np.repeat(X, 2, axis=0), np.repeat(y, 2), tol=1e-10)
+        assert_allclose(twice.value, plain.value, rtol=1e-8)
+
+
+@every_criterion
+def test_tiles_sparse_tables_and_single_precision_give_the_same(name) -> None:
+    X, y = scattered(450, 6, d=4)
+    X[:, 1:] *= np.random.default_rng(0).uniform(size=(450, 3)) < 0.3
+    plain = KernelOptimization(criterion=name).fit(X, y)
+    with sklearn.config_context(working_memory=0.5):
+        streamed = KernelOptimization(criterion=name).fit(X, y)
+    others = [streamed, KernelOptimization(criterion=name).fit(sp.csr_array(X), y)]
+    for other in others:
+        assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-6)
+        assert_allclose(other.objective_, plain.objective_, rtol=1e-8)
+    single = KernelOptimization(criterion=name).fit(X.astype(np.float32), y)
+    assert_allclose(single.objective_, plain.objective_, rtol=1e-4)
+
+
+@every_criterion
+def test_columns_are_searched_alone(name) -> None:
+    X, y = scattered(50, 7, d=3)
+    part = optimum(name, OnColumns(Gaussian(), [2, 0]), X, y)
+    alone = optimum(name, Gaussian(), X[:, [2, 0]], y)
+    assert_allclose(part.theta, alone.theta, atol=1e-9)
+    assert_allclose(part.value, alone.value, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Gaussian(), True),
+        (OnColumns(Matern(), [0]), True),
+        (Gaussian([1.0, 2.0]), False),
+        (RationalQuadratic(), False),
+        (Dirichlet(), False),
+        (Linear(), False),
+        (Polynomial(), False),
+    ],
+)
+def test_which_kernels_have_one_width(kernel, expected) -> None:
+    assert has_one_width(kernel) is expected

@@ -1,0 +1,265 @@
+"""Targets of every output kernel: factors against dense Gram matrices, and refusals."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import reference
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from output_cases import CASES, CLASSES, SIMILARITIES, outputs, score
+from reference import center
+
+import mercer.metrics
+from mercer import AlignmentMaximization, KernelOptimization
+from mercer._targets import Target, as_target
+from mercer.kernels import Gaussian, as_kernel
+
+every_case = pytest.mark.parametrize("case", CASES)
+
+
+def kernel_of(target: Target) -> np.ndarray:
+    return (target.factor * target.signs) @ target.factor.T
+
+
+def target_of(y: Any, kernel: Any) -> Target:
+    return as_target(y, output_kernel=kernel)
+
+
+# --- the factor -------------------------------------------------------------------------------
+
+
+@every_case
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_the_factor_is_that_of_the_output_gram_matrix(case: str, n: int) -> None:
+    y, kernel, L = outputs(case, score(n))
+    target = target_of(y, kernel)
+    tolerance = 1e-7 * np.trace(L)
+    assert_allclose(kernel_of(target), L, atol=tolerance)
+    assert_allclose(target.centered @ target.centered.T, center(L), atol=tolerance)
+    assert (np.ptp(target.factor[:, target.signs < 0], axis=0) == 0.0).all()
+    assert target.factor.dtype == np.float64
+
+
+@every_case
+def test_a_part_is_a_block(case: str) -> None:
+    y, kernel, L = outputs(case, score())
+    rows = np.random.default_rng(0).permutation(60)[:25]
+    target = target_of(y, kernel)
+    part = target.take(rows)
+    assert_allclose(kernel_of(part), L[np.ix_(rows, rows)], atol=1e-7 * np.trace(L))
+    if case in CLASSES:
+        assert_array_equal(part.classes[part.codes], y[rows])
+        assert_array_equal(target.classes[target.codes], y)
+    else:
+        assert part.codes is None
+        assert part.classes is None
+
+
+@every_case
+def test_the_order_of_rows(case: str) -> None:
+    y, kernel, L = outputs(case, score())
+    order = np.random.default_rng(0).permutation(60)
+    moved = y[order][:, order] if case == "precomputed" else y[order]
+    L = L[np.ix_(order, order)]
+    assert_allclose(kernel_of(target_of(moved, kernel)), L, atol=1e-7 * np.trace(L))
+
+
+@every_case
+def test_repeated_rows(case: str) -> None:
+    """Twice the same sample; classes twice as large are half as near to themselves."""
+    y, kernel, L = outputs(case, score())
+    twice = np.repeat(np.arange(60), 2)
+    y = y[np.ix_(twice, twice)] if case == "precomputed" else y[twice]
+    L = L[np.ix_(twice, twice)] / (2.0 if case == "balanced" else 1.0)
+    if "gaussian" in case:
+        L = reference.output_kernel(y, "gaussian")
+    target = target_of(y, kernel)
+    assert_allclose(kernel_of(target), L, atol=1e-7 * np.trace(L))
+    assert target.factor.shape[1] <= 60
+
+
+@pytest.mark.parametrize("case", ["labels", "delta", "balanced"])
+def test_the_names_of_classes_do_not_matter(case: str) -> None:
+    y, kernel, L = outputs(case, score())
+    renamed = np.array([{"ash": 7, "elm": 1, "oak": 3}[name] for name in y])
+    assert_allclose(kernel_of(target_of(renamed, kernel)), L, atol=1e-12)
+
+
+def test_similarities_follow_the_sorted_classes() -> None:
+    y, _, L = outputs("similarities", score())
+    names = {"ash": "z", "elm": "a", "oak": "m"}
+    renamed = np.array([names[name] for name in y])
+    order = [1, 2, 0]
+    here = target_of(renamed, SIMILARITIES[np.ix_(order, order)])
+    assert_allclose(kernel_of(here), L, atol=1e-12)
+    pandas = pytest.importorskip("pandas")
+    for given in (SIMILARITIES.tolist(), SIMILARITIES.astype(np.float32)):
+        assert_allclose(kernel_of(target_of(y, given)), L, atol=1e-7)
+    assert_allclose(kernel_of(target_of(y, pandas.DataFrame(SIMILARITIES))), L, atol=1e-12)
+
+
+def test_similarities_of_low_rank_have_a_factor_of_low_rank() -> None:
+    tree = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    y = np.arange(20) % 4
+    target = target_of(y, tree.T @ tree)
+    assert target.factor.shape == (20, 2)
+    assert_allclose(kernel_of(target), (tree.T @ tree)[np.ix_(y, y)], atol=1e-12)
+
+
+def test_balanced_labels_of_two_classes_are_labels_up_to_scale() -> None:
+    """As documented, once centered; of three classes they are not."""
+    y = np.array([0] * 5 + [1] * 20 + [2] * 35)
+    for labels, same in ((np.minimum(y, 1), True), (y, False)):
+        found = [center(kernel_of(target_of(labels, kernel))) for kernel in ("labels", "balanced")]
+        cosine = reference.alignment(*found)
+        assert (cosine > 1.0 - 1e-12) == same
+        assert reference.alignment(found[0], center(kernel_of(target_of(labels, "delta")))) > 0.999
+
+
+@pytest.mark.parametrize("case", ["linear", "gaussian", "gaussian of two"])
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_unit_of_responses_does_not_matter(case: str, scale: float) -> None:
+    y, kernel, L = outputs(case, score())
+    assert_allclose(kernel_of(target_of(scale * y, kernel)), L, atol=1e-7 * np.trace(L))
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_the_scale_of_a_given_matrix_is_kept(scale: float) -> None:
+    L = outputs("precomputed", score())[2]
+    found = kernel_of(target_of(scale * L, "precomputed"))
+    assert_allclose(found, scale * L, atol=1e-8 * scale * np.trace(L))
+
+
+@pytest.mark.parametrize("case", ["linear", "gaussian", "kernel", "precomputed", "multilabel"])
+def test_single_precision(case: str) -> None:
+    y, kernel, L = outputs(case, score())
+    assert_allclose(kernel_of(target_of(y.astype(np.float32), kernel)), L, atol=2e-6 * np.trace(L))
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize("n_labels", [3, 200])
+def test_sparse_sets_of_labels(container: Any, n_labels: int) -> None:
+    """Also of more labels than samples, whose factor has no more columns than samples."""
+    Y = (np.random.default_rng(0).random((40, n_labels)) < 0.1).astype(int)
+    target = target_of(container(Y), "multilabel")
+    assert_allclose(kernel_of(target), Y @ Y.T, atol=1e-9)
+    assert target.factor.shape[1] <= 40
+    assert_allclose(kernel_of(target_of(Y.astype(bool), "multilabel")), Y @ Y.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["laplacian", "polynomial", "matern"])
+def test_kernels_by_name(name: str) -> None:
+    y = score()
+    L = as_kernel(name)(y[:, None])
+    assert_allclose(kernel_of(target_of(y, name)), L, atol=1e-7 * np.trace(L))
+
+
+def test_gaussian_has_two_names() -> None:
+    y = score()
+    assert_array_equal(target_of(y, "rbf").factor, target_of(y, "gaussian").factor)
+
+
+def test_numbers_that_are_classes_keep_their_values() -> None:
+    """Grades 1, 2 and 6: one kernel on the numbers, and classes to split by."""
+    y = np.array([1, 2, 6] * 10)
+    target = as_target(y, "classification", output_kernel="gaussian")
+    L = reference.output_kernel(y.astype(float), "gaussian")
+    assert_allclose(kernel_of(target), L, atol=1e-7)
+    assert_array_equal(target.classes, [1, 2, 6])
+    assert_array_equal(target.codes, [0, 1, 2] * 10)
+    assert as_target(y, output_kernel="gaussian").codes is None
+
+
+def test_many_responses_are_never_a_matrix() -> None:
+    y = np.random.default_rng(0).standard_t(3, size=20_000)
+    tracemalloc.start()
+    try:
+        target = target_of(y, "gaussian")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert target.factor.shape[1] < 200
+    assert peak < 0.1 * 8 * len(y) ** 2
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+WORDS = np.array(["a", "b", "c"] * 20)
+NUMBERS = np.linspace(0.0, 1.0, 60)
+CODES = np.arange(60) % 3
+
+
+@pytest.mark.parametrize(
+    ("kernel", "y", "message", "kind"),
+    [
+        ("label", CODES, 'must be None, one of "labels", "delta", .*; got \'label\'', ValueError),
+        (3.0, CODES, r"must be None, one of .*; got 3\.0", TypeError),
+        (Gaussian, CODES, "must be None, one of .*; got", TypeError),
+        ([Gaussian()], CODES, "must be None, one of .*; got", TypeError),
+        (sp.eye_array(3), CODES, "must be None, one of .*; got", TypeError),
+        ("gaussian", WORDS, '"gaussian": could not convert string to float', ValueError),
+        ("linear", WORDS, '"linear": could not convert string to float', ValueError),
+        (Gaussian(), WORDS, "kernel Gaussian.*: could not convert string to float", ValueError),
+        ("multilabel", WORDS, 'fit output_kernel="multilabel": it is for indicator', ValueError),
+        ("multilabel", np.eye(60) + 1, "with entries 0 and 1; got shape", ValueError),
+        ("multilabel", CODES, r"indicator matrices .* got shape \(60,\)", ValueError),
+        ("labels", NUMBERS, '"labels": Unknown label type: continuous', ValueError),
+        ("balanced", NUMBERS, '"balanced": Unknown label type: continuous', ValueError),
+        ("delta", np.zeros((60, 2)), '"delta": .*(1d array|multi)', ValueError),
+        ("labels", np.full(60, "a"), '"labels": .*only one class: .*a', ValueError),
+        ("delta", np.zeros(60), '"delta": .*only one class: .*0', ValueError),
+        (np.eye(3), NUMBERS, "similarities between classes: Unknown label type", ValueError),
+        (np.eye(3), np.full(60, 2), "similarities .*only one class", ValueError),
+        (np.eye(4), CODES, r"shape \(4, 4\) was passed .* but y holds 3 classes", ValueError),
+        (np.ones((3, 2)), CODES, r"must have shape \(n_classes, n_classes\); got", ValueError),
+        (np.ones(3), CODES, r"must have shape \(n_classes, n_classes\); got \(3,\)", ValueError),
+        (np.triu(np.ones((3, 3))), CODES, "not symmetric: entries differ by up to 1", ValueError),
+        (1.0 - np.eye(3), CODES, "similarities .* not positive semi-definite", ValueError),
+        (np.full((3, 3), np.nan), CODES, "Input output_kernel contains NaN", ValueError),
+        (np.ones((3, 3)), CODES, "y is constant to similarities", ValueError),
+        ("gaussian", np.full(60, 0.5), r"y is constant \(response 0\)", ValueError),
+        (Gaussian(), np.full(60, 0.5), "y is constant to the output kernel Gaussian", ValueError),
+        ("multilabel", np.ones((60, 2), int), "y is constant to output_kernel", ValueError),
+        ("precomputed", np.ones((60, 60)), "y is constant to output_kernel", ValueError),
+        ("precomputed", np.zeros((60, 60)), "y is constant to output_kernel", ValueError),
+        ("precomputed", NUMBERS, r"of shape \(n_samples, n_samples\), .*; got \(?", ValueError),
+        ("precomputed", np.ones((60, 59)), r"got shape \(60, 59\)", ValueError),
+        ("precomputed", np.tri(60), "Gram matrix is not symmetric: entries differ", ValueError),
+        ("precomputed", 1.0 - np.eye(60), "is not positive semi-definite, so it is no", ValueError),
+        ("precomputed", np.full((60, 60), np.nan), "y contains NaN", ValueError),
+        ("gaussian", sp.eye_array(60, format="csr"), "dense data is required", TypeError),
+    ],
+)
+def test_outputs_that_do_not_fit(kernel: Any, y: Any, message: str, kind: type) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    for learner in (AlignmentMaximization(), KernelOptimization()):
+        with pytest.raises(kind, match=message):
+            learner.set_params(output_kernel=kernel).fit(X, y)
+    with pytest.raises(kind, match=message):
+        mercer.metrics.hsic(np.eye(60), y, output_kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["labels", "delta", "balanced", SIMILARITIES])
+def test_class_kernels_are_not_for_regression(kernel: Any) -> None:
+    with pytest.raises(ValueError, match='it is for classes, and the task is "regression"'):
+        as_target(CODES, "regression", output_kernel=kernel)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", Gaussian()])
+def test_continuous_responses_are_no_classes(kernel: Any) -> None:
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        as_target(NUMBERS, "classification", output_kernel=kernel)
+
+
+@every_case
+def test_one_sample(case: str) -> None:
+    y, kernel, _ = outputs(case, score())
+    one = y[:1, :1] if case == "precomputed" else y[:1]
+    with pytest.raises(ValueError, match=r"only one class|y is constant"):
+        target_of(one, kernel)
+    with pytest.raises(ValueError, match="1 sample"):
+        AlignmentMaximization(output_kernel=kernel).fit([[1.0]], one)

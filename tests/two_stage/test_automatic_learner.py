@@ -1,0 +1,389 @@
+"""learner="auto": what is compared, what is chosen, and what the second stage makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+import skops.io
+from ellipsoid_cases import table
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+
+import mercer._model_selection.kernel_forms
+import mercer._model_selection.penalty_choice
+from mercer import ContinuousAlignment, KernelOptimization, TwoStageClassifier, TwoStageRegressor
+from mercer._gram.tiles import Samples
+from mercer._model_selection.kernel_forms import FORMS, Form, choose_form
+from mercer._search.width_penalty import WidthPenalty
+from mercer._targets import as_target
+from mercer._two_stage import automatic_learner
+from mercer.datasets import make_relevance
+from mercer.kernels import Gaussian, Kernel
+
+pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
+
+HELD = WidthPenalty(0.3, "log_widths")
+SINGLE, SCALED, SUM = (Form(kind, HELD) for kind in ("ellipsoid", "scaled spheres", "ellipsoids"))
+SPHERES, SPHERE = Form("spheres"), Form("sphere")
+ALL = [SPHERES, SPHERE, SINGLE, SCALED, SUM]
+every_form = pytest.mark.parametrize("form", ALL, ids=lambda form: form.kind)
+
+
+@pytest.fixture
+def choosing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Form], None]:
+    """Makes the first comparison end with a form, without any work."""
+
+    def choose(form: Form) -> None:
+        monkeypatch.setattr(automatic_learner, "choose_form", lambda *_: form)
+
+    return choose
+
+
+def regression(n: int = 40) -> tuple[np.ndarray, np.ndarray]:
+    X = table(1, n)[0]
+    return X, np.sin(2.0 * X[:, 0]) + 0.1 * X[:, 1]
+
+
+def by_its_own(model: Any, X: Any, y: Any) -> Any:
+    """The second stage of the learner that was chosen, given by hand."""
+    return clone(model).set_params(learner=clone(model.learner_)).fit(X, y)
+
+
+def same_fit(model: Any, other: Any, X: Any) -> None:
+    """Every fitted attribute, and predictions to the last bit."""
+    names = {name for name in vars(model) if name.endswith("_")}
+    assert names == {name for name in vars(other) if name.endswith("_")}
+    for name in names - {"learner_", "predictor_", "calibrator_", "history_", "cv_results_"}:
+        assert_array_equal(getattr(model, name), getattr(other, name))
+    assert repr(model.learner_) == repr(other.learner_)
+    for name, scores in getattr(model, "cv_results_", {}).items():
+        assert_array_equal(scores, other.cv_results_[name])
+    assert_array_equal(model.predict(X), other.predict(X))
+
+
+# --- what is compared --------------------------------------------------------------------------
+
+
+def test_each_form_is_what_its_learner_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(2, n=30)
+    samples, target = Samples(X), as_target(y)
+    compared: list[Kernel] = []
+    monkeypatch.setattr(mercer._model_selection.penalty_choice, "_TRIAL_TOL", 1e-5)
+
+    def judged(learn: Any, samples: Samples, target: Any, _: Any) -> np.ndarray:
+        compared.extend(learn(samples, target))
+        return np.eye(len(compared))[:-1]
+
+    monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
+    choose_form(samples, target, ContinuousAlignment().growth(), 0)
+    assert len(compared) == len(FORMS)
+    assert FORMS[0] == SPHERES
+    spheres = ContinuousAlignment().fit(X, y)
+    assert_array_equal(compared[0](X), spheres.kernel_(X))
+    for form, kernel in zip(FORMS[1:], compared[1:], strict=True):
+        learner = automatic_learner._learner(form).fit(X, y)
+        assert_allclose(kernel(X), learner.kernel_(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("chosen", range(len(FORMS)))
+@pytest.mark.parametrize("n_features", [1, 3])
+def test_the_form_of_the_least_loss_is_chosen(
+    chosen: int, n_features: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(2, n=20)
+    n_forms = len(FORMS) if n_features > 1 else 2
+
+    def judged(learn: Any, *_: Any) -> np.ndarray:
+        losses = np.ones((n_forms, 10))
+        losses[min(chosen, n_forms - 1)] = 0.5
+        return losses
+
+    monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
+    growth = ContinuousAlignment().growth()
+    form = choose_form(Samples(X[:, :n_features]), as_target(y), growth, 0)
+    assert form == FORMS[min(chosen, n_forms - 1)]
+
+
+def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = regression(20)
+    original = mercer._model_selection.kernel_forms.held_out_losses
+
+    def first_fold(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        found: list[Any] = []
+
+        def spying(learn: Any, *problem: Any) -> np.ndarray:
+            def noted(inside: Samples, part: Any) -> Any:
+                if not found:
+                    found.extend(learn(inside, part))
+                return found
+
+            return original(noted, *problem)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", spying)
+            growth = ContinuousAlignment().growth()
+            choose_form(Samples(X), as_target(y), growth, 0)
+        return np.array([kernel(regression(20)[0]) for kernel in found])
+
+    test = next(KFold(5, shuffle=True, random_state=0).split(X))[1]
+    Z, z = X.copy(), y.copy()
+    Z[test], z[test] = 3.0 * X[test][:, ::-1], np.roll(y[test], 1)
+    assert_allclose(first_fold(Z, z), first_fold(X, y), atol=1e-6)
+
+
+# --- what is chosen ----------------------------------------------------------------------------
+
+
+def test_relevance_is_found() -> None:
+    X, y = make_relevance(60, gamma=40.0, n_features=5, random_state=0)
+    model = TwoStageClassifier("auto").fit(X, y)
+    assert model.kernel_.theta.size >= 5
+    assert model.kernel_.relevance(5).argmax() == 4
+    same_fit(model, by_its_own(model, X, y), X)
+
+
+def test_noise_is_left_to_spheres() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, size=40)
+    model = TwoStageClassifier("auto").fit(X, y)
+    assert repr(model.learner_) == repr(ContinuousAlignment(task="classification"))
+    same_fit(model, TwoStageClassifier().fit(X, y), X)
+
+
+def test_responses_by_ridge_regression() -> None:
+    X, y = regression()
+    model = TwoStageRegressor("auto").fit(X, y)
+    assert model.kernel_.relevance(3).argmax() == 0
+    same_fit(model, by_its_own(model, X, y), X)
+
+
+def test_fits_repeat() -> None:
+    X, y = regression(20)
+    model = TwoStageRegressor("auto").fit(X, y)
+    again = clone(model).fit(X, y)
+    assert again.learner == "auto"
+    same_fit(model, again, X)
+
+
+def test_splice_is_predicted_better(data: Any) -> None:
+    bunch = data("splice")
+    X, Z, y, z = train_test_split(
+        bunch.data, bunch.target, train_size=200, stratify=bunch.target, random_state=0
+    )
+    scaler = StandardScaler().fit(X)
+    X, Z = scaler.transform(X), scaler.transform(Z)
+    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (None, "auto")]
+    lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
+    assert won - lost > 5.0 * np.sqrt(won + lost)
+
+
+def test_sonar_is_predicted_no_worse(data: Any) -> None:
+    bunch = data("sonar")
+    X, Z, y, z = train_test_split(
+        bunch.data, bunch.target, test_size=0.5, stratify=bunch.target, random_state=0
+    )
+    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (None, "auto")]
+    lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
+    assert lost - won <= np.sqrt(won + lost)
+
+
+# --- the second stage --------------------------------------------------------------------------
+
+
+@every_form
+@pytest.mark.parametrize("settings", [{}, {"C": 2.0}, {"C": [0.5, 8.0], "cv": 3, "nested": True}])
+def test_a_classifier_is_that_of_its_learner(
+    form: Form, settings: dict[str, Any], choosing: Callable[[Form], None]
+) -> None:
+    choosing(form)
+    X, y = table(3)
+    model = TwoStageClassifier("auto", **settings).fit(X, y)
+    same_fit(model, by_its_own(model, X, y), X)
+    spheres = TwoStageClassifier(**settings).fit(X, y)
+    other = (
+        TwoStageClassifier(automatic_learner._learner(form), **settings).fit(X, y)
+        if (form != SPHERES)
+        else spheres
+    )
+    if "C" in settings and settings["C"] == 2.0:
+        assert_array_equal(model.decision_function(X), other.decision_function(X))
+        return
+    gain = 1.0 * other.cv_hits_ - spheres.cv_hits_
+    better = gain.mean() > gain.std() / np.sqrt(gain.size)
+    expected = other if better else spheres
+    assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    assert_array_equal(model.cv_hits_, expected.cv_hits_)
+
+
+@every_form
+@pytest.mark.parametrize("alpha", ["auto", 0.1])
+def test_a_regressor_is_that_of_its_learner(
+    form: Form, alpha: Any, choosing: Callable[[Form], None]
+) -> None:
+    choosing(form)
+    X, y = regression()
+    Y = np.column_stack([y, 1e3 * X[:, 1] ** 2])
+    for target in (y, Y):
+        model = TwoStageRegressor("auto", alpha=alpha).fit(X, target)
+        same_fit(model, by_its_own(model, X, target), X)
+        assert model.predict(X).shape == target.shape
+        kind = KernelOptimization if form in (SPHERE, SINGLE) else ContinuousAlignment
+        assert type(model.learner_) is kind
+
+
+@every_form
+def test_probabilities_and_predictors(form: Form, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = table(3)
+    model = TwoStageClassifier("auto", probability=True).fit(X, y)
+    other = by_its_own(model, X, y)
+    assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    svc = TwoStageClassifier("auto", predictor=SVC(kernel="precomputed")).fit(X, y)
+    assert isinstance(svc.predictor_, SVC)
+    assert not hasattr(svc, "C_")
+    same_fit(svc, by_its_own(svc, X, y), X)
+    svr = TwoStageRegressor("auto", predictor=SVR(kernel="precomputed")).fit(*regression())
+    same_fit(svr, by_its_own(svr, *regression()), X)
+
+
+@pytest.mark.parametrize("form", [SPHERE, SCALED], ids=lambda form: form.kind)
+@pytest.mark.parametrize("container", [sp.csr_array, sp.coo_array, pd.DataFrame, pl.DataFrame])
+def test_tables_of_every_kind(form: Form, container: Any, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = table(4)
+    X = X * (X > 0.0)
+    frame = container in (pd.DataFrame, pl.DataFrame)
+    given = container(dict(zip("abc", X.T, strict=True))) if frame else container(X)
+    model = TwoStageClassifier("auto").fit(given, y)
+    plain = TwoStageClassifier("auto").fit(X, y)
+    assert_array_equal(model.predict(given), plain.predict(X))
+    assert model.n_features_in_ == 3
+    assert frame == hasattr(model, "feature_names_in_")
+    if frame:
+        assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+        with pytest.warns(UserWarning, match="X does not have valid feature names"):
+            model.predict(X)
+
+
+@every_form
+def test_labels_are_words(form: Form, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = table(3)
+    words = np.array(["no", "yes"])[y]
+    model, plain = TwoStageClassifier("auto").fit(X, words), TwoStageClassifier("auto").fit(X, y)
+    assert_array_equal(model.classes_, ["no", "yes"])
+    assert_array_equal(model.predict(X), np.array(["no", "yes"])[plain.predict(X)])
+
+
+class Uneven(StratifiedKFold):
+    """Folds that differ at every call."""
+
+    n_calls = 0
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:
+        Uneven.n_calls += 1
+        self.random_state = Uneven.n_calls
+        return super().split(X, y, groups)
+
+
+@pytest.mark.parametrize("form", [SPHERES, SINGLE], ids=lambda form: form.kind)
+def test_contenders_meet_the_same_folds(form: Form, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = table(3)
+    before = Uneven.n_calls
+    TwoStageClassifier("auto", cv=Uneven(3, shuffle=True)).fit(X, y)
+    assert Uneven.n_calls == before + 1
+    folds = StratifiedKFold(3)
+    given = TwoStageClassifier("auto", cv=folds).fit(X, y)
+    once = TwoStageClassifier("auto", cv=folds.split(X, y)).fit(X, y)
+    assert_array_equal(once.cv_hits_, given.cv_hits_)
+
+
+@every_form
+def test_copies_parameters_and_files(form: Form, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = table(3)
+    model = TwoStageClassifier("auto", C=1.0).fit(X, y)
+    assert model.get_params()["learner"] == "auto"
+    assert not hasattr(clone(model), "learner_")
+    dumped = skops.io.dumps(model)
+    untrusted = skops.io.get_untrusted_types(data=dumped)
+    assert all(name.startswith("mercer.") for name in untrusted)
+    loaded = skops.io.loads(dumped, trusted=untrusted)
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert not hasattr(model.set_params(learner=None).fit(X, y).learner_, "scaler_")
+
+
+def test_pipelines_and_folds(choosing: Callable[[Form], None]) -> None:
+    choosing(SCALED)
+    X, y = table(3)
+    model = make_pipeline(StandardScaler(), TwoStageClassifier("auto", C=1.0))
+    scores = cross_val_score(model, X, y, cv=3)
+    assert scores.mean() > 0.7
+    frames = model.set_output(transform="pandas").fit(X, y)
+    assert_array_equal(frames.predict(X), clone(model).fit(X, y).predict(X))
+
+
+# --- little data, and none ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 6])
+def test_few_samples(n: int) -> None:
+    X = table(5, n=6, d=2)[0]
+    model = TwoStageClassifier("auto", C=1.0).fit(X[:n], np.arange(n) % 2)
+    assert model.predict(X).shape == (6,)
+    assert 0.0 <= model.alignment_ <= 1.0 + 1e-12
+
+
+def test_few_responses() -> None:
+    X = table(5, n=6, d=2)[0]
+    assert np.isfinite(TwoStageRegressor("auto").fit(X, X[:, 0]).predict(X)).all()
+
+
+def test_one_feature_has_no_ellipsoids() -> None:
+    X, y = table(6, d=2)
+    model = TwoStageClassifier("auto").fit(X[:, :1], y)
+    assert isinstance(model.learner_, ContinuousAlignment | KernelOptimization)
+    family = getattr(model.learner_, "family", None) or getattr(model.learner_, "kernel", None)
+    assert family is None or family == Gaussian()
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier, TwoStageRegressor])
+def test_a_learner_of_another_name_is_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match="learner must be 'auto' or a learner; got 'best'"):
+        model("best").fit(None, None)
+
+
+def test_outputs_that_cannot_be_learned_from() -> None:
+    X, y = table(7)
+    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1"):
+        TwoStageClassifier("auto").fit(X, np.zeros(40, dtype=int))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        TwoStageClassifier("auto").fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="y is constant"):
+        TwoStageRegressor("auto").fit(X, np.ones(40))
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        TwoStageClassifier("auto").fit(np.where(X > 1.0, np.nan, X), y)
+    with pytest.raises(ValueError, match="n_splits=30 cannot be greater than the number"):
+        TwoStageClassifier("auto", cv=30).fit(X, y)
+
+
+@every_form
+@pytest.mark.filterwarnings("ignore:The learned kernel is constant")
+def test_constant_features_predict_a_constant(form: Form, choosing: Callable[[Form], None]) -> None:
+    choosing(form)
+    X, y = np.ones((20, 2)), np.arange(20) % 2
+    assert np.unique(TwoStageClassifier("auto", C=1.0).fit(X, y).predict(X)).size == 1

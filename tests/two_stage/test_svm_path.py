@@ -1,0 +1,228 @@
+"""Exact leave-one-out ridge, and the choice of C along a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import KernelCenterer, minmax_scale
+from sklearn.svm import SVC
+from two_stage_cases import brute_force_leave_one_out, centered
+
+from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
+from mercer._two_stage import (
+    ALPHA_GRID,
+    C_GRID,
+)
+from mercer._two_stage.svm_path import (
+    SVMPath,
+    as_grid,
+    first_best,
+    still_open,
+    svm_path,
+    warn_at_edge,
+)
+from mercer._weights.ridge import leave_one_out_residuals, ridge_predictions
+from mercer.kernels import Gaussian
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_leave_one_out_is_exact(n_outputs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 3))
+    gram = Gaussian(bandwidth=2.0)(X)
+    targets = rng.normal(size=(25, n_outputs)) + 5.0
+    alphas = np.array([1e-4, 1e-2, 1.0, 100.0])
+    fast = leave_one_out_residuals(centered(gram), targets, alphas)
+    for alpha, residuals in zip(alphas, fast, strict=True):
+        np.testing.assert_allclose(
+            residuals, brute_force_leave_one_out(gram, targets, alpha), rtol=1e-7, atol=1e-9
+        )
+
+
+def test_leave_one_out_is_exact_for_a_rank_one_kernel():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(12, 1))
+    gram, targets = x @ x.T, 2.0 * x + rng.normal(size=(12, 1))
+    fast = leave_one_out_residuals(centered(gram), targets, np.array([0.1]))[0]
+    np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, targets, 0.1), rtol=1e-9)
+
+
+def test_ridge_predictions_are_those_of_kernel_ridge():
+    rng = np.random.default_rng(2)
+    X, Z, y = rng.normal(size=(20, 2)), rng.normal(size=(7, 2)), rng.normal(size=(20, 1))
+    centerer = KernelCenterer().fit(Gaussian()(X))
+    gram, rows = centerer.transform(Gaussian()(X)), centerer.transform(Gaussian()(Z, X))
+    fast = ridge_predictions(gram, y, rows, np.array([0.1, 10.0]))
+    for alpha, prediction in zip([0.1, 10.0], fast, strict=True):
+        ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(gram, y - y.mean())
+        np.testing.assert_allclose(prediction, ridge.predict(rows) + y.mean(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("solve", [
+    leave_one_out_residuals,
+    lambda gram, y, alphas: ridge_predictions(gram, y, gram, alphas),
+])  # fmt: skip
+def test_ridge_refuses_an_indefinite_kernel(solve):
+    with pytest.raises(ValueError, match="not positive semi-definite: the smallest eigenvalue"):
+        solve(np.diag([1.0, 1.0, -1.0]), np.zeros((3, 1)), np.array([1.0]))
+
+
+@pytest.mark.parametrize("centers", [2, 3])
+@pytest.mark.parametrize("spread", [0.5, 2.0, 6.0])
+def test_svm_path_is_that_of_separate_fits(centers, spread):
+    X, y = make_blobs(100, centers=centers, cluster_std=spread, random_state=3)
+    gram = centered(Gaussian(bandwidth=3.0)(X))
+    train, test = np.arange(70), np.arange(70, 100)
+    matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+    path = svm_path(matrices[0], y[train], matrices[1], y[test], C_GRID, keep_decisions=True)
+    for i, bound in enumerate(C_GRID):
+        machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
+        assert path.scores[i] == machine.score(matrices[1], y[test])
+        np.testing.assert_allclose(
+            path.decisions[i], machine.decision_function(matrices[1]), atol=1e-2
+        )
+    assert path.settled == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
+
+
+def test_a_machine_within_its_bounds_serves_every_larger_c():
+    X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
+    gram = centered(Gaussian(bandwidth=3.0)(X))
+    path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), keep_decisions=True)
+    assert path.settled
+    assert path.decisions[0] is path.decisions[1] is path.decisions[2]
+
+
+def path_of(hits: list[list[int]], dear: list[int], tried: list[int] | None = None) -> SVMPath:
+    tried = [1] * len(hits) if tried is None else tried
+    return SVMPath(
+        np.array(hits, dtype=bool),
+        np.array(tried, dtype=bool),
+        np.array(dear, dtype=bool),
+        False,
+        [],
+    )
+
+
+def hits_of(n_right: int, n_test: int = 40) -> list[int]:
+    return [1] * n_right + [0] * (n_test - n_right)
+
+
+@pytest.mark.parametrize(("right", "dear", "expected"), [
+    ([20, 30, 28, 10], [0, 0, 0, 0], [1, 1, 1, 1]),    # none of them dear
+    ([20, 30, 28, 10], [0, 0, 1, 1], [1, 1, 1, 0]),    # 20 missed, of which 15.8 may be chance
+    ([20, 30, 25, 24], [0, 0, 1, 1], [1, 1, 1, 1]),    # 5 and 6 missed: chance
+    ([20, 30, 23, 29], [0, 0, 1, 1], [1, 1, 0, 0]),    # 7 missed; a larger one that is behind
+    ([20, 30, 23, 30], [0, 0, 1, 1], [1, 1, 0, 1]),    # a larger one that is not
+    ([20, 30, 10, 29], [0, 0, 1, 0], [1, 1, 0, 1]),    # a larger one that is not dear
+    ([10, 29, 30, 29], [1, 1, 0, 0], [0, 1, 1, 1]),    # smaller ones are not lost with others
+])  # fmt: skip
+def test_values_that_are_dear_and_behind_are_given_up(right, dear, expected):
+    path = path_of([hits_of(n) for n in right], dear)
+    np.testing.assert_array_equal(still_open([path]), np.array(expected, dtype=bool))
+
+
+def test_values_stay_given_up_and_folds_add_up():
+    first = path_of([hits_of(30), hits_of(25), hits_of(10)], [0, 1, 0], [1, 1, 0])
+    second = path_of([hits_of(30), hits_of(25), hits_of(40)], [0, 0, 0], [1, 1, 1])
+    np.testing.assert_array_equal(still_open([first]), [True, True, False])
+    np.testing.assert_array_equal(still_open([first, second]), [True, False, False])
+
+
+def test_values_left_out_are_not_fitted():
+    X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
+    gram = centered(Gaussian(bandwidth=3.0)(X))
+    grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
+    every = svm_path(gram, y, gram, y, grid, keep_decisions=True)
+    some = svm_path(gram, y, gram, y, grid, chosen=chosen, keep_decisions=True)
+    np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
+    np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
+    assert some.decisions[1] is None
+
+
+def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes in a row, each mostly hidden by its neighbors."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
+
+
+@pytest.mark.parametrize(("seed", "n"), [(3, 300), (2, 450)])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
+    X, y = overlapping(seed, n)
+    grid = 2.0 ** np.arange(-5, 12, 4)
+    monkeypatch.setattr("mercer._two_stage.two_stage_classifier.C_GRID", grid)
+    learner = UniformCombination([Gaussian(1.5)])
+    model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
+    gram = centered(model.kernel_(X)) / model.scale_
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=3).fit(gram, y)
+    assert search.best_params_["C"] == model.C_
+    mean = model.cv_results_["mean_test_score"]
+    given_up = np.isnan(mean)
+    assert given_up.any()
+    np.testing.assert_allclose(mean[~given_up], search.cv_results_["mean_test_score"][~given_up])
+    assert (search.cv_results_["mean_test_score"][given_up] < search.best_score_).all()
+    given = TwoStageClassifier(learner, C=grid, cv=3, n_jobs=n_jobs).fit(X, y)
+    np.testing.assert_allclose(
+        given.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
+@pytest.mark.parametrize("name", ["yeast", "australian", "vehicle"])
+def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
+    bunch = data(name)
+    rows = np.random.default_rng(0).permutation(len(bunch.target))[:300]
+    rows = rows[np.isin(bunch.target[rows], np.unique(bunch.target[rows])[:4])]
+    X, y = minmax_scale(bunch.data[rows].astype(float)), bunch.target[rows]
+    for criterion in ("hsic", "ka"):
+        model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
+        gram = centered(model.kernel_(X)) / model.scale_
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
+        assert search.best_params_["C"] == model.C_
+
+
+def test_grids():
+    np.testing.assert_array_equal(as_grid("C", "auto", C_GRID), C_GRID)
+    np.testing.assert_array_equal(as_grid("C", 3, C_GRID), [3.0])
+    np.testing.assert_array_equal(as_grid("C", (4.0, 1.0, 4.0), C_GRID), [1.0, 4.0])
+    np.testing.assert_array_equal(as_grid("C", np.array([2.0]), C_GRID), [2.0])
+    assert C_GRID[0] == 2.0**-5
+    assert C_GRID[-1] == 2.0**15
+    assert len(C_GRID) == 11
+    assert ALPHA_GRID[0] == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize(
+    "value", ["best", None, 0.0, -1.0, np.inf, np.nan, [], [1.0, 0.0], [1.0, np.nan], {1.0}]
+)
+def test_grids_are_positive_numbers(value):
+    with pytest.raises(ValueError, match="C must be 'auto', a positive number or a sequence"):
+        as_grid("C", value, C_GRID)
+
+
+def test_the_first_of_equal_scores_is_best():
+    assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
+    assert first_best(np.array([np.nan, 0.6, np.nan, 0.7])) == 3
+
+
+@pytest.mark.parametrize(("scores", "settled", "warns"), [
+    ([0.9, 0.8, 0.7], False, True),
+    ([0.7, 0.8, 0.9], False, True),
+    ([0.7, 0.8, 0.9], True, False),    # a larger C gives the same machine
+    ([0.7, 0.9, 0.8], False, False),
+    ([0.9, 0.9, 0.9], False, False),   # plateau: the smallest is taken for the tie alone
+    ([0.9, 0.9, 0.8], False, False),
+    ([0.7, 0.8, 0.8 + 1e-5], False, False),
+    ([0.9], False, False),
+    ([0.9, np.nan, np.nan], False, True),    # given up, being far behind
+    ([0.8, 0.9, np.nan], False, False),
+])  # fmt: skip
+def test_warning_at_the_edge(recwarn, scores, settled, warns):
+    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), settled=settled)
+    messages = [str(warning.message) for warning in recwarn]
+    assert len(messages) == warns
+    assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)

@@ -1,0 +1,360 @@
+"""The two-stage classifier, and what passes through the learner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import (
+    GridSearchCV,
+    LeaveOneOut,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.svm import SVC, SVR, NuSVC
+from two_stage_cases import centered, gaussian_stack
+
+from mercer._learners import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    KernelOptimization,
+    UniformCombination,
+)
+from mercer._two_stage import (
+    C_GRID,
+    NESTED_ABOVE,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer.kernels import Gaussian, OnColumns
+
+
+def test_classifier_attributes_and_labels(binary):
+    X, y = binary
+    model = TwoStageClassifier().fit(X, y)
+    assert isinstance(model.learner_, ContinuousAlignment)
+    assert model.learner_.task == "classification"
+    assert list(model.classes_) == ["no", "yes"]
+    assert model.kernel_ is model.learner_.kernel_
+    assert model.alignment_ == model.learner_.alignment_
+    assert model.C_ in C_GRID
+    assert model.n_features_in_ == 6
+    assert set(model.predict(X)) <= {"no", "yes"}
+    np.testing.assert_array_equal(model.decision_function(X) > 0, model.predict(X) == "yes")
+    assert model.score(X, y) > 0.8
+
+
+def test_learner_parameter_is_not_touched(binary):
+    X, y = binary
+    learner = ContinuousAlignment()
+    model = TwoStageClassifier(learner).fit(X, y)
+    assert model.learner_ is not learner
+    assert not hasattr(learner, "kernel_")
+    assert learner.task == "auto"
+
+
+def test_the_gram_matrix_has_unit_scale(binary):
+    X, y = binary
+    model = TwoStageClassifier().fit(X, y)
+    gram = centered(model.kernel_(X))
+    assert model.scale_ == pytest.approx(np.mean(np.diag(gram)), rel=1e-9)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("problem", ["binary", "three_classes"])
+def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
+    X, y = request.getfixturevalue(problem)
+    learner = UniformCombination([Gaussian(2.0), Gaussian(4.0)])
+    model = TwoStageClassifier(learner, nested=False, n_jobs=n_jobs).fit(X, y)
+    gram = centered(model.kernel_(X)) / model.scale_
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
+    np.testing.assert_allclose(
+        model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
+    )
+    np.testing.assert_array_equal(model.cv_results_["param_C"], C_GRID)
+    assert model.cv_results_["split4_test_score"].shape == C_GRID.shape
+    assert search.best_params_["C"] == model.C_
+    np.testing.assert_allclose(
+        model.decision_function(X), search.decision_function(gram), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_scale_of_the_kernels_does_not_matter(binary, factor):
+    X, y = binary
+    stack = gaussian_stack(X, X)
+    learner = UniformCombination("precomputed")
+    plain = TwoStageClassifier(learner).fit(stack, y)
+    scaled = TwoStageClassifier(learner).fit(stack * factor, y)
+    assert scaled.C_ == plain.C_
+    np.testing.assert_allclose(
+        scaled.decision_function(stack * factor), plain.decision_function(stack), atol=1e-3
+    )
+
+
+def test_ties_go_to_the_smallest_c():
+    X, y = make_blobs(60, centers=[[-9, 0], [9, 0]], cluster_std=0.5, random_state=0)
+    model = TwoStageClassifier(C=[0.5, 8.0, 64.0]).fit(X, y)
+    assert model.C_ == 0.5
+    np.testing.assert_array_equal(model.cv_results_["mean_test_score"], 1.0)
+
+
+def test_a_fixed_c_needs_no_folds(binary):
+    X, y = binary
+    model = TwoStageClassifier(C=2.0, cv=10_000).fit(X, y)
+    assert model.C_ == 2.0
+    assert not hasattr(model, "cv_results_")
+
+
+def test_edge_of_the_grid_is_reported():
+    X, y = make_blobs([70, 30], centers=[[-1, 0], [1, 0]], cluster_std=0.8, random_state=0)
+    with pytest.warns(UserWarning, match="The best C, 0.3, lies on the edge of the values tried"):
+        TwoStageClassifier(C=[1e-4, 0.3]).fit(X, y)
+
+
+def test_folds_that_train_on_one_class_are_left_out():
+    X, y = make_blobs([12, 1], centers=[[-3, 0], [3, 0]], random_state=0)
+    model = TwoStageClassifier(cv=LeaveOneOut()).fit(X, y)
+    assert sum(name.startswith("split") for name in model.cv_results_) == 12
+    with pytest.warns(UserWarning, match="The least populated class in y has only 1 member"):
+        TwoStageClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="no fold trains on more than one class"):
+        TwoStageClassifier(cv=[(np.arange(6), np.arange(6, 12))]).fit(X, y)
+
+
+def test_too_many_folds_are_refused_in_scikit_learns_words(binary):
+    X, y = binary
+    with pytest.raises(ValueError, match="n_splits=100 cannot be greater than the number of"):
+        TwoStageClassifier(cv=100).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+def test_nested_is_automatic_for_many_parameters():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, NESTED_ABOVE + 1))
+    y = (X[:, 0] > 0).astype(int)
+    many = KernelOptimization(Gaussian(ard=True), penalty=0.0)
+    one = KernelOptimization(Gaussian())
+    cv, C = StratifiedKFold(3), [0.5, 4.0, 32.0]
+
+    def scores(learner, nested):
+        model = TwoStageClassifier(learner, nested=nested, cv=cv, C=C).fit(X, y)
+        return model.cv_results_["mean_test_score"]
+
+    np.testing.assert_array_equal(scores(many, "auto"), scores(many, True))
+    assert np.any(scores(many, "auto") != scores(many, False))
+    np.testing.assert_array_equal(scores(one, "auto"), scores(one, False))
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+def test_nested_scores_are_those_of_learning_in_each_fold(binary):
+    X, y = binary
+    cv = StratifiedKFold(3)
+    model = TwoStageClassifier(nested=True, cv=cv, C=[0.5, 4.0]).fit(X, y)
+    for i, C in enumerate([0.5, 4.0]):
+        outer = cross_val_score(TwoStageClassifier(C=C), X, y, cv=cv)
+        inner = [model.cv_results_[f"split{fold}_test_score"][i] for fold in range(3)]
+        np.testing.assert_allclose(inner, outer)
+
+
+def test_predict_proba_on_request(binary):
+    X, y = binary
+    assert not hasattr(TwoStageClassifier(), "predict_proba")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        TwoStageClassifier().fit(X, y).predict_proba(X)
+    model = TwoStageClassifier(probability=True).fit(X[:80], y[:80])
+    proba = model.predict_proba(X[80:])
+    assert proba.shape == (40, 2)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(
+        np.argsort(proba[:, 1]), np.argsort(model.decision_function(X[80:]))
+    )
+    assert np.mean(model.classes_[proba.argmax(axis=1)] == y[80:]) > 0.6
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_predict_proba_of_several_classes_and_a_fixed_c(three_classes, nested):
+    X, y = three_classes
+    model = TwoStageClassifier(probability=True, C=1.0, nested=nested).fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (90, 3)
+    assert np.mean(proba.argmax(axis=1) == model.predict(X)) > 0.9
+
+
+def test_predict_proba_needs_every_class_in_every_fold(three_classes):
+    X, y = three_classes
+    splits = [(np.flatnonzero(y < 2), np.flatnonzero(y == 2))]
+    with pytest.raises(ValueError, match="samples of every class to train on in every fold"):
+        TwoStageClassifier(probability=True, cv=splits).fit(X, y)
+
+
+def test_other_predictors(binary):
+    X, y = binary
+    model = TwoStageClassifier(predictor=NuSVC(kernel="precomputed", nu=0.3)).fit(X, y)
+    assert isinstance(model.predictor_, NuSVC)
+    assert model.score(X, y) > 0.7
+    assert hasattr(model, "decision_function")
+    assert not hasattr(model, "C_")
+    expected = NuSVC(kernel="precomputed", nu=0.3).fit(model.kernel_(X) / model.scale_, y)
+    np.testing.assert_allclose(
+        model.decision_function(X[:5]),
+        expected.decision_function(model.kernel_(X[:5], X) / model.scale_),
+    )
+
+
+def test_a_search_as_predictor(binary):
+    X, y = binary
+    search = GridSearchCV(NuSVC(kernel="precomputed"), {"nu": [0.3, 0.5]}, cv=3)
+    model = TwoStageClassifier(predictor=search).fit(X, y)
+    assert model.predictor_.best_params_["nu"] in (0.3, 0.5)
+    assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize(("estimator", "predictor", "message"), [
+    (TwoStageClassifier, SVC(), "must take a precomputed kernel matrix"),
+    (TwoStageClassifier, LogisticRegression(), "must take a precomputed kernel matrix"),
+    (TwoStageClassifier, GridSearchCV(SVC(), {"C": [1]}), "must take a precomputed kernel matrix"),
+    (TwoStageClassifier, SVR(kernel="precomputed"), "must be a classification estimator"),
+    (TwoStageRegressor, SVR(), "must take a precomputed kernel matrix"),
+    (TwoStageRegressor, SVC(kernel="precomputed"), "must be a regression estimator"),
+])  # fmt: skip
+def test_predictors_that_cannot_work_are_refused(binary, estimator, predictor, message):
+    with pytest.raises(ValueError, match=message):
+        estimator(predictor=predictor).fit(binary[0], binary[1] == "yes")
+
+
+def indefinite_problem():
+    """Labels that a difference of two kernels explains best."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (np.abs(X[:, 0]) > 0.7).astype(int)
+    return X, y, [Gaussian(0.5), Gaussian(1.0), Gaussian(8.0)]
+
+
+@pytest.mark.filterwarnings("ignore:Some weights are negative")
+@pytest.mark.parametrize("estimator", [TwoStageClassifier, TwoStageRegressor])
+def test_an_indefinite_kernel_is_refused_unless_clipped(estimator):
+    X, y, kernels = indefinite_problem()
+    with pytest.raises(ValueError, match=r"not positive semi-definite.*clip_spectrum=True"):
+        estimator(AlignmentMaximization(kernels, signs="free")).fit(X, y)
+    clipped = AlignmentMaximization(kernels, signs="free", clip_spectrum=True)
+    assert estimator(clipped).fit(X, y).score(X, y) > 0.5
+
+
+def test_constant_features_give_constant_predictions():
+    X, y = np.ones((30, 2)), np.array([0] * 20 + [1] * 10)
+    learner = UniformCombination([Gaussian(1.0), Gaussian(2.0)])
+    with pytest.warns(UserWarning, match="learned kernel is constant"):
+        model = TwoStageClassifier(learner).fit(X, y)
+    assert model.scale_ == 1.0
+    np.testing.assert_array_equal(model.predict(X), 0)
+
+
+class Untouchable(BaseEstimator):
+    """A learner that must not be reached."""
+
+    def fit(self, X, y):
+        raise AssertionError("the learner was fitted")
+
+
+@pytest.mark.parametrize(("parameters", "y", "message"), [
+    ({}, np.linspace(0, 1, 30), "Unknown label type"),
+    ({}, np.ones(30), "number of classes has to be greater than one; got 1 class"),
+    ({}, np.r_[np.nan, np.ones(29)], "Input y contains NaN"),
+    ({}, np.arange(29) % 2, "Found input variables with inconsistent numbers of samples"),
+    ({}, None, "requires y to be passed, but the target y is None"),
+    ({"C": "best"}, np.arange(30) % 2, "C must be 'auto'"),
+    ({"nested": "no"}, np.arange(30) % 2, "nested must be 'auto', True or False"),
+    ({"cv": "many"}, np.arange(30) % 2, "Expected `cv`"),
+])  # fmt: skip
+def test_classifier_refuses_before_any_work(parameters, y, message):
+    with pytest.raises(ValueError, match=message):
+        TwoStageClassifier(Untouchable(), **parameters).fit(np.zeros((30, 2)), y)
+
+
+@pytest.mark.parametrize(("parameters", "y", "message"), [
+    ({}, np.r_[np.inf, np.ones(29)], "Input y contains infinity"),
+    ({}, np.array(["a"] * 30), "could not convert string to float"),
+    ({}, np.arange(29), "Found input variables with inconsistent numbers of samples"),
+    ({}, None, "requires y to be passed, but the target y is None"),
+    ({"alpha": -1.0}, np.arange(30), "alpha must be 'auto'"),
+    ({"nested": None}, np.arange(30), "nested must be 'auto', True or False"),
+])  # fmt: skip
+def test_regressor_refuses_before_any_work(parameters, y, message):
+    with pytest.raises(ValueError, match=message):
+        TwoStageRegressor(Untouchable(), **parameters).fit(np.zeros((30, 2)), y)
+
+
+@pytest.mark.parametrize("estimator", [TwoStageClassifier(), TwoStageRegressor()])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_refused(binary, estimator, value):
+    X, y = binary[0].copy(), binary[1] == "yes"
+    X[3, 2] = value
+    with pytest.raises(ValueError, match="Input X contains"):
+        estimator.fit(X, y)
+    model = clone(estimator).fit(binary[0], y)
+    with pytest.raises(ValueError, match="Input X contains"):
+        model.predict(X)
+
+
+def test_stacks_pass_through_cross_validation(binary):
+    X, y = binary
+    stack = gaussian_stack(X, X)
+    model = TwoStageClassifier(AlignmentMaximization("precomputed"))
+    assert sklearn.utils.get_tags(model).input_tags.pairwise
+    assert not sklearn.utils.get_tags(TwoStageClassifier()).input_tags.pairwise
+    cv = StratifiedKFold(3)
+    scores = cross_val_score(model, stack, y, cv=cv)
+    for (train, test), score in zip(cv.split(X, y), scores, strict=True):
+        fitted = clone(model).fit(gaussian_stack(X[train], X[train]), y[train])
+        assert fitted.score(gaussian_stack(X[test], X[train]), y[test]) == score
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_stacks_are_sliced_in_folds(binary, regression, nested):
+    X, y = binary
+    learner = AlignmentMaximization("precomputed")
+    classifier = TwoStageClassifier(learner, nested=nested).fit(gaussian_stack(X, X), y)
+    assert classifier.predict(gaussian_stack(X[:4], X)).shape == (4,)
+    X, y = regression
+    regressor = TwoStageRegressor(learner, nested=nested).fit(gaussian_stack(X, X), y)
+    assert regressor.predict(gaussian_stack(X[:4], X)).shape == (4,)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_columns_by_name(binary, nested):
+    pd = pytest.importorskip("pandas")
+    X, y = binary
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    learner = AlignmentMaximization(
+        [OnColumns(Gaussian(2.0), ["a", "b"]), OnColumns(Gaussian(2.0), ["c", "d", "e", "f"])]
+    )
+    model = TwoStageClassifier(learner, nested=nested).fit(frame, y)
+    assert list(model.feature_names_in_) == list("abcdef")
+    assert model.predict(frame).shape == y.shape
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[list("bacdef")])
+
+
+def test_sparse_features(binary):
+    X, y = binary
+    X = np.maximum(X, 0.0)
+    dense = TwoStageClassifier().fit(X, y)
+    sparse = TwoStageClassifier().fit(sp.csr_array(X), y)
+    assert sparse.C_ == dense.C_
+    np.testing.assert_allclose(
+        sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-2
+    )
+
+
+@pytest.mark.parametrize("estimator", [TwoStageClassifier(), TwoStageRegressor()])
+def test_output_configuration_does_not_matter(binary, estimator):
+    pytest.importorskip("pandas")
+    X, y = binary[0], (binary[1] == "yes").astype(int)
+    with sklearn.config_context(transform_output="pandas"):
+        framed = clone(estimator).fit(X, y).predict(X)
+    np.testing.assert_array_equal(framed, clone(estimator).fit(X, y).predict(X))

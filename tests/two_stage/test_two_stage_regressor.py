@@ -1,0 +1,109 @@
+"""The two-stage regressor, and both second stages on real data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.model_selection import (
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_score,
+)
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVR
+from two_stage_cases import brute_force_leave_one_out
+
+from mercer._learners import (
+    UniformCombination,
+)
+from mercer._two_stage import (
+    ALPHA_GRID,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer.kernels import Gaussian
+
+
+def test_regressor_attributes(regression):
+    X, y = regression
+    model = TwoStageRegressor().fit(X, y)
+    assert model.learner_.task == "regression"
+    assert model.alpha_ in ALPHA_GRID
+    assert model.kernel_ is model.learner_.kernel_
+    assert model.score(X, y) > 0.9
+    assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+def test_alpha_is_chosen_by_leave_one_out(regression):
+    X, y = regression
+    grid = [1e-3, 1e-2, 0.1, 1.0]
+    learner = UniformCombination([Gaussian(1.0), Gaussian(3.0)])
+    model = TwoStageRegressor(learner, alpha=grid, nested=False).fit(X, y)
+    gram = model.kernel_(X) / model.scale_
+    errors = [np.mean(brute_force_leave_one_out(gram, y[:, None], a) ** 2) for a in grid]
+    order = np.searchsorted(grid, model.cv_results_["param_alpha"])
+    np.testing.assert_allclose(
+        model.cv_results_["mean_test_score"], 1.0 - np.array(errors)[order] / y.var(), rtol=1e-7
+    )
+    assert model.alpha_ == grid[int(np.argmin(errors))]
+
+
+def test_ridge_has_an_intercept(regression):
+    X, y = regression
+    plain = TwoStageRegressor(alpha=0.1).fit(X, y)
+    shifted = TwoStageRegressor(alpha=0.1).fit(X, y + 1e4)
+    np.testing.assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-9)
+
+
+def test_regressor_of_several_outputs(regression):
+    X, y = regression
+    Y = np.column_stack([y, 1e3 * y, X[:, 0]])
+    model = TwoStageRegressor().fit(X, Y)
+    assert model.predict(X).shape == Y.shape
+    assert model.score(X, Y) > 0.8
+
+
+def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
+    X, y = regression
+    Y = np.column_stack([y, X[:, 0]])
+    learner = UniformCombination([Gaussian(3.0)])
+    plain = TwoStageRegressor(learner).fit(X, Y)
+    other = TwoStageRegressor(learner).fit(X, Y * [1.0, 1e4])
+    assert plain.alpha_ == other.alpha_
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+def test_nested_regression_scores(regression):
+    X, y = regression
+    cv = ShuffleSplit(3, random_state=0)
+    model = TwoStageRegressor(nested=True, cv=cv, alpha=[0.01, 0.1]).fit(X, y)
+    for i, alpha in enumerate(model.cv_results_["param_alpha"]):
+        for fold, (train, test) in enumerate(cv.split(X)):
+            outer = TwoStageRegressor(alpha=alpha).fit(X[train], y[train])
+            error = np.mean((outer.predict(X[test]) - y[test]) ** 2) / y.var()
+            assert model.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(
+                1.0 - error, abs=1e-3
+            )
+
+
+def test_edge_of_the_alphas_is_reported(regression):
+    X, y = regression
+    with pytest.warns(UserWarning, match="The best alpha, .*lies on the edge of the values tried"):
+        TwoStageRegressor(alpha=[10.0, 100.0]).fit(X, y)
+
+
+def test_other_regressors(regression):
+    X, y = regression
+    model = TwoStageRegressor(predictor=SVR(kernel="precomputed", C=10.0)).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert not hasattr(model, "alpha_")
+
+
+def test_sonar(data):
+    sonar = data("sonar")
+    X = MinMaxScaler().fit_transform(sonar.data)
+    scores = cross_val_score(
+        TwoStageClassifier(), X, sonar.target, cv=StratifiedKFold(3, shuffle=True, random_state=0)
+    )
+    assert scores.mean() > 0.8

@@ -1,0 +1,95 @@
+"""The interior-point method against the Newton method: two solvers, one saddle point."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.tiles import Samples
+from mercer._weights.interior_point import interior_weights
+from mercer._weights.mkl import Problems, learn_weights
+from mercer._weights.weight_sets import Simplex
+from mercer.kernels import Gaussian, Linear
+from mercer.losses import EpsilonInsensitive, Hinge, Loss, Machine
+
+TOL = 1e-7
+KERNELS = {
+    "widths": [Gaussian(s) for s in (0.3, 1.0, 1.0, 3.0, 10.0)],
+    "features": [Linear(per_feature=True)],
+}
+LOSSES = {
+    "hinge": Hinge(1.0),
+    "hinge, small C": Hinge(0.05),
+    "hinge, large C": Hinge(100.0),
+    "epsilon-insensitive": EpsilonInsensitive(2.0, 0.1),
+}
+
+
+def table(n_features: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(40, n_features))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n_problems", [1, 3])
+@pytest.mark.parametrize("n_features", [6, 60])
+@pytest.mark.parametrize("kind", KERNELS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_saddle_point(
+    loss: str, kind: str, n_features: int, n_problems: int, intercept: bool
+) -> None:
+    X, measure = table(n_features), LOSSES[loss]
+    kernels = [part for kernel in KERNELS[kind] for part in kernel.expand(X)]
+    grams = base_grams(Samples(X), kernels, centered=intercept)
+    Y = np.sign(X[:, :n_problems] + 0.3) + (0.2 * X[:, -1:] if "epsilon" in loss else 0.0)
+    boxes = measure.boxes(Y, intercept=intercept)
+    assert boxes is not None
+    theta, C, _ = interior_weights(boxes, grams, TOL)
+    assert theta.min() >= 0.0
+    assert theta.sum() == pytest.approx(1.0)
+    assert np.abs(C).max() <= measure.C * (1.0 + 1e-9)
+    if intercept:
+        assert np.abs(C.sum(axis=0)).max() <= 1e-6 * measure.C * len(C)
+    conjugate = sum(measure.conjugate(y, c) for y, c in zip(Y.T, C.T, strict=True))
+    bound = -conjugate - 0.5 * grams.images(C).quadratics.sum(axis=1).max()
+    found = learn_weights(Problems(measure, Y, intercept), grams, Simplex(), tol=1e-6)
+    assert found.objective == pytest.approx(bound, rel=5e-6)
+    reached = _objective(measure, grams.combined(theta), Y, intercept)
+    assert reached == pytest.approx(bound, rel=5e-6)
+
+
+@pytest.mark.parametrize("loss", [Hinge(1.0), Hinge(1e4), EpsilonInsensitive(2.0, 0.1)])
+def test_many_features_are_left_few_at_once(loss: Any) -> None:
+    """Also where the machines' margins are hard, and a trace of a weight weighs much."""
+    X = table(120)
+    grams = base_grams(Samples(X), Linear(per_feature=True).expand(X), centered=True)
+    found = learn_weights(Problems(loss, np.sign(X[:, :1] + 0.3), True), grams, Simplex())
+    assert found.gap <= 1e-3
+    assert len(found.history) == 2
+    assert np.count_nonzero(found.theta) <= 40
+    size = np.abs(found.dual)
+    assert (size[size < 1e-6 * size.max()] == 0.0).all()
+    assert (size[size > (1.0 - 1e-6) * loss.C] == loss.C).all()
+    assert abs(found.dual.sum()) <= 1e-12 * size.sum()
+    if loss.C == 1.0:
+        assert 0 < np.count_nonzero(size == 0.0) < 40
+
+
+def test_what_rounding_allows_is_found() -> None:
+    """Where the tolerance cannot be reached, the best on the way counts."""
+    X = table(60) * 10.0 ** np.linspace(-2.0, 2.0, 60)
+    grams = base_grams(Samples(X), Linear(per_feature=True).expand(X), centered=True)
+    loss, y = Hinge(1e3), np.sign(X[:, 0] + 0.003)
+    boxes = loss.boxes(y[:, None], intercept=True)
+    theta, C, intercepts = interior_weights(boxes, grams, 1e-30)
+    bound = -loss.conjugate(y, C[:, 0]) - 0.5 * grams.images(C).quadratics.max()
+    machine = Machine(C[:, 0], float(intercepts[0]))
+    reached = loss.objective(grams.combined(theta), y, machine)[0]
+    assert reached == pytest.approx(bound, rel=1e-6)
+
+
+def _objective(loss: Loss, K: np.ndarray, Y: np.ndarray, intercept: bool) -> float:
+    fits = [(y, loss.fit(K, y, intercept=intercept, accuracy=1e-9)) for y in Y.T]
+    return sum(loss.objective(K, y, machine)[0] for y, machine in fits)
