@@ -137,9 +137,9 @@ def compare_objectives(
     """
     grams, Y, _ = as_problem(X, y, kernels)
     check_labels(Y, likelihood)
-    check_positive(jitter, "jitter")
-    check_positive(penalty, "penalty")
-    check_number(norm, "norm", low=1.0)
+    check_positive("jitter", jitter)
+    check_positive("penalty", penalty)
+    check_number("norm", norm, low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
     factor = definite_factor(with_diagonal(grams.combined(origin), jitter))

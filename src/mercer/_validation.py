@@ -1,24 +1,32 @@
-"""Refusals of settings that make no sense."""
+"""Validation of an estimator's parameters, and warnings that point at the caller's line."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_scalar
 
+_OWN_FOLDER = str(Path(__file__).parent)
+"""Frames of files below this folder belong to the package, not to its caller."""
 
-def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0) -> None:
-    """Refuse a setting that is no finite number, no whole one where that is asked for, or too low.
+
+def check_number(name: str, value: Any, *, whole: bool = False, low: float = 0.0) -> None:
+    """Refuse a parameter that is not a finite number, not whole where it must be, or too low.
 
     Parameters
     ----------
-    value : object
     name : str
-        What the setting is called.
+        The parameter's name, for the message.
+    value : object
     whole : bool, default=False
+        Whether it must be a whole number.
     low : float, default=0.0
+        Smallest value allowed.
     """
     check_scalar(value, name, Integral if whole else Real)
     if not (np.isfinite(value) and value >= low):
@@ -26,21 +34,21 @@ def check_number(value: Any, name: str, *, whole: bool = False, low: float = 0.0
         raise ValueError(f"{name} must be {range_}; got {value!r}.")
 
 
-def check_positive(value: Any, name: str) -> None:
-    """Refuse a setting that is no positive number.
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a positive number.
 
     Parameters
     ----------
-    value : object
     name : str
+    value : object
     """
-    check_number(value, name)
+    check_number(name, value)
     if value == 0.0:
         raise ValueError(f"{name} must be positive; got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a setting that is none of those there are.
+    """Refuse a parameter that is not one of the values it can take.
 
     Parameters
     ----------
@@ -51,3 +59,40 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if not any(value is choice or (type(value) is str and value == choice) for choice in choices):
         listed = ", ".join(f'"{c}"' if isinstance(c, str) else f"{c}" for c in choices)
         raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+
+
+def check_bool(name: str, value: Any) -> None:
+    """Refuse a parameter that is neither True nor False.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points at the line that called into the package.
+
+    Parameters
+    ----------
+    message : str
+    category : type, default=UserWarning
+
+    Notes
+    -----
+    Frames of the package, and those of scikit-learn and joblib between them, are passed over, so
+    that the caller's line is shown however deep the warning arises.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_internal(filename: str) -> bool:
+    return filename.startswith(_OWN_FOLDER) or any(
+        f"/{package}/" in filename for package in ("sklearn", "joblib")
+    )

@@ -130,7 +130,7 @@ def test_objectives(case: Case) -> None:
 def test_dual_variables_move_near_a_kink_only(name: str) -> None:
     case, width = LOSSES[name], 0.25
     f = predictions()
-    found = case.loss.flexibility(case.y, f, width)
+    found = case.loss.conjugate_curvature(case.y, f, width)
     slopes = [case.naive.losses(case.y, f + d) for d in (-width, 0.0, width)]
     jump = np.abs(slopes[2] - 2.0 * slopes[1] + slopes[0]) > 1e-12
     assert_array_equal(np.isfinite(found), jump)
@@ -144,13 +144,13 @@ def test_flexibility_is_one_over_the_curvature_of_the_loss(name: str) -> None:
     case, f, h = LOSSES[name], predictions(), 1e-3
     bent = [case.naive.losses(case.y, f + d) for d in (-h, 0.0, h)]
     curvature = (bent[2] - 2.0 * bent[1] + bent[0]) / h**2
-    found = case.loss.flexibility(case.y, f, 0.1)
+    found = case.loss.conjugate_curvature(case.y, f, 0.1)
     assert_allclose(1.0 / found, curvature, rtol=1e-3, atol=1e-9 * bent[1].max() / h**2)
 
 
 def test_saturated_samples_do_not_move() -> None:
-    flexibility = Logistic(1.0).flexibility(np.ones(2), np.array([1e4, -1e4]), 0.1)
-    assert_array_equal(flexibility, [np.inf, np.inf])
+    conjugate_curvature = Logistic(1.0).conjugate_curvature(np.ones(2), np.array([1e4, -1e4]), 0.1)
+    assert_array_equal(conjugate_curvature, [np.inf, np.inf])
 
 
 # --- machines ---------------------------------------------------------------------------------

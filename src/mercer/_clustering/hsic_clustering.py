@@ -136,8 +136,8 @@ class HSICClustering(KernelClusterer):
         check_choice("method", self.method, ("greedy", "spectral"))
         if not isinstance(self.normalize, bool | np.bool_):
             raise ValueError(f"normalize must be True or False; got {self.normalize!r}.")
-        check_number(self.max_iter, "max_iter", whole=True, low=1)
-        check_number(self.tol, "tol")
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+        check_number("tol", self.tol)
 
     def _learn(
         self,

@@ -121,9 +121,9 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         """
 
     def _check_clusters(self) -> None:
-        check_number(self.n_clusters, "n_clusters", whole=True, low=1)
+        check_number("n_clusters", self.n_clusters, whole=True, low=1)
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
-            check_number(self.n_init, "n_init", whole=True, low=1)
+            check_number("n_init", self.n_init, whole=True, low=1)
 
     def _n_starts(self) -> int:
         return _DEFAULT_STARTS if self.n_init == "auto" else int(self.n_init)

@@ -134,10 +134,10 @@ class MultipleKernelClustering(KernelClusterer):
 
     def _check_settings(self) -> None:
         self._check_clusters()
-        check_number(self.penalty, "penalty")
+        check_number("penalty", self.penalty)
         check_choice("starts", self.starts, ("uniform", "kernels"))
-        check_number(self.max_iter, "max_iter", whole=True, low=1)
-        check_number(self.tol, "tol")
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+        check_number("tol", self.tol)
 
     def _learn(
         self,

@@ -114,7 +114,7 @@ class HSICLasso(DependenceSelector):
     def _check_settings(self) -> None:
         super()._check_settings()
         if self.alpha is not None:
-            check_number(self.alpha, "alpha")
+            check_number("alpha", self.alpha)
             if self.n_features_to_select is not None:
                 raise ValueError("n_features_to_select and alpha must not both be given.")
 

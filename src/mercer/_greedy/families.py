@@ -10,16 +10,15 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._greedy.loop import Dictionary, Mixture, grow, grow_dictionary
+from mercer._greedy.loop import Dictionary, grow_dictionary
 from mercer._greedy.step_rules import StepRule
-from mercer._history import MixingStep, Step
+from mercer._history import Step
 from mercer._model_selection.held_out import RandomState, clearly_best, held_out_losses
-from mercer._search.families import family_search, family_searches, is_searched_globally
+from mercer._search.families import family_searches
 from mercer._search.width_penalty import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer._weights.alignment_weights import normalized
-from mercer._weights.mkl import Problems
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._distances import scaled_features
 
@@ -217,75 +216,6 @@ def isotropic_starts(
         start[family.n_widths :] = weights @ parameters[:, spherical.n_widths :]
         starts.append(start)
     return starts
-
-
-@dataclass(frozen=True)
-class Mixing:
-    """How a mixture of kernels grows.
-
-    Attributes
-    ----------
-    corrective : bool
-    tol : float
-    max_kernels : int
-    local : bool
-        Whether families of one width are searched by gradients as well.
-    penalty : WidthPenalty
-    """
-
-    corrective: bool
-    tol: float
-    max_kernels: int
-    local: bool = False
-    penalty: WidthPenalty = UNPENALIZED
-
-
-@serial_algebra()
-def learn_mixture(
-    families: Sequence[Kernel],
-    samples: Samples,
-    problems: Problems,
-    mixing: Mixing,
-    on_step: Callable[[MixingStep], None] | None = None,
-) -> Mixture:
-    """Grow a mixture from one or several families, for the objective of machines.
-
-    Parameters
-    ----------
-    families : sequence of Kernel
-        Bound to the samples.
-    samples : Samples
-    problems : Problems
-        With an intercept.
-    mixing : Mixing
-    on_step : callable, default=None
-
-    Returns
-    -------
-    Mixture
-        Its certificate holds for its own machines, also where the steps ran out. Some weights may
-        be zero.
-    """
-
-    def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
-        found = learn_mixture([family], samples, problems, mixing)
-        return found.kernels, found.theta
-
-    starts = isotropic_starts(families, learn)
-    searches = [
-        family_search(
-            family,
-            samples,
-            start=start,
-            penalty=mixing.penalty,
-            certificate=is_searched_globally(family) and not mixing.local,
-            local=mixing.local,
-        )
-        for family, start in zip(families, starts, strict=True)
-    ]
-    begin = Mixture(samples, problems, mixing.corrective, mixing.tol)
-    mixture = grow(begin, searches, mixing.max_kernels, on_step)
-    return mixture if mixture.is_final else mixture.certified(searches)
 
 
 def choose_penalty(

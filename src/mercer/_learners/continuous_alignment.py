@@ -240,10 +240,10 @@ class ContinuousAlignment(KernelLearner):
     def _check_settings(self) -> None:
         super()._check_settings()
         for name in ("tol", "eta_max", "eps"):
-            check_number(getattr(self, name), name)
+            check_number(name, getattr(self, name))
         check_strength(self.penalty)
         check_choice("penalty_on", self.penalty_on, ("widths", *RELATIVE_FORMS))
-        check_number(self.max_kernels, "max_kernels", whole=True, low=1)
+        check_number("max_kernels", self.max_kernels, whole=True, low=1)
         if self.step not in ("corrective", "stagewise"):
             raise ValueError(f'step must be "corrective" or "stagewise"; got {self.step!r}.')
         _check_scaling(self.scaling)

@@ -190,12 +190,12 @@ class KernelOptimization(KernelLearner):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("criterion", self.criterion, tuple(CRITERIA))
-        check_number(self.tol, "tol")
-        check_number(self.max_iter, "max_iter", whole=True, low=1)
+        check_number("tol", self.tol)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
         check_strength(self.penalty)
         check_choice("penalty_on", self.penalty_on, (None, *RELATIVE_FORMS, "widths"))
         if not isinstance(self.early_stopping, bool | np.bool_):
-            check_number(self.early_stopping, "early_stopping", whole=True)
+            check_number("early_stopping", self.early_stopping, whole=True)
         if self.penalty == "auto" and self.penalty_on == "widths":
             raise ValueError('penalty="auto" needs a relative penalty; got penalty_on="widths".')
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.tiles import Samples
-from mercer._greedy.families import Mixing, learn_mixture
+from mercer._greedy.mixture import Mixing, learn_mixture
 from mercer._learners.kernel_learner import check_takes
 from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
 from mercer._search.width_penalty import WidthPenalty
@@ -44,9 +44,9 @@ class ContinuousOneStage(OneStage):
             )
         check_choice("step", self.step, ("corrective", "stagewise"))
         check_choice("search", self.search, ("global", "local"))
-        check_number(self.penalty, "penalty")
-        check_positive(self.tol, "tol")
-        check_number(self.max_kernels, "max_kernels", whole=True, low=1)
+        check_number("penalty", self.penalty)
+        check_positive("tol", self.tol)
+        check_number("max_kernels", self.max_kernels, whole=True, low=1)
 
     def _learn(
         self,

@@ -43,8 +43,8 @@ class FiniteOneStage(OneStage):
         check_choice("normalize", self.normalize, ("trace", None))
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
-        check_positive(self.tol, "tol")
-        check_number(self.max_iter, "max_iter", whole=True, low=1)
+        check_positive("tol", self.tol)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
 
     def _weight_set(self, n_kernels: int) -> WeightSet:
         return weight_set(float(self.norm))

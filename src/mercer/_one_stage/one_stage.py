@@ -223,7 +223,7 @@ class OneStageClassifier(ClassifierMixin, OneStage):
 
     def _check_loss(self) -> None:
         check_choice("loss", self.loss, ("hinge", "squared", "logistic"))
-        check_positive(self.C, "C")
+        check_positive("C", self.C)
 
     def _loss(self) -> Loss:
         losses: dict[str, Callable[[float], Loss]] = {
@@ -271,9 +271,9 @@ class OneStageRegressor(RegressorMixin, OneStage):
 
     def _check_loss(self) -> None:
         check_choice("loss", self.loss, ("squared", "epsilon_insensitive"))
-        check_positive(self.alpha, "alpha")
-        check_positive(self.C, "C")
-        check_number(self.epsilon, "epsilon")
+        check_positive("alpha", self.alpha)
+        check_positive("C", self.C)
+        check_number("epsilon", self.epsilon)
 
     def _loss(self) -> Loss:
         if self.loss == "squared":

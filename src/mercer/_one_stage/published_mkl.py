@@ -219,7 +219,7 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_positive(self.radius, "radius")
+        check_positive("radius", self.radius)
         if isinstance(self.center, str):
             check_choice("center", self.center, ("zero", "uniform"))
 

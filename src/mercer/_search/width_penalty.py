@@ -120,7 +120,7 @@ def check_strength(value: Any) -> None:
         if value != "auto":
             raise ValueError(f'penalty must be a number or "auto"; got {value!r}.')
     elif not (isinstance(value, Real) and value == np.inf):
-        check_number(value, "penalty")
+        check_number("penalty", value)
 
 
 UNPENALIZED = WidthPenalty(0.0)

@@ -358,9 +358,9 @@ class _Curvature:
     def _system(self, position: int) -> tuple[Array, Array | None]:
         """Samples whose dual variables are free to move, and the factor of their system."""
         y, f = self.problems.Y[:, position], self.state.f[:, position]
-        flexibility = self.problems.loss.flexibility(y, f, self.width)
-        free = np.flatnonzero(np.isfinite(flexibility))
-        return free, _factor(self.state.K[np.ix_(free, free)] + np.diag(flexibility[free]))
+        conjugate_curvature = self.problems.loss.conjugate_curvature(y, f, self.width)
+        free = np.flatnonzero(np.isfinite(conjugate_curvature))
+        return free, _factor(self.state.K[np.ix_(free, free)] + np.diag(conjugate_curvature[free]))
 
     def _solved(self, L: Array, image: Array) -> Array:
         """What images are in the metric of the system, without what an intercept takes up."""

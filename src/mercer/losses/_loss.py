@@ -60,7 +60,7 @@ class Loss(ABC):
         """Sum of l*(-c_i), for feasible c."""
 
     @abstractmethod
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
         """Second derivative of l*(-c_i) at predictions f; infinite where c_i does not move.
 
         Parameters

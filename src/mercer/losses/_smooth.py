@@ -36,8 +36,8 @@ class Squared(Loss):
         """-sum y c + alpha / 2 c^2; see :meth:`Loss.conjugate`."""
         return -float(y @ c) + 0.5 * self.alpha * float(c @ c)
 
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """The ridge alpha; see :meth:`Loss.flexibility`."""
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
+        """The ridge alpha; see :meth:`Loss.conjugate_curvature`."""
         return np.full(len(f), self.alpha)
 
     def fit(
@@ -75,8 +75,8 @@ class Logistic(Loss):
         s = np.clip(y * c / self.C, 0.0, 1.0)
         return self.C * float((xlogy(s, s) + xlogy(1.0 - s, 1.0 - s)).sum())
 
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """1 / (C s (1 - s)), s = 1 / (1 + exp(y f)); see :meth:`Loss.flexibility`."""
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
+        """1 / (C s (1 - s)), s = 1 / (1 + exp(y f)); see :meth:`Loss.conjugate_curvature`."""
         s = expit(-y * f)
         with np.errstate(divide="ignore"):
             return 1.0 / (self.C * s * (1.0 - s))

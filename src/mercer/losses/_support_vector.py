@@ -51,8 +51,8 @@ class _SupportVector(Loss):
     def kink(self, y: Array, f: Array) -> Array:
         """How far predictions are from where the loss's slope jumps."""
 
-    def flexibility(self, y: Array, f: Array, width: float) -> Array:
-        """2 width / C near a kink; see :meth:`Loss.flexibility`."""
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
+        """2 width / C near a kink; see :meth:`Loss.conjugate_curvature`."""
         return np.where(self.kink(y, f) <= width, 2.0 * width / self.C, np.inf)
 
     def fit(

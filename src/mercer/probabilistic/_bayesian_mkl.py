@@ -108,9 +108,9 @@ class BayesianMKL(KernelEstimator):
 
     def _check_settings(self) -> None:
         check_choice("objective", self.objective, self._objectives)
-        check_positive(self.penalty, "penalty")
-        check_number(self.norm, "norm", low=1.0)
-        check_positive(self.jitter, "jitter")
+        check_positive("penalty", self.penalty)
+        check_number("norm", self.norm, low=1.0)
+        check_positive("jitter", self.jitter)
         if not isinstance(self.learn_parameters, bool | np.bool_):
             raise ValueError(
                 f"learn_parameters must be True or False; got {self.learn_parameters!r}."
@@ -125,9 +125,9 @@ class BayesianMKL(KernelEstimator):
                 "learn_parameters=True needs kernels of features; precomputed Gram matrices have "
                 "no parameters."
             )
-        check_number(self.n_starts, "n_starts", whole=True, low=1)
-        check_positive(self.tol, "tol")
-        check_number(self.max_iter, "max_iter", whole=True, low=1)
+        check_number("n_starts", self.n_starts, whole=True, low=1)
+        check_positive("tol", self.tol)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
 
     def _store(self, model: LearnedModel, target: Array) -> None:
         self.weights_ = model.weights

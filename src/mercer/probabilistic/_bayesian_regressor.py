@@ -212,7 +212,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
                 'objective="vb" bounds it for likelihood="laplace".'
             )
         if self.noise is not None:
-            check_positive(self.noise, "noise")
+            check_positive("noise", self.noise)
         if not isinstance(self.normalize_y, bool | np.bool_):
             raise ValueError(f"normalize_y must be True or False; got {self.normalize_y!r}.")
 

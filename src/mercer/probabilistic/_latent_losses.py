@@ -115,7 +115,7 @@ class SupportVectorLoss(ConjugateLoss):
     def parabola(self, y: Array, u: Array, width: float) -> Parabola:
         """No slope, as latent values are at their optimum; see :meth:`Loss.parabola`."""
         none = np.zeros_like(u)
-        return Parabola(none, none, 2.0 / self.half.flexibility(y, u, width))
+        return Parabola(none, none, 2.0 / self.half.conjugate_curvature(y, u, width))
 
     def dual(self, y: Array, alpha: Array) -> float:
         """Sum of 2 y alpha, less 2 epsilon |alpha|; see :meth:`ConjugateLoss.dual`."""

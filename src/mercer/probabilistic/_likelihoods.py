@@ -17,6 +17,7 @@ from scipy.special import expit, ndtr, xlogy
 
 from mercer import losses
 from mercer._typing import Array
+from mercer._validation import check_positive
 from mercer.probabilistic._bound_widths import (
     Tilt,
     logistic_height,
@@ -98,7 +99,7 @@ class GaussianLikelihood(Likelihood):
     noise: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_positive(self.noise, "noise")
+        check_positive("noise", self.noise)
 
     def value(self, y: Array, u: Array) -> float:
         """Sum of (y - u)^2 / noise + ln(2 pi noise); see :meth:`Loss.value`."""
@@ -154,7 +155,7 @@ class LaplaceLikelihood(Likelihood):
     direct = True
 
     def __post_init__(self) -> None:
-        _check_positive(self.rate, "rate")
+        check_positive("rate", self.rate)
 
     @classmethod
     def of_variance(cls, variance: float) -> LaplaceLikelihood:
@@ -312,8 +313,3 @@ class LogisticLikelihood(Likelihood):
         shifted = (mean[:, None] + x) / np.maximum(deviation, 1.0)
         wide = ndtr(shifted) @ (logistic / logistic.sum())
         return np.where(deviation[:, 0] <= 1.0, narrow, wide)
-
-
-def _check_positive(value: float, name: str) -> None:
-    if not (np.isfinite(value) and value > 0.0):
-        raise ValueError(f"{name} must be positive and finite; got {value!r}.")

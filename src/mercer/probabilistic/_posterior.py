@@ -61,15 +61,15 @@ def as_objective(
     ValueError
         If the objective needs another likelihood, or a setting is out of its range.
     """
-    check_positive(penalty, "penalty")
-    check_number(norm, "norm", low=1.0)
-    check_number(jitter, "jitter")
+    check_positive("penalty", penalty)
+    check_number("norm", norm, low=1.0)
+    check_number("jitter", jitter)
     if name == "mkl":
         return PenalizedRisk(likelihood, penalty, norm)
     if not isinstance(likelihood, Likelihood):
         raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
     if name == "map":
-        check_positive(jitter, "jitter")
+        check_positive("jitter", jitter)
         return JointMAP(likelihood, jitter)
     if name == "vb":
         return VariationalBound(likelihood, learns_noise)

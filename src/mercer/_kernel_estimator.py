@@ -1,0 +1,265 @@
+"""What estimators that learn a kernel share: validated training data, tags, the kernel's use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer._callbacks import CallbackSupportMixin
+from mercer._gram.stacks import as_stack, check_stack
+from mercer._gram.tiles import Samples
+from mercer._targets import Target, Task, as_target
+from mercer._typing import Array, Features
+from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
+from mercer.kernels._distances import distance_range, rows_squared
+
+_DEFAULT_WIDTHS = 20
+"""Gaussian kernels in the dictionary that stands for `kernels=None`."""
+_SMALLEST_SQUARE = 1e-280
+"""If all squared norms of the samples are below this, distances between them underflow to zero."""
+_LARGEST_SQUARE = 1e300
+"""If a squared norm of a sample exceeds this, sums of such squares overflow."""
+
+
+class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+    """Base class of all estimators that learn a kernel: tags, and whether X is a stack.
+
+    A subclass names, in `_kernels_parameter`, the parameter that says which kernels it learns from.
+    """
+
+    _kernels_parameter: ClassVar[str] = "kernels"
+    _needs_target: ClassVar[bool] = True
+
+    kernel_: Kernel
+    X_fit_: Any
+
+    def as_input(self, X: Features) -> Features:
+        """Return training samples in the layout that splits by rows: stacks with kernels last.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or stack in any of its layouts
+        """
+        return as_stack(X) if self._takes_stack() else X
+
+    def _takes_stack(self) -> bool:
+        """Whether X is a stack of precomputed Gram matrices."""
+        source = getattr(self, self._kernels_parameter)
+        return isinstance(source, str) and source == "precomputed"
+
+    def _n_fitted_kernels(self) -> int:
+        """Number of Gram matrices in the stack that the estimator was fitted on."""
+        return int(self.weights_.size)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._needs_target
+        tags.input_tags.pairwise = self._takes_stack()
+        tags.input_tags.three_d_array = self._takes_stack()
+        tags.input_tags.sparse = not self._takes_stack()
+        return tags
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The validated arguments of a fit.
+
+    Attributes
+    ----------
+    table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
+        What kernels are bound to: the data frame as it was given, for its column names, else the
+        features.
+    features : ndarray or sparse matrix of shape (n_samples, n_features)
+        Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    stored : ndarray, sparse matrix or None
+        What the fitted estimator keeps to evaluate its kernel: the features, as a copy where they
+        are the caller's own array; None for stacks.
+    y : ndarray or None
+    """
+
+    table: Features
+    features: Features
+    stored: Features | None
+    y: Any
+
+    def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
+        """Return the samples as a source of tiles of Gram matrices.
+
+        Parameters
+        ----------
+        n_kernels : int, default=1
+            Number of kernels usually evaluated together.
+        keep : bool, default=True
+            Whether distances may be kept, for more than one pass.
+        """
+        return Samples(self.features, n_kernels, keep=keep)
+
+    def target(self, task: Task, output_kernel: Any = None) -> Target:
+        """Return the factor of the output kernel on `y`; see :func:`as_target`.
+
+        Parameters
+        ----------
+        task : {"auto", "classification", "regression"}
+        output_kernel : object, default=None
+        """
+        return as_target(self.y, task, self.features.shape[0], output_kernel)
+
+    def dictionary(self, sources: Any) -> list[Kernel]:
+        """Return the dictionary that a parameter `kernels` stands for, bound to the table.
+
+        Parameters
+        ----------
+        sources : list, None or "precomputed"
+            None stands for 20 Gaussian widths read off the distances of the data.
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and a kernel does not take sparse features.
+        """
+        if self.stored is None:
+            return [Precomputed(index) for index in range(self.features.shape[2])]
+        if sources is None:
+            low, high = distance_range(self.features)
+            widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
+            sources = [Gaussian(float(width)) for width in widths]
+        return self.families(sources)
+
+    def families(self, sources: Any) -> list[Kernel]:
+        """Return the families that a parameter `family` stands for, bound to the table.
+
+        Parameters
+        ----------
+        sources : kernel, name, callable, or list of them; None for `Gaussian()`
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and a kernel does not take sparse features.
+        """
+        kernels = as_dictionary(Gaussian() if sources is None else sources, self.table)
+        _check_sparse(kernels, self.features)
+        return kernels
+
+    def kernel(self, source: Any) -> Kernel:
+        """Return the one kernel that a parameter `kernel` stands for, bound to the table.
+
+        Parameters
+        ----------
+        source : kernel, name, callable; None for `Gaussian()`; "precomputed" for a Gram matrix
+
+        Raises
+        ------
+        TypeError
+            If the table is sparse and the kernel does not take sparse features.
+        """
+        if self.stored is None:
+            return Precomputed(0)
+        kernel = as_kernel(Gaussian() if source is None else source).bind(self.table)
+        _check_sparse([kernel], self.features)
+        return kernel
+
+
+def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> TrainingData:
+    """Validate the arguments of a fit, and record the number and names of the features.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Sets `n_features_in_` and `feature_names_in_` on it.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    y : array-like, default=None
+        Validated where the estimator needs a target.
+
+    Raises
+    ------
+    ValueError
+        If X or y holds NaN or infinities, X has one sample only, its values are too large or too
+        small to be squared, or a Gram matrix is not symmetric or not positive semi-definite.
+    """
+    options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
+    if estimator._needs_target:
+        options.update(y=y, multi_output=True)
+    stacked = estimator._takes_stack()
+    if stacked:
+        options.update(allow_nd=True, ensure_all_finite=False)
+    else:
+        options.update(accept_sparse="csr")
+    checked = validate_data(estimator, estimator.as_input(X), **options)
+    features, y = checked if estimator._needs_target else (checked, None)
+    if stacked:
+        check_stack(features)
+        return TrainingData(features, features, None, y)
+    _check_squares(features)
+    table = X if hasattr(X, "columns") else features
+    return TrainingData(table, features, _owned(features, X), y)
+
+
+def new_samples(estimator: KernelEstimator, X: Features) -> Features:
+    """Validate samples to evaluate a fitted kernel on.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Fitted.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        For an estimator of precomputed kernels, a stack of shape (n_samples, n_fitted, n_kernels).
+    """
+    options: dict[str, Any] = {"reset": False, "dtype": [np.float64, np.float32]}
+    if estimator._takes_stack():
+        shape = (estimator.n_features_in_, estimator._n_fitted_kernels())
+        return validate_data(estimator, as_stack(X, shape), allow_nd=True, **options)
+    return validate_data(estimator, X, accept_sparse="csr", **options)
+
+
+def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
+    """Evaluate the learned kernel between new samples and the training set.
+
+    Parameters
+    ----------
+    estimator : KernelEstimator
+        Fitted.
+    X : array-like, sparse matrix, data frame or stack
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_fitted)
+    """
+    check_is_fitted(estimator)
+    samples = new_samples(estimator, X)
+    if estimator.X_fit_ is None:
+        return estimator.kernel_(samples)
+    return estimator.kernel_(samples, estimator.X_fit_)
+
+
+def _check_squares(X: Features) -> None:
+    """Refuse samples whose squared norms overflow, or vanish although the samples do not."""
+    with np.errstate(over="ignore"):
+        largest = rows_squared(X.astype(np.float64, copy=False)).max()
+    if not largest < _LARGEST_SQUARE:
+        raise ValueError("Input X contains values too large to be squared.")
+    if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
+        raise ValueError("Input X contains only values too small to be squared.")
+
+
+def _check_sparse(kernels: Sequence[Kernel], X: Features) -> None:
+    """Refuse sparse features for kernels that cannot be evaluated on them."""
+    if hasattr(X, "toarray"):
+        for kernel in kernels:
+            if not kernel.accepts_sparse:
+                raise TypeError(
+                    "Sparse data was passed for X, but dense data is required by the kernel "
+                    f"{kernel.describe()}. Use '.toarray()' to convert to a dense numpy array."
+                )
+
+
+def _owned(features: Features, given: Features) -> Features:
+    """The features, copied where they are the caller's own array."""
+    shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
+    return features.copy() if shared or features is given else features
