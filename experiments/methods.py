@@ -193,7 +193,7 @@ def ellipsoids(
 ) -> ContinuousAlignment:
     """CA-nD."""
     return ContinuousAlignment(
-        Gaussian(ard=True), penalty=penalty, step=step, random_state=0, **settings
+        Gaussian(ard=True), width_penalty=penalty, step=step, random_state=0, **settings
     )
 
 

@@ -34,4 +34,5 @@ def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> Ke
 
 
 def widths(learner: KernelOptimization) -> np.ndarray:
-    return np.exp(learner.kernel_.theta[: learner.kernel_.n_widths])
+    kernel = learner.kernels_[0]
+    return np.exp(kernel.theta[: kernel.n_widths])

@@ -36,16 +36,18 @@ FINITE: dict[str, BaseEstimator] = {
 SEARCHING: dict[str, BaseEstimator] = {
     "ca": ContinuousAlignment(),
     "ca-stagewise": ContinuousAlignment(step="stagewise"),
-    "ca-nd": ContinuousAlignment(Gaussian(ard=True), penalty=0.01),
+    "ca-nd": ContinuousAlignment(Gaussian(ard=True), width_penalty=0.01),
     "ca-mixed": ContinuousAlignment([Gaussian(), "linear", Polynomial(2)]),
     "hsic": KernelOptimization(),
     "cka": KernelOptimization(criterion="cka"),
     "ka": KernelOptimization(criterion="ka"),
-    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, max_iter=20),
-    "cka-held": KernelOptimization(Gaussian(ard=True), "cka", penalty=0.3),
-    "ca-held": ContinuousAlignment(Gaussian(ard=True), penalty=0.3, penalty_on="log_widths"),
+    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=20),
+    "cka-held": KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.3),
+    "ca-held": ContinuousAlignment(
+        Gaussian(ard=True), width_penalty=0.3, width_penalty_on="log_widths"
+    ),
     "ca-scaled": ContinuousAlignment(
-        scaling=KernelOptimization(Gaussian(ard=True), "cka", penalty=0.3)
+        scaling=KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.3)
     ),
 }
 LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}

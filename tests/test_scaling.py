@@ -73,7 +73,7 @@ def test_kernels_are_ellipsoids_of_one_shape() -> None:
 @pytest.mark.parametrize("family", [Gaussian(ard=True), Gaussian([1.0, 2.0, 3.0])])
 def test_a_width_for_each_feature_is_given_up_for_the_shape(family: Gaussian) -> None:
     X, y = table(3)
-    fit = ContinuousAlignment(family, penalty=7.0, scaling=LENGTHS).fit(X, y)
+    fit = ContinuousAlignment(family, width_penalty=7.0, scaling=LENGTHS).fit(X, y)
     assert fit.kernel_(X) == pytest.approx(
         ContinuousAlignment(scaling=LENGTHS).fit(X, y).kernel_(X), abs=1e-9
     )
@@ -98,9 +98,9 @@ def test_sparse_tables_and_one_feature() -> None:
 
 def test_a_penalty_has_nothing_to_hold() -> None:
     X, y = table(4)
-    fit = ContinuousAlignment(Gaussian(ard=True), penalty="auto", scaling=LENGTHS).fit(X, y)
-    assert fit.penalty_ == 0.0
-    assert fit.settled_params() == {"penalty": 0.0}
+    fit = ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", scaling=LENGTHS).fit(X, y)
+    assert fit.width_penalty_ == 0.0
+    assert fit.selected_params() == {"width_penalty": 0.0}
 
 
 # --- learned lengths ---------------------------------------------------------------------------
@@ -109,10 +109,10 @@ def test_a_penalty_has_nothing_to_hold() -> None:
 @pytest.mark.parametrize(
     "scaler",
     [
-        ellipsoid(penalty=0.1),
-        ellipsoid("hsic", penalty=0.3, penalty_on="inverse_widths"),
+        ellipsoid(ard_penalty=0.1),
+        ellipsoid("hsic", ard_penalty=0.3, ard_penalty_on="inverse_widths"),
         ellipsoid(early_stopping=2),
-        ellipsoid("hsic", RationalQuadratic(ard=True), penalty=0.1),
+        ellipsoid("hsic", RationalQuadratic(ard=True), ard_penalty=0.1),
         KernelOptimization(),
     ],
 )
@@ -130,8 +130,8 @@ def test_a_learner_finds_the_lengths(scaler: KernelOptimization) -> None:
 def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
     X, y = table(5)
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
-    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(frame, y)
-    alone = ellipsoid(penalty=0.1).fit(frame, y)
+    fit = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1)).fit(frame, y)
+    alone = ellipsoid(ard_penalty=0.1).fit(frame, y)
     assert_array_equal(fit.scaler_.transform(frame), alone.transform(frame))
     assert_array_equal(fit.scaler_.feature_names_in_, ["a", "b", "c"])
     with pytest.raises(ValueError, match="feature names should match those that were passed"):
@@ -141,8 +141,8 @@ def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
 def test_lengths_belong_to_their_columns() -> None:
     X, y = table(6)
     turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
-    fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, penalty=0.1)).fit(X, y)
-    plain = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(X, y)
+    fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, ard_penalty=0.1)).fit(X, y)
+    plain = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1)).fit(X, y)
     assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
     assert fit.scaling_.argmin() == 0
 
@@ -151,39 +151,39 @@ def test_the_learner_learns_for_the_same_outputs() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)
     similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
-    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1), output_kernel=similarities)
-    alone = ellipsoid(penalty=0.1, output_kernel=similarities).fit(X, y)
+    fit = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1), output_kernel=similarities)
+    alone = ellipsoid(ard_penalty=0.1, output_kernel=similarities).fit(X, y)
     assert_allclose(fit.fit(X, y).scaling_, widths(alone), rtol=1e-12)
     assert fit.scaling_.argmin() == 1
 
 
-def test_what_the_learner_chose_is_settled() -> None:
+def test_the_scaler_repeats_what_it_selected() -> None:
     X, y = table(1)
     learner = ContinuousAlignment(scaling=ellipsoid())
     chosen = learner.fit(X, y)
-    settled = chosen.settled_params()
-    assert settled["scaling"].penalty == chosen.scaler_.penalty_ != "auto"
-    assert learner.scaling.penalty == "auto"
-    again = clone(learner).set_params(**settled).fit(X, y)
+    selected = chosen.selected_params()
+    assert selected["scaling"].ard_penalty == chosen.scaler_.ard_penalty_ != "auto"
+    assert learner.scaling.ard_penalty == "auto"
+    again = clone(learner).set_params(**selected).fit(X, y)
     assert again.kernel_ == chosen.kernel_
 
 
 def test_settings_of_the_learner_by_their_names() -> None:
     X, y = table(1)
     learner = ContinuousAlignment(scaling=ellipsoid())
-    assert clone(learner).get_params()["scaling__penalty"] == "auto"
-    learner.set_params(scaling__penalty=np.inf, scaling__criterion="hsic")
+    assert clone(learner).get_params()["scaling__ard_penalty"] == "auto"
+    learner.set_params(scaling__ard_penalty=np.inf, scaling__criterion="hsic")
     fit = clone(learner).fit(X, y)
-    assert fit.scaler_.penalty_ == np.inf
+    assert fit.scaler_.ard_penalty_ == np.inf
     spheres = ContinuousAlignment().fit(X, y)
     assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
     model = TwoStageClassifier(ContinuousAlignment(scaling=ellipsoid()), C=1.0)
-    grid = {"learner__scaling__penalty": [0.03, np.inf]}
+    grid = {"learner__scaling__ard_penalty": [0.03, np.inf]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
-    best = search.best_params_["learner__scaling__penalty"]
-    assert best == grid["learner__scaling__penalty"][int(np.argmax(scores))]
-    assert search.best_estimator_.learner_.scaler_.penalty_ == best
+    best = search.best_params_["learner__scaling__ard_penalty"]
+    assert best == grid["learner__scaling__ard_penalty"][int(np.argmax(scores))]
+    assert search.best_estimator_.learner_.scaler_.ard_penalty_ == best
 
 
 # --- refusals ----------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ _LENGTHS = "scaling must be a learner, or a positive and finite length for each 
         ({"scaling": KernelOptimization(Linear())}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(), [0]))}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(ard=True), [0, 1]))}, _LEARNER),
-        ({"scaling": ellipsoid(penalty="x")}, "penalty must be a number"),
+        ({"scaling": ellipsoid(ard_penalty="x")}, "ard_penalty must be a number"),
         ({"scaling": LENGTHS, "family": Dirichlet()}, _FAMILY),
         ({"scaling": ellipsoid(), "family": "linear"}, _FAMILY),
         ({"scaling": LENGTHS, "family": [Gaussian(), "linear"]}, _FAMILY),
@@ -222,7 +222,7 @@ def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.Mo
     def no_work(*_: Any) -> None:
         raise AssertionError("nothing is learned before settings are checked")
 
-    monkeypatch.setattr(KernelOptimization, "_learn", no_work)
+    monkeypatch.setattr("mercer._learners.kernel_optimization.optimize_criterion", no_work)
     monkeypatch.setattr("mercer._learners.continuous_alignment.learn_scaled", no_work)
     X, y = table()
     with pytest.raises(ValueError, match=message):
@@ -234,8 +234,8 @@ def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.Mo
     [
         {"scaling": [1.0, -2.0]},
         {"scaling": ellipsoid(max_iter=0)},
-        {"penalty": "best"},
-        {"penalty_on": None},
+        {"width_penalty": "best"},
+        {"width_penalty_on": None},
         {"step": "greedy"},
         {"max_kernels": 0},
         {"tol": np.nan},

@@ -95,7 +95,7 @@ def test_two_stage_takes_the_layouts_of_its_learner(model: Any, layout: Any) -> 
     [
         ContinuousAlignment(tol=None),
         ContinuousAlignment(tol="auto"),
-        ContinuousAlignment(penalty=None),
+        ContinuousAlignment(width_penalty=None),
         ContinuousAlignment(max_kernels=2.5),
         ContinuousAlignment(max_kernels="3"),
         KernelOptimization(tol=-1.0),
@@ -106,7 +106,7 @@ def test_two_stage_takes_the_layouts_of_its_learner(model: Any, layout: Any) -> 
     ],
 )
 def test_settings_of_the_wrong_kind_are_named(learner: Any) -> None:
-    names = "tol|penalty|max_kernels|max_iter|clip_spectrum"
+    names = "tol|width_penalty|max_kernels|max_iter|clip_spectrum"
     with pytest.raises((ValueError, TypeError), match=rf"\b({names})\b"):
         learner.fit(X, Y)
 
@@ -132,12 +132,12 @@ def test_the_learned_kernel_does_not_follow_the_callers_array() -> None:
 
 def test_a_class_of_one_sample_does_not_stop_an_automatic_penalty() -> None:
     y = np.r_[Y[:-1], 2]
-    ContinuousAlignment(Gaussian(ard=True), penalty="auto", random_state=0).fit(X, y)
+    ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", random_state=0).fit(X, y)
 
 
 def test_optimization_that_stops_early_warns() -> None:
     with pytest.warns(ConvergenceWarning):
-        KernelOptimization(Gaussian(ard=True), "cka", penalty=0.0, max_iter=2).fit(X, Y)
+        KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=2).fit(X, Y)
 
 
 @pytest.mark.parametrize(

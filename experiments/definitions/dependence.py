@@ -36,7 +36,7 @@ LIMITS = {
 
 def learner(criterion: Criterion, *, ard: bool, **options: Any) -> KernelOptimization:
     """A Gaussian kernel that maximizes a criterion until it changes by less than 1e-5."""
-    settings = {"penalty": 0.0, "max_iter": 2000, **options}
+    settings = {"ard_penalty": 0.0, "max_iter": 2000, **options}
     return KernelOptimization(Gaussian(ard=ard), criterion, **settings)
 
 
@@ -82,7 +82,7 @@ def experiment(small: bool) -> Experiment:
     methods["KA 0/1"] = optimized("ka", output_kernel="delta")
     for name, criterion in CRITERIA.items():
         methods[name + ELLIPSOID] = optimized(criterion, ard=True)
-    methods["HSIC ellipsoid, penalty"] = optimized("hsic", ard=True, penalty="auto")
+    methods["HSIC ellipsoid, penalty"] = optimized("hsic", ard=True, ard_penalty="auto")
     methods["HSIC ellipsoid, stopped"] = optimized("hsic", ard=True, early_stopping=True)
     methods["choice of form"] = automatic()
     left_out = {(name, "choice of form"): 0 for name in drawn} if small else {}

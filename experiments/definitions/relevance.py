@@ -71,7 +71,7 @@ def experiment(small: bool) -> Experiment:
         "DU": two_stage(UniformCombination(kernels)),
         "CA-nD, automatic penalty": two_stage(ellipsoids("auto")),
         "CA-nD, automatic penalty on logarithms": two_stage(
-            ellipsoids("auto", penalty_on="log_widths")
+            ellipsoids("auto", width_penalty_on="log_widths")
         ),
         "TwoStageClassifier(auto)": automatic(),
         "grid search": grid_search,

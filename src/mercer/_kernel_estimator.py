@@ -30,10 +30,10 @@ _LARGEST_SQUARE = 1e300
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
     """Base class of all estimators that learn a kernel: tags, and whether X is a stack.
 
-    A subclass names, in `_kernels_parameter`, the parameter that says which kernels it learns from.
+    A subclass names, in `_kernels_parameter`, the parameter that may be "precomputed", if any.
     """
 
-    _kernels_parameter: ClassVar[str] = "kernels"
+    _kernels_parameter: ClassVar[str | None] = "kernels"
     _needs_target: ClassVar[bool] = True
 
     kernel_: Kernel
@@ -50,6 +50,8 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _takes_stack(self) -> bool:
         """Whether X is a stack of precomputed Gram matrices."""
+        if self._kernels_parameter is None:
+            return False
         source = getattr(self, self._kernels_parameter)
         return isinstance(source, str) and source == "precomputed"
 
@@ -126,7 +128,7 @@ class TrainingData:
         if self.stored is None:
             return [Precomputed(index) for index in range(self.features.shape[2])]
         if sources is None:
-            low, high = distance_range(self.features)
+            low, high = distance_range(self.features.astype(np.float64, copy=False))
             widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
             sources = [Gaussian(float(width)) for width in widths]
         return self.families(sources)

@@ -148,9 +148,8 @@ def test_thousands_of_rank_one_kernels(container: Any) -> None:
     expected = np.divide(a, traces**2, out=np.zeros(p), where=traces > 1e-12)
     assert_allclose(learner.weights_, expected / expected.sum(), rtol=1e-7, atol=1e-15)
     assert learner.weights_.shape == (p,)
-    assert_allclose(
-        learner.transform(table[:3]), (dense[:3] * learner.weights_) @ dense.T, atol=1e-9
-    )
+    weights = learner.weights_ / learner.scale_
+    assert_allclose(learner.transform(table[:3]), (dense[:3] * weights) @ dense.T, atol=1e-9)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
@@ -207,7 +206,7 @@ def test_kernels_first_also_for_the_training_samples() -> None:
     X, y = problem("binary")
     first = np.moveaxis(stack(X), -1, 0)
     learner = AlignmentMaximization("precomputed").fit(first, y)
-    expected = np.tensordot(learner.weights_, first, axes=1)
+    expected = np.tensordot(learner.weights_ / learner.scale_, first, axes=1)
     assert_allclose(learner.transform(first), expected, atol=1e-12)
     assert_allclose(learner.fit_transform(first, y), expected, atol=1e-12)
 
@@ -216,7 +215,8 @@ def test_one_matrix_is_a_stack_of_one() -> None:
     X, y = problem("binary")
     learner = UniformCombination("precomputed").fit(gaussian(X, 1.0), y)
     assert_array_equal(learner.weights_, [1.0])
-    assert_allclose(learner.transform(gaussian(X[:3], 1.0, X)), gaussian(X[:3], 1.0, X))
+    rows = gaussian(X[:3], 1.0, X)
+    assert_allclose(learner.transform(rows), rows / learner.scale_)
 
 
 def test_stacks_of_single_precision() -> None:
@@ -286,7 +286,7 @@ def test_nested_parameters_reach_the_kernel() -> None:
     learner = KernelOptimization(Gaussian(bounds=(0.1, 0.2)))
     learner.set_params(kernel__bounds=(3.0, 4.0))
     X, y = problem("binary")
-    assert 3.0 <= learner.fit(X, y).kernel_.bandwidth <= 4.0
+    assert 3.0 <= learner.fit(X, y).kernels_[0].bandwidth <= 4.0
 
 
 def test_little_working_memory_learns_the_same() -> None:

@@ -22,7 +22,7 @@ from mercer import (
     UniformCombination,
 )
 from mercer._greedy.families import PENALTIES
-from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, WeightedSum, as_kernel
+from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, as_kernel
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -36,8 +36,8 @@ def test_fitted_attributes(learner: BaseEstimator, kind: str) -> None:
     assert isinstance(fitted.kernel_, Kernel)
     assert fitted.weights_.ndim == 1
     assert_allclose(np.abs(fitted.weights_).sum(), 1.0, rtol=1e-12)
-    parts = fitted.kernel_.kernels if isinstance(fitted.kernel_, WeightedSum) else [fitted.kernel_]
-    assert len(parts) == fitted.weights_.size
+    assert len(fitted.kernels_) == fitted.weights_.size
+    assert_allclose(fitted.kernel_.weights, fitted.weights_ / fitted.scale_, rtol=1e-12)
     expected = centered_alignment(fitted.kernel_(X), target_gram(kind, y))
     assert isinstance(float(fitted.alignment_), float)
     assert_allclose(fitted.alignment_, expected, rtol=1e-7)
@@ -231,7 +231,7 @@ def test_objective_is_the_criterion(name: str, kind: str) -> None:
     X, y = problem(kind)
     learner = clone(SEARCHING[name]).fit(X, y)
     criterion = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}[learner.criterion]
-    K, L = learner.kernel_(X), target_gram(kind, y)
+    K, L = learner.kernels_[0](X), target_gram(kind, y)
     assert_allclose(learner.objective_, criterion(K, L), rtol=1e-8)
     assert_allclose(learner.history_[-1].objective, learner.objective_, rtol=1e-10)
     assert_array_equal(learner.weights_, [1.0])
@@ -273,19 +273,19 @@ def test_an_automatic_penalty_repeats(state: int) -> None:
     X, y = problem("binary")
     family = Gaussian(ard=True)
     found = [
-        ContinuousAlignment(family, penalty="auto", random_state=seed).fit(X, y)
+        ContinuousAlignment(family, width_penalty="auto", random_state=seed).fit(X, y)
         for seed in (state, state, np.random.RandomState(state))
     ]
-    assert found[0].penalty_ in PENALTIES
+    assert found[0].width_penalty_ in PENALTIES
     for other in found[1:]:
-        assert other.penalty_ == found[0].penalty_
+        assert other.width_penalty_ == found[0].width_penalty_
         assert_array_equal(other.weights_, found[0].weights_)
-    fixed = ContinuousAlignment(family, penalty=found[0].penalty_).fit(X, y)
+    fixed = ContinuousAlignment(family, width_penalty=found[0].width_penalty_).fit(X, y)
     assert_array_equal(fixed.weights_, found[0].weights_)
 
 
 def test_an_automatic_penalty_has_nothing_to_choose_for_one_width() -> None:
     X, y = problem("binary")
-    learner = ContinuousAlignment(penalty="auto", random_state=0).fit(X, y)
-    assert learner.penalty_ == 0.0
+    learner = ContinuousAlignment(width_penalty="auto", random_state=0).fit(X, y)
+    assert learner.width_penalty_ == 0.0
     assert_array_equal(learner.weights_, ContinuousAlignment().fit(X, y).weights_)

@@ -122,7 +122,11 @@ def test_a_part_is_the_target_of_a_part(seed: int) -> None:
         ([0.5, np.nan], "auto", "NaN"),
         ([0.5, np.inf], "auto", "infinity"),
         ([0.5, np.inf], "regression", "infinity"),
-        ([0, 1], "both", 'task must be "auto", "classification" or "regression"; got \'both\''),
+        (
+            [0, 1],
+            "both",
+            'task must be one of "auto", "classification", "regression"; got \'both\'',
+        ),
         ([], "auto", "sample"),
         (None, "auto", "None|array-like|label"),
     ],

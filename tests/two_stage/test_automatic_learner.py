@@ -28,7 +28,7 @@ from mercer._search.width_penalty import WidthPenalty
 from mercer._targets import as_target
 from mercer._two_stage import automatic_learner
 from mercer.datasets import make_relevance
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian, Kernel, WeightedSum
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
@@ -85,14 +85,15 @@ def test_each_form_is_what_its_learner_learns(monkeypatch: pytest.MonkeyPatch) -
         return np.eye(len(compared))[:-1]
 
     monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
-    choose_form(samples, target, ContinuousAlignment().growth(), 0)
+    choose_form(samples, target, ContinuousAlignment()._growth(), 0)
     assert len(compared) == len(FORMS)
     assert FORMS[0] == SPHERES
     spheres = ContinuousAlignment().fit(X, y)
-    assert_array_equal(compared[0](X), spheres.kernel_(X))
+    assert compared[0] == WeightedSum(spheres.kernels_, spheres.weights_)
     for form, kernel in zip(FORMS[1:], compared[1:], strict=True):
         learner = automatic_learner._learner(form).fit(X, y)
-        assert_allclose(kernel(X), learner.kernel_(X), atol=1e-6)
+        learned = WeightedSum(learner.kernels_, learner.weights_)
+        assert_allclose(kernel(X), learned(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("chosen", range(len(FORMS)))
@@ -109,7 +110,7 @@ def test_the_form_of_the_least_loss_is_chosen(
         return losses
 
     monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
-    growth = ContinuousAlignment().growth()
+    growth = ContinuousAlignment()._growth()
     form = choose_form(Samples(X[:, :n_features]), as_target(y), growth, 0)
     assert form == FORMS[min(chosen, n_forms - 1)]
 
@@ -133,7 +134,7 @@ def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
 
         with monkeypatch.context() as patch:
             patch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", spying)
-            growth = ContinuousAlignment().growth()
+            growth = ContinuousAlignment()._growth()
             choose_form(Samples(X), as_target(y), growth, 0)
         return np.array([kernel(regression(20)[0]) for kernel in found])
 
@@ -220,11 +221,11 @@ def test_a_classifier_is_that_of_its_learner(
     if "C" in settings and settings["C"] == 2.0:
         assert_array_equal(model.decision_function(X), other.decision_function(X))
         return
-    gain = 1.0 * other.cv_hits_ - spheres.cv_hits_
+    gain = 1.0 * other.cv_correct_ - spheres.cv_correct_
     better = gain.mean() > gain.std() / np.sqrt(gain.size)
     expected = other if better else spheres
     assert_array_equal(model.decision_function(X), expected.decision_function(X))
-    assert_array_equal(model.cv_hits_, expected.cv_hits_)
+    assert_array_equal(model.cv_correct_, expected.cv_correct_)
 
 
 @every_form
@@ -309,7 +310,7 @@ def test_contenders_meet_the_same_folds(form: Form, choosing: Callable[[Form], N
     folds = StratifiedKFold(3)
     given = TwoStageClassifier("auto", cv=folds).fit(X, y)
     once = TwoStageClassifier("auto", cv=folds.split(X, y)).fit(X, y)
-    assert_array_equal(once.cv_hits_, given.cv_hits_)
+    assert_array_equal(once.cv_correct_, given.cv_correct_)
 
 
 @every_form

@@ -20,7 +20,7 @@ from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
     first_best,
-    still_open,
+    surviving_values,
     svm_path,
     warn_at_edge,
 )
@@ -84,23 +84,23 @@ def test_svm_path_is_that_of_separate_fits(centers, spread):
         np.testing.assert_allclose(
             path.decisions[i], machine.decision_function(matrices[1]), atol=1e-2
         )
-    assert path.settled == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
+    assert path.unbounded == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
 
 
 def test_a_machine_within_its_bounds_serves_every_larger_c():
     X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
     gram = centered(Gaussian(bandwidth=3.0)(X))
     path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), keep_decisions=True)
-    assert path.settled
+    assert path.unbounded
     assert path.decisions[0] is path.decisions[1] is path.decisions[2]
 
 
-def path_of(hits: list[list[int]], dear: list[int], tried: list[int] | None = None) -> SVMPath:
+def path_of(hits: list[list[int]], expensive: list[int], tried: list[int] | None = None) -> SVMPath:
     tried = [1] * len(hits) if tried is None else tried
     return SVMPath(
         np.array(hits, dtype=bool),
         np.array(tried, dtype=bool),
-        np.array(dear, dtype=bool),
+        np.array(expensive, dtype=bool),
         False,
         [],
     )
@@ -110,25 +110,25 @@ def hits_of(n_right: int, n_test: int = 40) -> list[int]:
     return [1] * n_right + [0] * (n_test - n_right)
 
 
-@pytest.mark.parametrize(("right", "dear", "expected"), [
-    ([20, 30, 28, 10], [0, 0, 0, 0], [1, 1, 1, 1]),    # none of them dear
+@pytest.mark.parametrize(("right", "expensive", "expected"), [
+    ([20, 30, 28, 10], [0, 0, 0, 0], [1, 1, 1, 1]),    # none of them expensive
     ([20, 30, 28, 10], [0, 0, 1, 1], [1, 1, 1, 0]),    # 20 missed, of which 15.8 may be chance
     ([20, 30, 25, 24], [0, 0, 1, 1], [1, 1, 1, 1]),    # 5 and 6 missed: chance
     ([20, 30, 23, 29], [0, 0, 1, 1], [1, 1, 0, 0]),    # 7 missed; a larger one that is behind
     ([20, 30, 23, 30], [0, 0, 1, 1], [1, 1, 0, 1]),    # a larger one that is not
-    ([20, 30, 10, 29], [0, 0, 1, 0], [1, 1, 0, 1]),    # a larger one that is not dear
+    ([20, 30, 10, 29], [0, 0, 1, 0], [1, 1, 0, 1]),    # a larger one that is not expensive
     ([10, 29, 30, 29], [1, 1, 0, 0], [0, 1, 1, 1]),    # smaller ones are not lost with others
 ])  # fmt: skip
-def test_values_that_are_dear_and_behind_are_given_up(right, dear, expected):
-    path = path_of([hits_of(n) for n in right], dear)
-    np.testing.assert_array_equal(still_open([path]), np.array(expected, dtype=bool))
+def test_values_that_are_dear_and_behind_are_given_up(right, expensive, expected):
+    path = path_of([hits_of(n) for n in right], expensive)
+    np.testing.assert_array_equal(surviving_values([path]), np.array(expected, dtype=bool))
 
 
 def test_values_stay_given_up_and_folds_add_up():
     first = path_of([hits_of(30), hits_of(25), hits_of(10)], [0, 1, 0], [1, 1, 0])
     second = path_of([hits_of(30), hits_of(25), hits_of(40)], [0, 0, 0], [1, 1, 1])
-    np.testing.assert_array_equal(still_open([first]), [True, True, False])
-    np.testing.assert_array_equal(still_open([first, second]), [True, False, False])
+    np.testing.assert_array_equal(surviving_values([first]), [True, True, False])
+    np.testing.assert_array_equal(surviving_values([first, second]), [True, False, False])
 
 
 def test_values_left_out_are_not_fitted():
@@ -157,7 +157,7 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     monkeypatch.setattr("mercer._two_stage.two_stage_classifier.C_GRID", grid)
     learner = UniformCombination([Gaussian(1.5)])
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
-    gram = centered(model.kernel_(X)) / model.scale_
+    gram = centered(model.kernel_(X))
     search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=3).fit(gram, y)
     assert search.best_params_["C"] == model.C_
     mean = model.cv_results_["mean_test_score"]
@@ -180,7 +180,7 @@ def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
     X, y = minmax_scale(bunch.data[rows].astype(float)), bunch.target[rows]
     for criterion in ("hsic", "ka"):
         model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
-        gram = centered(model.kernel_(X)) / model.scale_
+        gram = centered(model.kernel_(X))
         search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
         assert search.best_params_["C"] == model.C_
 
@@ -222,7 +222,7 @@ def test_the_first_of_equal_scores_is_best():
     ([0.8, 0.9, np.nan], False, False),
 ])  # fmt: skip
 def test_warning_at_the_edge(recwarn, scores, settled, warns):
-    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), settled=settled)
+    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), unbounded=settled)
     messages = [str(warning.message) for warning in recwarn]
     assert len(messages) == warns
     assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)

@@ -134,7 +134,7 @@ METHODS: dict[str, Method] = {
     "ca-nd": _two_stage(
         "searched, per feature",
         lambda: ContinuousAlignment(
-            family=Gaussian(ard=True), penalty="auto", penalty_on="log_widths"
+            family=Gaussian(ard=True), width_penalty="auto", width_penalty_on="log_widths"
         ),
     ),
     "auto": _two_stage("per feature if better", lambda: "auto"),

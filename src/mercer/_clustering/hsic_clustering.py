@@ -15,7 +15,7 @@ from mercer._clustering.starts import best_ascent
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.moments import check_finite
 from mercer._gram.tiles import Samples
-from mercer._learners.kernel_learner import check_takes
+from mercer._learners.legacy import check_takes
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
 from mercer.kernels import Gaussian, Precomputed, as_kernel

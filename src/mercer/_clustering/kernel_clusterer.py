@@ -20,7 +20,7 @@ from mercer._callbacks import reported_steps, with_callbacks
 from mercer._clustering.assignment import Assignment
 from mercer._clustering.partitions import Partition
 from mercer._gram.tiles import working_memory
-from mercer._learners.kernel_learner import KernelEstimator, owned
+from mercer._learners.legacy import KernelEstimator, owned
 from mercer._typing import Array, Features
 from mercer._validation import check_number
 from mercer.kernels import Kernel

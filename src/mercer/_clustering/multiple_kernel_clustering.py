@@ -12,7 +12,7 @@ from mercer._clustering.alternation import Agreement, best_alternation
 from mercer._clustering.kernel_clusterer import KernelClusterer
 from mercer._clustering.partitions import Partition
 from mercer._gram.tiles import Samples
-from mercer._learners.kernel_learner import base_kernels
+from mercer._learners.legacy import base_kernels
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
 from mercer.kernels import WeightedSum

@@ -11,8 +11,9 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._targets import Task, as_target, check_output_kernel, check_task
+from mercer._targets import TASKS, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
+from mercer._validation import check_choice
 
 
 class DependenceSelector(SelectorMixin, BaseEstimator):
@@ -66,7 +67,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         check_features_to_select(self.n_features_to_select)
-        check_task(self.task)
+        check_choice("task", self.task, TASKS)
         check_output_kernel(self.output_kernel)
 
     def _target_factor(self, y: Any, n_samples: int) -> Array:

@@ -34,6 +34,8 @@ class Dictionary:
         Positive, summing to one.
     shares : ndarray of shape (n_kernels,)
         Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+    trace : float
+        That trace.
     alignment : float
         Centered alignment of the weighted sum.
     history : list of Step
@@ -43,6 +45,7 @@ class Dictionary:
     kernels: list[Kernel]
     weights: Array
     shares: Array
+    trace: float
     alignment: float
     history: list[Step]
     status: str
@@ -158,9 +161,7 @@ def grow_dictionary(
     """
     start = _Aligned(samples, Y, rule, tol)
     stage = grow(start, searches, max_kernels, on_step)
-    present, weights, shares, alignment = stage.present()
-    status = "converged" if stage.is_final else "limit"
-    return Dictionary(present, weights, shares, alignment, list(stage.history), status)
+    return stage.present()
 
 
 @dataclass(frozen=True)
@@ -198,14 +199,21 @@ class _Aligned(Stage):
             is_final=growth < self.tol,
         )
 
-    def present(self) -> tuple[list[Kernel], Array, Array, float]:
-        """Kernels of positive weight (the first if none), weights, shares, and alignment."""
+    def present(self) -> Dictionary:
+        """Return the kernels of positive weight; the first kernel if there are none."""
         assert self.moments is not None
         weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
         used = weights > 0.0
-        kernels = [kernel for kernel, kept in zip(self.kernels, used, strict=True) if kept]
-        shares = self.moments.shares(weights)[used]
-        return kernels, normalized(weights[used]), shares, self.moments.alignment(weights)
+        final = normalized(weights[used])
+        return Dictionary(
+            [kernel for kernel, kept in zip(self.kernels, used, strict=True) if kept],
+            final,
+            self.moments.shares(weights)[used],
+            float(final @ self.moments.traces[used]),
+            self.moments.alignment(weights),
+            list(self.history),
+            "converged" if self.is_final else "limit",
+        )
 
     def sensitivity(self) -> Sensitivity:
         """P = (L_c - rho K_c) / |L_c| for K the weighted sum and a part of the identity."""

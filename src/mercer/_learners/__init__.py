@@ -1,8 +1,8 @@
 """Learners: scikit-learn transformers that learn a kernel before any predictor."""
 
+from mercer._learners.alignment_maximization import AlignmentMaximization
 from mercer._learners.continuous_alignment import ContinuousAlignment
-from mercer._learners.dictionary_learners import (
-    AlignmentMaximization,
+from mercer._learners.dictionary_weights import (
     HSICWeights,
     IndependentAlignment,
     UniformCombination,

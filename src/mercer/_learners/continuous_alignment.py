@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps
+from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.tiles import Samples
 from mercer._greedy.families import Growth, choose_penalty, learn_families, learn_scaled, scalable
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep, StepRule
-from mercer._learners.kernel_learner import KernelLearner, check_takes
+from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
+from mercer._kernel_estimator import TrainingData, training_data
+from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import RELATIVE_FORMS
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number
-from mercer.kernels import Gaussian, Kernel, WeightedSum, as_dictionary
+from mercer._validation import check_bool, check_choice, check_number, warn
+from mercer.kernels import Kernel
 
 
 class ContinuousAlignment(KernelLearner):
@@ -39,18 +39,20 @@ class ContinuousAlignment(KernelLearner):
         Whether all weights are solved for anew after each kernel, and the widths of a single radial
         family moved together to their best, or only the new kernel's weight is chosen, as
         published.
-    penalty : float or "auto", default=0.0
-        Strength of what holds the widths of a kernel together; infinity for spheres. `"auto"`
-        chooses it on held-out samples.
-    penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
+    width_penalty : float or "auto", default=0.0
+        Strength of the penalty on differences between the widths of one ARD kernel; infinity for
+        isotropic kernels. `"auto"` selects it on held-out samples.
+    width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
         `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, as
-        published; "auto" takes the one whose kernel aligns best with held-out samples. The others
-        are relative to the best single width, as in :class:`KernelOptimization`, and "auto" takes
-        the one that predicts held-out samples best, infinity unless it is clearly better.
+        published; "auto" takes the strength whose kernel aligns best with held-out samples. The
+        others are relative to the best single width, as in :class:`KernelOptimization`, and "auto"
+        takes the strength that predicts held-out samples best, or infinity unless a finite strength
+        is better by more than a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
         Lengths that features are divided by before families of one width are searched: all kernels
-        are then ellipsoids of one shape and searched globally, within the family's bounds for the
-        scaled features. A learner of one kernel with a width per feature is fitted for its widths.
+        then share one ratio of widths, and their common factor is searched globally, within the
+        family's bounds for the scaled features. A learner of one ARD kernel is fitted for its
+        widths.
     tol : float, default=1e-3
         Growth of the alignment below which no more kernels are added.
     max_kernels : int, default=50
@@ -63,21 +65,26 @@ class ContinuousAlignment(KernelLearner):
         Whether each step proves how much better another width could have been (`history_[t].gap`);
         for families of one width or frequency.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `y` holds.
+        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
+        numbers of more than 20 distinct values, for responses.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two outputs are: None or `"labels"`, `"delta"`, `"balanced"` or a matrix of
-        similarities for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"`
-        for sets of labels; `"precomputed"` for a Gram matrix in place of `y`. See
-        :func:`mercer._targets.as_target`.
-    random_state : int, RandomState instance or None, default=None
-        Splits that choose the penalty.
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the splits that select the strength of the penalty.
 
     Attributes
     ----------
     kernel_ : WeightedSum
-        The learned kernel, callable on two tables.
+        The learned kernel at unit scale, callable on two tables: the sum of `kernels_` with the
+        coefficients ``weights_ / scale_``.
+    kernels_ : list of Kernel
+        The kernels that were found.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels, positive and summing to one.
+        Coefficients of the kernels as they are, positive; they sum to one.
+    scale_ : float
+        Mean diagonal of the weighted sum's centered training Gram matrix.
     shares_ : ndarray of shape (n_kernels,)
         Part of each kernel in the trace of the centered training Gram matrix, summing to one. A
         wide kernel is nearly constant, so that a large weight can be a small share.
@@ -87,8 +94,8 @@ class ContinuousAlignment(KernelLearner):
         The steps taken.
     n_iter_ : int
         Number of steps taken.
-    penalty_ : float
-        The penalty used.
+    width_penalty_ : float
+        The strength used.
     scaling_ : ndarray of shape (n_features,), or None
         The lengths used.
     scaler_ : KernelOptimization
@@ -118,17 +125,19 @@ class ContinuousAlignment(KernelLearner):
     >>> from mercer.kernels import Dirichlet
     >>> X, y = make_sine(500, random_state=0)
     >>> learner = ContinuousAlignment(Dirichlet(bounds=(0.1, 20.0))).fit(X, y)
-    >>> sorted(round(float(k.frequency), 1) for k in learner.kernel_.kernels)[:1]
+    >>> sorted(round(float(k.frequency), 1) for k in learner.kernels_)[:1]
     [1.4]
     """
+
+    _kernels_parameter = None
 
     def __init__(
         self,
         family: Any = None,
         *,
         step: Literal["corrective", "stagewise"] = "corrective",
-        penalty: float | Literal["auto"] = 0.0,
-        penalty_on: PenaltyForm = "widths",
+        width_penalty: float | Literal["auto"] = 0.0,
+        width_penalty_on: PenaltyForm = "widths",
         scaling: Any = None,
         tol: float = 1e-3,
         max_kernels: int = 50,
@@ -137,12 +146,12 @@ class ContinuousAlignment(KernelLearner):
         certificate: bool = False,
         task: Task = "auto",
         output_kernel: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.family = family
         self.step = step
-        self.penalty = penalty
-        self.penalty_on = penalty_on
+        self.width_penalty = width_penalty
+        self.width_penalty_on = width_penalty_on
         self.scaling = scaling
         self.tol = tol
         self.max_kernels = max_kernels
@@ -153,74 +162,103 @@ class ContinuousAlignment(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    def _learn(self, table: Features, samples: Samples, target: Target) -> None:
-        growth = self.growth()
-        sources = Gaussian() if self.family is None else self.family
-        families = as_dictionary(sources, table)
-        check_takes(families, samples.X)
-        self.scaling_ = self._lengths(families, table, samples, target)
-        self.penalty_ = self._strength(families, samples, target, growth)
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the alignment still grew by more than `tol` in the last of `max_kernels` steps.
+        """
+        self._check_settings()
+        data = training_data(self, X, y)
+        samples, target = data.samples(), self._target(data)
+        families = data.families(self.family)
+        self.scaling_ = self._lengths(families, data, X, y)
+        self.width_penalty_ = self._strength(families, samples, target)
         with reported_steps(self) as report:
             if self.scaling_ is None:
-                held = WidthPenalty(self.penalty_, self.penalty_on)
+                width_penalty = WidthPenalty(self.width_penalty_, self.width_penalty_on)
                 found = learn_families(
-                    families, samples, target, growth, penalty=held, on_step=report
+                    families, samples, target, self._growth(), penalty=width_penalty, on_step=report
                 )
             else:
                 found = learn_scaled(
-                    families, samples, target, growth, lengths=self.scaling_, on_step=report
+                    families, samples, target, self._growth(), lengths=self.scaling_, on_step=report
                 )
         if found.status == "limit":
-            warnings.warn(
+            warn(
                 f"The alignment still grew by more than tol={self.tol:g} after "
                 f"{found.n_iter} steps: raise max_kernels.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
-        self.kernel_ = WeightedSum(found.kernels, found.weights)
-        self.weights_ = found.weights
-        self.shares_ = found.shares
-        self.alignment_ = found.alignment
-        self.history_ = found.history
-        self.n_iter_ = found.n_iter
+        return self._store(
+            data,
+            LearnedKernel(
+                found.kernels,
+                found.weights,
+                found.shares,
+                found.trace,
+                found.alignment,
+                found.history,
+            ),
+        )
 
-    def growth(self) -> Growth:
-        """How the dictionary grows, by the settings."""
-        return Growth(self._rule(), self.tol, self.max_kernels, self.certificate)
-
-    def settled_params(self) -> dict[str, Any]:
-        """Penalty and scaling's penalty; see :meth:`KernelLearner.settled_params`."""
-        settled = {**super().settled_params(), "penalty": self.penalty_}
+    def selected_params(self) -> dict[str, Any]:
+        """Return the strengths of the penalties; see :meth:`KernelLearner.selected_params`."""
+        selected = {**super().selected_params(), "width_penalty": self.width_penalty_}
         if isinstance(self.scaling, KernelOptimization):
-            scaler = clone(self.scaling).set_params(**self.scaler_.settled_params())
-            return {**settled, "scaling": scaler}
-        return settled
+            scaler = clone(self.scaling).set_params(**self.scaler_.selected_params())
+            return {**selected, "scaling": scaler}
+        return selected
 
-    def _strength(
-        self, families: list[Kernel], samples: Samples, target: Target, growth: Growth
-    ) -> float:
-        """The penalty, chosen where that is asked for and there is something to hold together."""
-        if self.penalty != "auto":
-            return float(self.penalty)
+    def _growth(self) -> Growth:
+        """Return how the dictionary grows."""
+        rule = (
+            CorrectiveStep() if self.step == "corrective" else StagewiseStep(self.eta_max, self.eps)
+        )
+        return Growth(rule, self.tol, self.max_kernels, self.certificate)
+
+    def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
+        """Return the strength of the penalty, selected where that is asked for and matters."""
+        if self.width_penalty != "auto":
+            return float(self.width_penalty)
         if self.scaling_ is not None or all(family.n_widths <= 1 for family in families):
             return 0.0
         strength, _ = choose_penalty(
             families,
             samples,
             target,
-            growth,
-            form=self.penalty_on,
+            self._growth(),
+            form=self.width_penalty_on,
             random_state=self.random_state,
         )
         return strength
 
     def _lengths(
-        self, families: list[Kernel], table: Features, samples: Samples, target: Target
+        self, families: list[Kernel], data: TrainingData, X: Features, y: Any
     ) -> Array | None:
-        """What features are divided by."""
+        """Return the lengths that features are divided by, learned where `scaling` is a learner."""
         if self.scaling is None:
             return None
-        n_features = samples.X.shape[1]
+        n_features = data.features.shape[1]
         scalable(families)
         if not isinstance(self.scaling, KernelOptimization):
             lengths = np.array(self.scaling, dtype=float)
@@ -230,37 +268,34 @@ class ContinuousAlignment(KernelLearner):
                     f"got shape {lengths.shape}."
                 )
             return lengths
-        scaler = clone(self.scaling)
-        kernel = scaler.bound_kernel(table)
+        kernel = data.kernel(self.scaling.kernel)
         if kernel.n_widths not in (1, n_features) or not kernel.relevance(n_features).all():
             raise ValueError(_NO_SCALER.format(kernel.describe()))
-        self.scaler_ = scaler.fit_within(self, table, samples, target)
-        return np.asarray(self.scaler_.kernel_.relevance(n_features) ** -0.5)
+        scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
+        self.scaler_ = scaler.fit(X, y)
+        return np.asarray(self.scaler_.kernels_[0].relevance(n_features) ** -0.5)
 
     def _check_settings(self) -> None:
-        super()._check_settings()
+        self._check_target_settings()
         for name in ("tol", "eta_max", "eps"):
             check_number(name, getattr(self, name))
-        check_strength(self.penalty)
-        check_choice("penalty_on", self.penalty_on, ("widths", *RELATIVE_FORMS))
+        check_strength("width_penalty", self.width_penalty)
+        check_choice("width_penalty_on", self.width_penalty_on, ("widths", *RELATIVE_FORMS))
         check_number("max_kernels", self.max_kernels, whole=True, low=1)
-        if self.step not in ("corrective", "stagewise"):
-            raise ValueError(f'step must be "corrective" or "stagewise"; got {self.step!r}.')
+        check_choice("step", self.step, ("corrective", "stagewise"))
+        check_bool("certificate", self.certificate)
         _check_scaling(self.scaling)
-
-    def _rule(self) -> StepRule:
-        if self.step == "corrective":
-            return CorrectiveStep()
-        return StagewiseStep(self.eta_max, self.eps)
 
 
 _NO_SCALER = (
     "scaling must learn one kernel with a width for each feature, as "
     "KernelOptimization(Gaussian(ard=True)) does; got {}."
 )
+"""Error message for a learner that yields no length for each feature."""
 
 
 def _check_scaling(scaling: Any) -> None:
+    """Refuse a scaling that is neither a learner of one kernel nor positive lengths."""
     if scaling is None:
         return
     if isinstance(scaling, KernelOptimization):

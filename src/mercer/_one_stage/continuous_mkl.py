@@ -10,7 +10,7 @@ import numpy as np
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.tiles import Samples
 from mercer._greedy.mixture import Mixing, learn_mixture
-from mercer._learners.kernel_learner import check_takes
+from mercer._learners.legacy import check_takes
 from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
 from mercer._search.width_penalty import WidthPenalty
 from mercer._targets import Target

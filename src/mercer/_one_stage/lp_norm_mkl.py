@@ -11,7 +11,7 @@ from sklearn.utils import check_scalar
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.tiles import Samples
-from mercer._learners.kernel_learner import base_kernels
+from mercer._learners.legacy import base_kernels
 from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
 from mercer._targets import Target
 from mercer._typing import Array, Features

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.moments import gram_alignment
 from mercer._gram.tiles import Samples
-from mercer._learners.kernel_learner import KernelEstimator, owned
+from mercer._learners.legacy import KernelEstimator, owned
 from mercer._targets import Target, as_target, one_against_rest
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive

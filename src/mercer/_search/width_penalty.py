@@ -42,7 +42,7 @@ class WidthPenalty:
     form: PenaltyForm = "widths"
 
     def __post_init__(self) -> None:
-        check_choice("penalty_on", self.form, ("widths", *_POWERS))
+        check_choice("form", self.form, ("widths", *_POWERS))
 
     @property
     def is_relative(self) -> bool:
@@ -109,18 +109,19 @@ class BoundPenalty:
         return self.strength * float(deviation @ deviation), gradient
 
 
-def check_strength(value: Any) -> None:
+def check_strength(name: str, value: Any) -> None:
     """Refuse a strength that is neither "auto" nor a number from zero to infinity.
 
     Parameters
     ----------
+    name : str
     value : object
     """
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f'penalty must be a number or "auto"; got {value!r}.')
+            raise ValueError(f'{name} must be a number or "auto"; got {value!r}.')
     elif not (isinstance(value, Real) and value == np.inf):
-        check_number("penalty", value)
+        check_number(name, value)
 
 
 UNPENALIZED = WidthPenalty(0.0)

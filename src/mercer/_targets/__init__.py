@@ -1,20 +1,23 @@
-"""Labels and responses as target factors: the target kernel is L = Y diag(signs) Y'."""
+"""Labels and responses as factors of output kernels."""
 
-from mercer._targets.classes import one_against_rest
-from mercer._targets.output_kernels import (
+from mercer._targets.target import (
+    TASKS,
+    Target,
+    Task,
     as_target,
     check_output_kernel,
-    check_task,
+    infer_task,
+    one_against_rest,
     output_kernel_of_part,
 )
-from mercer._targets.target import Target, Task
 
 __all__ = [
+    "TASKS",
     "Target",
     "Task",
     "as_target",
     "check_output_kernel",
-    "check_task",
+    "infer_task",
     "one_against_rest",
     "output_kernel_of_part",
 ]

@@ -1,4 +1,4 @@
-"""Targets of responses, sets of labels and given Gram matrices."""
+"""Factors of output kernels on responses, label sets and given output Gram matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from sklearn.utils import check_array
 
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor
 from mercer._gram.stacks import check_symmetry
-from mercer._targets.target import Target, positive_target
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import median_distance
@@ -19,10 +18,11 @@ RESPONSE_KERNELS = ("linear", "gaussian", "multilabel", "precomputed")
 """Names of output kernels on anything but classes."""
 
 _OUTPUT_GRAM = "The output Gram matrix"
+"""Error messages call a given output Gram matrix by this name."""
 
 
-def response_target(y: Any, kernel: str | Kernel) -> Target:
-    """The target of responses, sets of labels or a given output Gram matrix.
+def response_factor(y: Any, kernel: str | Kernel) -> Array:
+    """Return a factor Y of the output kernel L = Y Y'.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def response_target(y: Any, kernel: str | Kernel) -> Target:
 
     Returns
     -------
-    Target
+    ndarray of shape (n_samples, rank)
 
     Raises
     ------
@@ -39,20 +39,20 @@ def response_target(y: Any, kernel: str | Kernel) -> Target:
         If `y` does not hold what the kernel is for, or a response is constant.
     """
     if kernel == "multilabel":
-        return positive_target(_indicator_factor(y))
+        return _indicator_factor(y)
     if kernel == "precomputed":
-        return positive_target(_given_factor(y))
+        return _given_factor(y)
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     table = table.reshape(table.shape[0], -1)
     if isinstance(kernel, Kernel):
-        return positive_target(kernel_factor(kernel.bind(table), table))
+        return kernel_factor(kernel.bind(table), table)
     standard = _standardized(table)
     base = Linear() if kernel == "linear" else Gaussian(median_distance(standard))
-    return positive_target(kernel_factor(base, standard))
+    return kernel_factor(base, standard)
 
 
 def _standardized(responses: Array) -> Array:
-    """Responses divided by their standard deviation."""
+    """Divide responses by their standard deviations."""
     scale = responses.std(axis=0)
     constant = scale <= 1e-14 * np.abs(responses).max(axis=0)
     if constant.any():
@@ -64,7 +64,7 @@ def _standardized(responses: Array) -> Array:
 
 
 def _indicator_factor(y: Any) -> Array:
-    """Sets of labels as a factor of how many labels two samples share."""
+    """Return indicators of labels as a factor of the number of labels that two samples share."""
     entries = y.data if sp.issparse(y) else y
     if y.ndim != 2 or not np.isin(entries, [0, 1]).all():
         raise ValueError(
@@ -75,12 +75,12 @@ def _indicator_factor(y: Any) -> Array:
 
 
 def _given_factor(y: Any) -> Array:
-    """Factor of the output Gram matrix that `y` is."""
+    """Factor the output Gram matrix that is given in place of `y`."""
     gram = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise ValueError(
-            "it is for output Gram matrices of shape (n_samples, n_samples), which a split of rows "
-            f"leaves no longer square; got shape {gram.shape}."
+            "it is for output Gram matrices of shape (n_samples, n_samples), which are no longer "
+            f"square after rows were selected; got shape {gram.shape}."
         )
     check_symmetry(gram, _OUTPUT_GRAM)
     return gram_factor(gram, _OUTPUT_GRAM)

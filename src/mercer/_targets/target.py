@@ -1,31 +1,59 @@
-"""The target factor: the target kernel is L = Y diag(signs) Y'."""
+"""Targets: labels or responses as a factor Y of the output kernel L = Y diag(signs) Y'."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._gram.low_rank import spectral_factor
+from mercer._gram.stacks import check_symmetry
+from mercer._targets.responses import RESPONSE_KERNELS, response_factor
 from mercer._typing import Array
+from mercer._validation import check_choice, warn
+from mercer.kernels import Kernel, as_kernel
+from mercer.kernels._conversion import NAMES
 
 Task = Literal["auto", "classification", "regression"]
+TASKS = ("auto", "classification", "regression")
+"""Values of the parameter `task`."""
+OutputKernel: TypeAlias = str | Array | Kernel
+
+_CLASS_KERNELS = ("labels", "delta", "balanced")
+"""Names of output kernels on classes."""
+_NAMED_KERNELS = (*_CLASS_KERNELS, *RESPONSE_KERNELS)
+"""Names of output kernels that stand for something else than a kernel of that name."""
+_ALIASES = {"rbf": "gaussian"}
+"""Other names of named output kernels."""
+_SURELY_CLASSES = 10
+"""Whole numbers of at most this many distinct values are taken for classes without a warning."""
+_MOST_CLASSES = 20
+"""Whole numbers of more distinct values than this are taken for responses."""
+_SPECTRUM_TOLERANCE = 1e-14
+"""A factor of class similarities leaves out at most this part of their trace."""
+_CONSTANT = 1e-14
+"""A factor is constant if centering leaves less than this, relative to its largest entry."""
+_SIMILARITIES = "The matrix of similarities between classes"
+"""Error messages call such an output kernel by this name."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What a kernel should look like, as a factor of the target kernel.
+    """The kernel that a learned kernel should resemble, as a factor.
 
     Attributes
     ----------
     factor : ndarray of shape (n_samples, n_factors)
         Y.
     signs : ndarray of shape (n_factors,)
-        The target kernel is L = sum_c signs_c y_c y_c'. Columns of negative sign are constant.
+        The output kernel is L = sum_c signs_c y_c y_c'. Columns of negative sign are constant.
     classes : ndarray of shape (n_classes,), or None
         The labels, sorted; None where y holds no classes.
     codes : ndarray of int of shape (n_samples,), or None
-        Position of each sample's class among them.
+        Index of each sample's class in `classes`.
     """
 
     factor: Array
@@ -34,7 +62,7 @@ class Target:
     codes: Array | None = None
 
     def take(self, rows: Array) -> Target:
-        """The target of some of the samples.
+        """Return the target of some of the samples.
 
         Parameters
         ----------
@@ -45,17 +73,305 @@ class Target:
 
     @property
     def centered(self) -> Array:
-        """Centered factor of the centered target kernel, shape (n_samples, n_targets)."""
+        """Centered factor of the centered output kernel, shape (n_samples, n_targets)."""
         positive = self.factor[:, self.signs > 0]
         return positive - positive.mean(axis=0)
 
 
-def positive_target(factor: Array) -> Target:
-    """The target whose kernel is Y Y'.
+def as_target(
+    y: Any, task: Task = "auto", n_samples: int | None = None, output_kernel: Any = None
+) -> Target:
+    """The target that labels, responses, sets of labels or an output Gram matrix define.
 
     Parameters
     ----------
-    factor : ndarray of shape (n_samples, n_factors)
-        Y.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or one or several responses; what else `output_kernel` says. An indicator matrix may
+        be sparse.
+    task : {"auto", "classification", "regression"}, default="auto"
+        `"auto"` decides by :func:`infer_task`, unless the output kernel decides.
+    n_samples : int, default=None
+        Number of rows that `y` must have.
+    output_kernel : str, array-like, kernel or None, default=None
+        How alike two outputs are, L:
+
+        * None: `"labels"` or `"linear"`, by the task.
+        * `"labels"`: +1 within a class and -1 between classes.
+        * `"delta"`: 1 within a class and 0 between. Centering makes it the same as `"labels"`, up
+          to scale. Without it, several classes are mostly -1 to each other, which misleads
+          uncentered alignment, and this is what mends it.
+        * `"balanced"`: 1 / n_c within a class c of n_c samples and 0 between, so that small classes
+          count as much as large ones. For two classes, centering makes this, too, the same as
+          `"labels"` up to scale: it is for three and more.
+        * A matrix A of shape (n_classes, n_classes): similarities of the classes in sorted order,
+          symmetric and positive semi-definite, for hierarchies of labels for instance. L = Pi A Pi'
+          with the one-hot labels Pi.
+        * `"linear"`: inner products of responses, each divided by its standard deviation.
+        * `"gaussian"` or `"rbf"`: exp(-|y - y'|^2 / m^2) on responses, each divided by its standard
+          deviation; m is the median of their positive distances.
+        * `"multilabel"`: how many labels two samples share; `y` is an indicator matrix.
+        * A kernel: a mercer kernel, another name of one, a callable or a scikit-learn
+          Gaussian-process kernel, of the responses as they are.
+        * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
+
+    Returns
+    -------
+    Target
+        With classes and codes where `y` holds labels.
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, a response or L is constant, `y` does not fit the task or the
+        output kernel, L is not symmetric or not positive semi-definite, or the output kernel's name
+        is unknown.
+    TypeError
+        If the output kernel is none of these.
+
+    Notes
+    -----
+    L is only ever held as a factor. Its rank is at most the number of classes, responses or labels
+    for the kernels of those. Gaussian and other kernels are factored by pivoted Cholesky
+    decomposition to 1e-8 of their trace, in O(n r^2): the rank r is some dozens for a Gaussian of
+    one response and rises with the number of responses; for rough kernels it is n. Whatever
+    learns from a target takes O(n^2 r).
+
+    References
+    ----------
+    Wang & Li (2018), eqs. (6), whose signs are swapped, and (7); Cortes, Mohri, Rostamizadeh
+    (2010), section 2; Song, Smola, Gretton, Borgwardt (2007), A dependence maximization view of
+    clustering, and Song, Smola, Gretton, Bedo, Borgwardt (2012), Feature selection via dependence
+    maximization, on balanced labels; Zhang & Zhou (2010), Multilabel dimensionality reduction via
+    dependence maximization.
+
+    Examples
+    --------
+    >>> from mercer._targets import as_target
+    >>> Y = as_target(["a", "b", "c", "a"], output_kernel="delta").factor
+    >>> Y @ Y.T
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 0.],
+           [0., 0., 1., 0.],
+           [1., 0., 0., 1.]])
     """
-    return Target(factor, np.ones(factor.shape[1]))
+    check_choice("task", task, TASKS)
+    kernel = check_output_kernel(output_kernel)
+    if y is None:
+        raise ValueError("A target is needed, but y is None.")
+    sparse = "csr" if isinstance(kernel, str) and kernel == "multilabel" else False
+    y = check_array(y, accept_sparse=sparse, ensure_2d=False, dtype=None, input_name="y")
+    if n_samples is not None and y.shape[0] != n_samples:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"[{n_samples}, {y.shape[0]}]"
+        )
+    if kernel is None:
+        task = infer_task(y) if task == "auto" else task
+        return _target(y, task, "labels" if task == "classification" else "linear")
+    try:
+        target = _target(y, task, kernel)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
+    largest = np.abs(target.factor).max(initial=0.0)
+    if not np.abs(target.centered).max(initial=0.0) > _CONSTANT * largest:
+        raise ValueError(
+            f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
+        )
+    return target
+
+
+def infer_task(y: Any) -> Literal["classification", "regression"]:
+    """Tell classes from responses.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+    Returns
+    -------
+    {"classification", "regression"}
+        Several columns, and numbers that are not all whole, are responses. Strings, booleans and
+        whole numbers of at most 20 distinct values are classes; whole numbers of more distinct
+        values are responses.
+
+    Warns
+    -----
+    UserWarning
+        If `y` holds whole numbers of more than 10 distinct values, which could be either.
+    """
+    y = np.asarray(y)
+    if y.ndim > 1 and y.shape[1] > 1:
+        return "regression"
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
+        return "regression"
+    n_distinct = np.unique(y).size
+    found: Literal["classification", "regression"] = (
+        "classification" if n_distinct <= _MOST_CLASSES else "regression"
+    )
+    if n_distinct > _SURELY_CLASSES:
+        taken = {"classification": "classes", "regression": "responses"}[found]
+        warn(
+            f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "
+            'set the task to "classification" or "regression".'
+        )
+    return found
+
+
+def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
+    """The name, matrix of similarities or kernel that an output kernel is, checked.
+
+    Parameters
+    ----------
+    output_kernel : object
+        See :func:`as_target`.
+
+    Returns
+    -------
+    str, ndarray of shape (n_classes, n_classes), Kernel or None
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or a matrix is not square, finite, symmetric and positive
+        semi-definite.
+    TypeError
+        If it is none of these.
+    """
+    if output_kernel is None:
+        return None
+    if isinstance(output_kernel, str):
+        name = _ALIASES.get(output_kernel, output_kernel)
+        if name in _NAMED_KERNELS:
+            return name
+        if name not in NAMES:
+            raise ValueError(_accepted(output_kernel))
+        return as_kernel(name)
+    if isinstance(output_kernel, list | tuple) or hasattr(output_kernel, "__array__"):
+        try:
+            similarities = np.asarray(output_kernel, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(_accepted(output_kernel)) from None
+        _check_similarities(similarities)
+        return similarities
+    try:
+        kernel = as_kernel(output_kernel)
+    except TypeError:
+        raise TypeError(_accepted(output_kernel)) from None
+    if kernel.takes_stack:
+        raise TypeError(_accepted(output_kernel))
+    return kernel
+
+
+def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
+    """The output kernel for some of the samples: similarities of those classes that are there.
+
+    Parameters
+    ----------
+    output_kernel : object
+        See :func:`as_target`.
+    y : array-like of shape (n_samples,)
+        Labels of all samples.
+    part : array-like of shape (n_part,)
+        Labels of some.
+    """
+    kernel = check_output_kernel(output_kernel)
+    if not isinstance(kernel, np.ndarray):
+        return output_kernel
+    there = np.isin(np.unique(y), part)
+    return kernel[np.ix_(there, there)]
+
+
+def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
+    """Return labels as signs: a column for each class against the rest, one for two classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_problems)
+        Of two classes, 1 stands for the second.
+    """
+    positive = np.asarray(y).reshape(-1, 1) == classes
+    return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
+
+
+def _target(y: Any, task: Task, kernel: OutputKernel) -> Target:
+    """Return the target that `y` defines under a checked output kernel."""
+    if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
+        if task == "regression":
+            raise ValueError('it is for classes, and the task is "regression".')
+        classes, codes = _class_codes(y)
+        return Target(*_class_factor(codes, classes.size, kernel), classes, codes)
+    factor = response_factor(y, kernel)
+    signs = np.ones(factor.shape[1])
+    if task == "classification" and kernel not in ("multilabel", "precomputed"):
+        return Target(factor, signs, *_class_codes(y))
+    return Target(factor, signs)
+
+
+def _class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
+    """Return the sorted classes, and the index of each sample's class."""
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, "
+            f"but the data contains only one class: {classes[0]!r}"
+        )
+    return classes, codes
+
+
+def _class_factor(codes: Array, n_classes: int, kernel: str | Array) -> tuple[Array, Array]:
+    """Return a factor Y of the output kernel on classes, and the signs of its columns."""
+    if isinstance(kernel, np.ndarray):
+        if len(kernel) != n_classes:
+            raise ValueError(
+                f"A matrix of similarities of shape {kernel.shape} was passed as output_kernel, "
+                f"but y holds {n_classes} classes."
+            )
+        factor = spectral_factor(kernel, _SIMILARITIES, _SPECTRUM_TOLERANCE)[codes]
+        return factor, np.ones(factor.shape[1])
+    if kernel == "labels" and n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
+    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
+    if kernel == "labels":
+        factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
+        return factor, np.append(np.ones(n_classes), -1.0)
+    if kernel == "balanced":
+        one_hot /= np.sqrt(one_hot.sum(axis=0))
+    return one_hot, np.ones(n_classes)
+
+
+def _check_similarities(similarities: Array) -> None:
+    """Refuse similarities between classes that are not a positive semi-definite matrix."""
+    shape = similarities.shape
+    if similarities.ndim != 2 or shape[0] != shape[1]:
+        raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
+    assert_all_finite(similarities, input_name="output_kernel")
+    check_symmetry(similarities, _SIMILARITIES)
+    spectral_factor(similarities, _SIMILARITIES)
+
+
+def _description(kernel: OutputKernel) -> str:
+    """Name an output kernel in an error message."""
+    if isinstance(kernel, str):
+        return f'output_kernel="{kernel}"'
+    if isinstance(kernel, Kernel):
+        return f"the output kernel {kernel.describe()}"
+    return "similarities between classes"
+
+
+def _accepted(given: Any) -> str:
+    """Return the error message that lists the output kernels."""
+    names = ", ".join(f'"{name}"' for name in _NAMED_KERNELS)
+    others = ", ".join(f'"{name}"' for name in sorted(NAMES) if name not in _NAMED_KERNELS)
+    return (
+        f"output_kernel must be None, one of {names}, a matrix of similarities between the classes,"
+        " or a kernel: a mercer kernel, a callable, a scikit-learn Gaussian-process kernel or one "
+        f"of {others}; got {given!r}."
+    )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from mercer._kernel_estimator import training_data
 from mercer._learners import ContinuousAlignment, KernelOptimization
 from mercer._learners.kernel_learner import KernelLearner
 from mercer._model_selection.kernel_forms import Form, choose_form
-from mercer._targets import Task
 from mercer._typing import Features
 from mercer.kernels import Gaussian
 
 _RANDOM_STATE = 0
-"""Of the folds that compare: fits repeat."""
+"""Seed of the folds in which forms are compared, so that fits repeat."""
 
 
-def contenders(X: Features, y: NDArray[Any], task: Task) -> list[KernelLearner]:
-    """Spheres, and the form of kernel that is clearly better, if one is.
+def candidate_learners(
+    X: Features, y: NDArray[Any], task: Literal["classification", "regression"]
+) -> list[KernelLearner]:
+    """Return a sum of isotropic kernels, and the form of kernel that predicts better, if any does.
 
     Parameters
     ----------
@@ -29,20 +32,24 @@ def contenders(X: Features, y: NDArray[Any], task: Task) -> list[KernelLearner]:
     Returns
     -------
     list of KernelLearner
-        Not fitted, and with nothing left to choose.
+        Not fitted, and with all parameters selected.
     """
-    spheres = ContinuousAlignment(task=task)
-    samples, target = spheres.problem(X, y)
-    form = choose_form(samples, target, spheres.growth(), _RANDOM_STATE)
-    return [spheres] if form.kind == "spheres" else [spheres, _learner(form)]
+    isotropic = ContinuousAlignment(task=task)
+    data = training_data(clone(isotropic), X, y)
+    form = choose_form(data.samples(), data.target(task), isotropic._growth(), _RANDOM_STATE)
+    return [isotropic] if form.kind == "spheres" else [isotropic, _learner(form)]
 
 
 def _learner(form: Form) -> KernelLearner:
-    family, held = Gaussian(ard=True), form.penalty
-    if held is None:
+    """Return the learner of a form of kernel."""
+    family, penalty = Gaussian(ard=True), form.penalty
+    if penalty is None:
         return KernelOptimization(Gaussian(), "hsic")
-    settings: dict[str, Any] = {"penalty": held.strength, "penalty_on": held.form}
     if form.kind == "ellipsoids":
-        return ContinuousAlignment(family, **settings)
-    ellipsoid = KernelOptimization(family, "cka", **settings)
-    return ellipsoid if form.kind == "ellipsoid" else ContinuousAlignment(scaling=ellipsoid)
+        return ContinuousAlignment(
+            family, width_penalty=penalty.strength, width_penalty_on=penalty.form
+        )
+    single = KernelOptimization(
+        family, "cka", ard_penalty=penalty.strength, ard_penalty_on=penalty.form
+    )
+    return single if form.kind == "ellipsoid" else ContinuousAlignment(scaling=single)

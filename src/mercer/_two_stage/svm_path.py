@@ -1,8 +1,7 @@
-"""Choice of a regularization strength over a grid."""
+"""Selection of a regularization strength over a grid, and support vector machines along it."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -14,18 +13,19 @@ from sklearn import config_context
 from sklearn.svm import SVC
 
 from mercer._typing import Array
+from mercer._validation import warn
 
 TIE = 1e-10
-"""Scores closer than this are equal: their difference is rounding."""
+"""Scores are equal up to rounding if they differ by less than this."""
 
 EDGE_GAIN = 1e-3
-"""Gain of score over the neighbor from which the end of a grid is worth a warning."""
+"""A warning is issued if the end of a grid scores better than its neighbor by more than this."""
 
 
-_DEAR = 100
-"""Iterations of libsvm per training sample from which a machine is worth saving."""
+_EXPENSIVE = 100
+"""A fit is expensive if libsvm takes more iterations per training sample than this."""
 _BEYOND_CHANCE = 2.5
-"""Standard deviations by which a value must be behind another to be given up."""
+"""A value of C is given up if it is behind another by more standard deviations than this."""
 
 
 @dataclass(frozen=True)
@@ -34,30 +34,30 @@ class SVMPath:
 
     Attributes
     ----------
-    hits : ndarray of bool of shape (n_grid, n_test)
-        Which held-out samples are predicted rightly; none by machines that were left out.
+    correct : ndarray of bool of shape (n_grid, n_test)
+        Which held-out samples are predicted correctly; none where a value was not tried.
     tried : ndarray of bool of shape (n_grid,)
-        Which machines were not left out.
-    dear : ndarray of bool of shape (n_grid,)
-        Which took very many iterations.
-    settled : bool
-        Whether the last machine has no dual variable at its bound, so that every larger C gives
-        the same one.
+        Which values of C were tried.
+    expensive : ndarray of bool of shape (n_grid,)
+        Which fits took very many iterations.
+    unbounded : bool
+        Whether no dual variable of the last machine is at its bound C, so that every larger C
+        gives the same machine.
     decisions : list of ndarray of shape (n_test,) or (n_test, n_classes)
-        Decision values of the held-out samples, one entry for each C (None where left out), where
-        they were asked for.
+        Decision values of the held-out samples, one entry for each C, None where it was
+        not tried; empty where they were not asked for.
     """
 
-    hits: NDArray[np.bool_]
+    correct: NDArray[np.bool_]
     tried: NDArray[np.bool_]
-    dear: NDArray[np.bool_]
-    settled: bool
+    expensive: NDArray[np.bool_]
+    unbounded: bool
     decisions: list[Array | None]
 
     @property
     def scores(self) -> Array:
-        """Accuracy on the held-out samples, NaN where left out, shape (n_grid,)."""
-        return np.where(self.tried, self.hits.mean(axis=1), np.nan)
+        """Accuracy on the held-out samples, NaN where not tried, shape (n_grid,)."""
+        return np.where(self.tried, self.correct.mean(axis=1), np.nan)
 
 
 def svm_path(
@@ -70,7 +70,7 @@ def svm_path(
     chosen: NDArray[np.bool_] | None = None,
     keep_decisions: bool = False,
 ) -> SVMPath:
-    """Fit support vector machines with growing C and try them on held-out samples.
+    """Fit support vector machines with growing C and evaluate them on held-out samples.
 
     Parameters
     ----------
@@ -100,27 +100,31 @@ def svm_path(
     machine is kept instead of being fitted again.
     """
     tried = np.ones(len(grid), dtype=bool) if chosen is None else chosen
-    hits = np.zeros((len(grid), len(held_out)), dtype=bool)
-    dear, settled = np.zeros(len(grid), dtype=bool), False
+    correct = np.zeros((len(grid), len(held_out)), dtype=bool)
+    expensive, unbounded = np.zeros(len(grid), dtype=bool), False
     decisions: list[Array | None] = [None] * len(grid)
     decision = None
     for i in np.flatnonzero(tried):
-        if not settled:
-            # What is known to be sound takes longer to check than a few samples take to learn.
+        if not unbounded:
+            # The inputs are valid, and checking them again would take longer than a small fit.
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 machine = SVC(kernel="precomputed", C=grid[i]).fit(gram, labels)
-                hit = machine.predict(rows) == held_out
+                right = machine.predict(rows) == held_out
                 decision = machine.decision_function(rows) if keep_decisions else None
-            settled = bool(np.abs(machine.dual_coef_).max() < grid[i])
-            costly = machine.n_iter_.sum() > _DEAR * len(labels)
-        hits[i], dear[i], decisions[i] = hit, costly, decision
+            unbounded = bool(np.abs(machine.dual_coef_).max() < grid[i])
+            costly = machine.n_iter_.sum() > _EXPENSIVE * len(labels)
+        correct[i], expensive[i], decisions[i] = right, costly, decision
     return SVMPath(
-        hits, tried, dear, settled and bool(tried[-1]), decisions if keep_decisions else []
+        correct,
+        tried,
+        expensive,
+        unbounded and bool(tried[-1]),
+        decisions if keep_decisions else [],
     )
 
 
-def still_open(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
-    """The values of C worth trying in further folds.
+def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
+    """Return the values of C to try in further folds.
 
     Parameters
     ----------
@@ -133,28 +137,29 @@ def still_open(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
 
     Notes
     -----
-    Where classes overlap, machines of large C take very many iterations. Such a value is given up
-    where it misses more samples that the best value gets right than the other way round, by two and
-    a half standard deviations of that difference, were both equally good (McNemar's test); so are
-    larger ones beyond the best that are behind at all. This can in principle miss the best value.
+    Where classes overlap, fits with a large C take very many iterations. An expensive value is
+    given up if it misses more samples that the best value predicts correctly than the other way
+    round, by more than two and a half standard deviations of that difference under equal accuracy
+    (McNemar's test). Larger expensive values are then given up if they are behind the best at all.
+    This race can in principle drop the best value.
 
     References
     ----------
     Maron & Moore (1997), The racing algorithm. Artificial Intelligence Review 11.
     """
-    hits = np.concatenate([path.hits for path in paths], axis=1)
+    correct = np.concatenate([path.correct for path in paths], axis=1)
     tried = np.logical_and.reduce([path.tried for path in paths])
-    dear = np.logical_or.reduce([path.dear for path in paths])
+    expensive = np.logical_or.reduce([path.expensive for path in paths])
     best = first_best(np.mean([path.scores for path in paths], axis=0))
-    lost, won = (hits[best] & ~hits).sum(axis=1), (~hits[best] & hits).sum(axis=1)
-    out = ~tried | (dear & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
+    lost, won = (correct[best] & ~correct).sum(axis=1), (~correct[best] & correct).sum(axis=1)
+    out = ~tried | (expensive & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
     beyond = np.arange(len(out)) > best
-    out |= dear & (lost > won) & np.logical_or.accumulate(out & beyond)
+    out |= expensive & (lost > won) & np.logical_or.accumulate(out & beyond)
     return np.asarray(~out)
 
 
 def as_grid(name: str, value: Any, default: Array) -> Array:
-    """The distinct values, ascending, that a parameter asks to try.
+    """Return the distinct values, ascending, that a parameter asks to try.
 
     Parameters
     ----------
@@ -192,7 +197,7 @@ def as_grid(name: str, value: Any, default: Array) -> Array:
 
 
 def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
-    """Scores along a grid, under the names that scikit-learn's searches use.
+    """Return scores along a grid, under the names that scikit-learn's searches use.
 
     Parameters
     ----------
@@ -214,7 +219,7 @@ def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
 
 
 def first_best(scores: Array) -> int:
-    """Position of the highest score; the first among equals.
+    """Return the index of the highest score; the first among equal ones.
 
     Parameters
     ----------
@@ -230,7 +235,7 @@ def first_best(scores: Array) -> int:
     return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE)[0])
 
 
-def warn_at_edge(name: str, grid: Array, scores: Array, *, settled: bool = False) -> None:
+def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:
     """Warn where a wider grid may hold a better value.
 
     The best value must be the first or the last of the grid and beat its neighbor by more than
@@ -244,20 +249,18 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, settled: bool = False
         Its values, from the most to the least regularized.
     scores : ndarray of shape (n_grid,)
         NaN for values that were given up.
-    settled : bool, default=False
-        Whether values beyond the last are known to give the same predictions.
+    unbounded : bool, default=False
+        Whether values beyond the last give the same predictions.
     """
     if len(grid) == 1:
         return
     best = first_best(scores)
     last = len(grid) - 1
     neighbor = {0: 1, last: last - 1}.get(best)
-    if neighbor is None or (best == last and settled):
+    if neighbor is None or (best == last and unbounded):
         return
     if not scores[best] - scores[neighbor] <= EDGE_GAIN:
-        warnings.warn(
+        warn(
             f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
-            f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}.",
-            UserWarning,
-            stacklevel=2,
+            f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}."
         )

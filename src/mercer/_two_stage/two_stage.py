@@ -1,10 +1,9 @@
-"""What the two-stage estimators share: the first stage, its Gram matrices and its folds."""
+"""What the two-stage estimators share: the learner, its Gram matrices, and cross-validation."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +16,32 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._learners import ContinuousAlignment
-from mercer._targets import Task, output_kernel_of_part
-from mercer._two_stage.automatic_learner import contenders
+from mercer._targets import output_kernel_of_part
+from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._typing import Array, Features
+from mercer._validation import warn
 from mercer._weights.ridge import check_definite
-from mercer.kernels import Kernel
 
 NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
 
 _CONSTANT = 1e-12
-"""A centered Gram matrix this small against the Gram matrix is rounding: its kernel is constant."""
+"""A kernel is constant up to rounding if centering leaves less than this part of its values."""
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class TwoStage(BaseEstimator):
-    """The first stage, and what the second stages share."""
+    """What both two-stage estimators share: prediction, tags, and checks of the settings."""
 
-    _task: ClassVar[Task]
+    _task: ClassVar[Literal["classification", "regression"]]
     _fits_task: ClassVar[Callable[[Any], bool]]
 
+    learner: Any
+    predictor: Any
+    nested: Any
+    n_jobs: int | None
     learner_: Any
-    kernel_: Kernel
-    weights_: Array
-    alignment_: float
-    history_: list[Any]
-    n_iter_: int
-    scale_: float
     predictor_: Any
 
     def predict(self, X: Features) -> Array:
@@ -60,35 +57,17 @@ class TwoStage(BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or responses.
         """
-        rows = self._rows(X)
-        return np.asarray(self.predictor_.predict(rows))
+        return np.asarray(self.predictor_.predict(self._kernel_rows(X)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(self._learner()).input_tags
+        tags.input_tags = get_tags(first_stage(self.learner)).input_tags
         return tags
 
-    def _learner(self) -> Any:
-        unset = self.learner is None or isinstance(self.learner, str)
-        return ContinuousAlignment() if unset else self.learner
-
-    def _contenders(self, X: Features, y: NDArray[Any], **settings: Any) -> list[Self]:
-        """The same estimator, not fitted, with each learner that ``learner="auto"`` leaves."""
-        settings = {**self.get_params(deep=False), **settings}
-        learners = contenders(X, y, self._task)
-        return [type(self)(**{**settings, "learner": learner}) for learner in learners]
-
-    def _adopt(self, fitted: Self) -> Self:
-        """Take over what another estimator of the kind has learned."""
-        for name, value in vars(fitted).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
-        return self
-
-    def _as_input(self, X: Features) -> Features:
-        """Training samples in a layout that splits by rows."""
-        convert = getattr(self._learner(), "as_input", None)
-        return X if convert is None else convert(X)
+    def _kernel_rows(self, X: Features) -> Array:
+        """Evaluate the learned kernel between new samples and the training set."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
@@ -106,93 +85,174 @@ class TwoStage(BaseEstimator):
                 f"does; got {self.predictor!r}."
             )
 
-    def _learn(
-        self, X: Features, y: NDArray[Any], settled: dict[str, Any]
-    ) -> tuple[Any, Array, float]:
-        """A fitted learner, its Gram matrix divided by its scale, and the scale."""
-        learner = clone(self._learner()).set_params(**settled)
-        if "task" in learner.get_params(deep=False):
-            learner.set_params(task=self._task)
-        if hasattr(learner, "set_output"):
-            learner.set_output(transform="default")
-        gram = np.array(learner.fit(X, y).transform(X), dtype=float, order="C")
-        if np.any(learner.weights_ < 0.0):
-            check_definite(eigvalsh(fit_centerer(gram).transform(gram), check_finite=False))
-        centered = gram.trace() / len(gram) - gram.mean()
-        constant = centered <= _CONSTANT * np.abs(gram).max()
-        if constant:
-            warnings.warn(
-                "The learned kernel is constant on the training set, and so are all predictions.",
-                UserWarning,
-                stacklevel=2,
-            )
-        scale = 1.0 if constant else float(centered)
-        gram /= scale
-        return learner, gram, scale
+    def _candidates(self, X: Features, y: NDArray[Any], **settings: Any) -> list[Self]:
+        """Return this estimator, not fitted, with each learner that ``learner="auto"`` selects."""
+        settings = {**self.get_params(deep=False), **settings}
+        learners = candidate_learners(X, y, self._task)
+        return [type(self)(**{**settings, "learner": learner}) for learner in learners]
 
-    def _fit_learner(self, X: Features, y: NDArray[Any]) -> Array:
-        """Fit the first stage; returns the training Gram matrix divided by its scale."""
-        self.learner_, gram, self.scale_ = self._learn(X, y, {})
-        for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
-            setattr(self, name, getattr(self.learner_, name))
-        return gram
+    def _adopt(self, fitted: Self) -> Self:
+        """Take over the fitted attributes of another estimator of this class."""
+        for name, value in vars(fitted).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        return self
 
-    def _rows(self, X: Features) -> Array:
-        """Learned kernel between new samples and the training set, divided by the scale."""
-        check_is_fitted(self)
-        return np.asarray(self.learner_.transform(X), dtype=float) / self.scale_
 
-    def _learns_in_folds(self) -> bool:
-        if self.nested != "auto":
-            return bool(self.nested)
-        return n_learned_parameters(self.learner_) > NESTED_ABOVE
+def first_stage(learner: Any) -> Any:
+    """Return the learner that a parameter `learner` stands for.
 
-    def _along_folds(
-        self,
-        path: Callable[..., Any],
-        X: Features,
-        y: NDArray[Any],
-        gram: Array,
-        splits: list[Split],
-        *,
-        targets: NDArray[Any],
-    ) -> list[Any]:
-        """What `path(gram, targets, rows, held_out)` returns for each fold; `gram` is centered.
+    Parameters
+    ----------
+    learner : estimator, "auto" or None
+    """
+    return ContinuousAlignment() if learner is None or isinstance(learner, str) else learner
 
-        Kernels are learned from `y`, and `path` is given parts of `targets`.
-        """
-        nested = self._learns_in_folds()
 
-        def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
-            if nested:
-                matrices = self._nested_matrices(X, y, train, test)
-            else:
-                matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-            return path(matrices[0], targets[train], matrices[1], targets[test])
+def split_by_rows(learner: Any, X: Features) -> Features:
+    """Return training samples in a layout that splits by rows: stacks with the kernels last.
 
-        # The solvers release the interpreter's lock, and threads share the Gram matrix.
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        return list(run(delayed(fold)(train, test) for train, test in splits))
+    Parameters
+    ----------
+    learner : estimator, "auto" or None
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    """
+    convert = getattr(first_stage(learner), "as_input", None)
+    return X if convert is None else convert(X)
 
-    def _nested_matrices(
-        self, X: Features, y: NDArray[Any], train: NDArray[np.intp], test: NDArray[np.intp]
-    ) -> tuple[Array, Array]:
-        settled: dict[str, Any] = getattr(self.learner_, "settled_params", dict)()
-        part, outputs = _safe_split(self, X, y, train)
-        if "output_kernel" in self.learner_.get_params(deep=False):
-            among = output_kernel_of_part(self.learner_.output_kernel, y, outputs)
-            settled = {**settled, "output_kernel": among}
-        learner, gram, scale = self._learn(part, outputs, settled)
-        rows = learner.transform(_safe_split(self, X, None, test, train)[0]) / scale
-        centerer = fit_centerer(gram)
-        return centerer.transform(gram, copy=False), centerer.transform(rows, copy=False)
+
+def learn_gram(
+    estimator: TwoStage, X: Features, y: NDArray[Any], params: dict[str, Any]
+) -> tuple[Any, Array]:
+    """Fit the learner of an estimator, with some parameters replaced.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    params : dict
+
+    Returns
+    -------
+    learner : estimator
+        The fitted learner.
+    gram : ndarray of shape (n_samples, n_samples)
+        The learned Gram matrix, at unit scale.
+    """
+    learner = clone(first_stage(estimator.learner)).set_params(**params)
+    if "task" in learner.get_params(deep=False):
+        learner.set_params(task=estimator._task)
+    if hasattr(learner, "set_output"):
+        learner.set_output(transform="default")
+    gram = np.array(learner.fit(X, y).transform(X), dtype=float, order="C")
+    if np.any(learner.weights_ < 0.0):
+        check_definite(eigvalsh(fit_centerer(gram).transform(gram), check_finite=False))
+    if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
+        warn("The learned kernel is constant on the training set, and so are all predictions.")
+    return learner, gram
+
+
+def store_learner(estimator: TwoStage, learner: Any) -> None:
+    """Set the fitted learner, and what it learned, on an estimator.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+    learner : estimator
+        The fitted learner.
+    """
+    estimator.learner_ = learner
+    for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
+        setattr(estimator, name, getattr(learner, name))
+
+
+def learns_in_folds(estimator: TwoStage) -> bool:
+    """Tell whether the kernel is learned anew in each fold.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+        With a fitted learner.
+    """
+    if estimator.nested != "auto":
+        return bool(estimator.nested)
+    return n_learned_parameters(estimator.learner_) > NESTED_ABOVE
+
+
+def along_folds(
+    estimator: TwoStage,
+    path: Callable[..., Any],
+    X: Features,
+    y: NDArray[Any],
+    gram: Array,
+    *,
+    splits: list[Split],
+    targets: NDArray[Any],
+) -> list[Any]:
+    """Evaluate a path of predictors in each fold.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+        With a fitted learner.
+    path : callable
+        From the centered Gram matrix of the training samples, their targets, the kernel between
+        held-out and training samples, and the held-out targets.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What kernels are learned from.
+    gram : ndarray of shape (n_samples, n_samples)
+        The centered Gram matrix of all samples.
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples.
+    targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What `path` is given parts of.
+
+    Returns
+    -------
+    list
+        What `path` returns for each fold.
+    """
+    nested = learns_in_folds(estimator)
+
+    def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
+        if nested:
+            within, across = _nested_matrices(estimator, X, y, train, test)
+        else:
+            within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        return path(within, targets[train], across, targets[test])
+
+    # The solvers release the interpreter's lock, and threads share the Gram matrix.
+    run = Parallel(n_jobs=estimator.n_jobs, prefer="threads")
+    return list(run(delayed(fold)(train, test) for train, test in splits))
+
+
+def _nested_matrices(
+    estimator: TwoStage,
+    X: Features,
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """Learn the kernel on the training samples of a fold; return its centered matrices."""
+    fitted = estimator.learner_
+    params: dict[str, Any] = getattr(fitted, "selected_params", dict)()
+    part, outputs = _safe_split(estimator, X, y, train)
+    if "output_kernel" in fitted.get_params(deep=False):
+        among = output_kernel_of_part(fitted.output_kernel, y, outputs)
+        params = {**params, "output_kernel": among}
+    learner, gram = learn_gram(estimator, part, outputs, params)
+    rows = np.asarray(learner.transform(_safe_split(estimator, X, None, test, train)[0]))
+    centerer = fit_centerer(gram)
+    return centerer.transform(gram, copy=False), centerer.transform(rows)
 
 
 def n_learned_parameters(learner: Any) -> int:
-    """Numbers that a learner has read off the labels.
+    """Count the numbers that a learner has read off the labels.
 
-    Its kernel's distinct parameters, unless its `kernels` were given, and all but one of the
-    weights that are neither zero nor equal.
+    These are the distinct parameters of its kernel, unless its `kernels` were given, and all but
+    one of the distinct weights that are not zero.
 
     Parameters
     ----------
@@ -216,7 +276,7 @@ def n_learned_parameters(learner: Any) -> int:
 
 
 def fit_centerer(gram: Array) -> KernelCenterer:
-    """The centering of a Gram matrix, for it and for later rows; returns arrays under any setting.
+    """Return a fitted centerer that returns arrays, whatever output scikit-learn is set to.
 
     Parameters
     ----------

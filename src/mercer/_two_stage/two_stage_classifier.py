@@ -22,11 +22,19 @@ from mercer._two_stage.svm_path import (
     as_grid,
     first_best,
     grid_results,
-    still_open,
+    surviving_values,
     svm_path,
     warn_at_edge,
 )
-from mercer._two_stage.two_stage import Split, TwoStage, fit_centerer
+from mercer._two_stage.two_stage import (
+    Split,
+    TwoStage,
+    along_folds,
+    fit_centerer,
+    learn_gram,
+    split_by_rows,
+    store_learner,
+)
 from mercer._typing import Array, Features
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
@@ -43,10 +51,10 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     ----------
     learner : estimator, "auto" or None, default=None
         A kernel learner; `ContinuousAlignment()` where None. "auto" chooses between that, one
-        Gaussian, and ellipsoids, which read some features more than others (see Notes).
+        Gaussian, and ARD kernels, which have one width per feature (see Notes).
     predictor : estimator, default=None
         A classifier of precomputed kernels to use in place of the support vector machine, such as
-        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the scaled Gram
+        ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
         matrix as it is; `C`, `cv`, `nested` and `probability` are then not read.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" tries `C_GRID`
@@ -56,8 +64,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         Folds, stratified for a number.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
-        `NESTED_ABOVE` learned parameters, such as ellipsoids: labels of the held-out samples leak
-        into them. For fewer, one Gram matrix serves all folds.
+        10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
+        them. For fewer, one Gram matrix serves all folds.
     probability : bool, default=False
         Whether to calibrate decision values, for `predict_proba`.
     n_jobs : int, default=None
@@ -77,18 +85,16 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         The learner's progress.
     n_iter_ : int
         The learner's number of steps.
-    scale_ : float
-        Mean diagonal of the centered Gram matrix, by which the Gram matrix is divided.
     C_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
         Accuracy for each C and fold, where C was searched; NaN from the fold on where a value was
         given up (see Notes), and in its mean.
-    cv_hits_ : ndarray of bool of shape (n_held_out,)
-        Which samples the machine of the chosen C predicts rightly when they are held out, fold by
-        fold.
+    cv_correct_ : ndarray of bool of shape (n_held_out,)
+        Which samples the machine of the selected C predicts correctly when they are held out, fold
+        by fold.
     predictor_ : estimator
-        The second stage, fitted to the scaled Gram matrix.
+        The second stage, fitted to the learned Gram matrix.
     calibrator_ : LogisticRegression
         From decision values to probabilities, with ``probability=True``.
     classes_ : ndarray of shape (n_classes,)
@@ -102,20 +108,21 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
     Notes
     -----
-    Alignment does not see the scale of a kernel, and C does. So the Gram matrix is divided by the
-    mean diagonal of its centered form, and one grid of C serves every kernel.
+    Alignment does not depend on the scale of a kernel, and C does. Learned kernels are therefore of
+    unit scale: the centered training Gram matrix has a mean diagonal of one, and one grid of C
+    serves every kernel.
 
-    Where classes overlap, machines of large C can take very many iterations. Such a value of
-    ``C="auto"`` is given up after one fold, or two, where it is behind the best by more than chance
+    Where classes overlap, fits with a large C can take very many iterations. Such a value of
+    ``C="auto"`` is given up after one fold, or two, if it is behind the best by more than chance
     allows (two and a half standard deviations in McNemar's test), and larger ones with it. All
     other values are tried in all folds.
 
-    ``learner="auto"`` compares a sum of Gaussians of one width each with the one Gaussian of the
-    largest HSIC, and with kernels of one width per feature, held together by penalties of several
-    strengths: one ellipsoid, a sum of Gaussians on its scaling, and a sum of ellipsoids. Each is
-    learned inside five folds and judged by ridge regression on the samples left out. Where one is
-    better by more than a standard error, and its support vector machine in cross-validation too, it
-    is taken. This takes tens of times as long as spheres alone.
+    ``learner="auto"`` compares a sum of isotropic Gaussians with the one Gaussian of largest HSIC,
+    and with ARD Gaussians under penalties of several strengths on differences between their widths:
+    one ARD kernel, a sum of Gaussians on its scaling, and a sum of ARD kernels. Each is learned
+    inside five folds and evaluated by ridge regression on the held-out samples. Where one is better
+    by more than a standard error, and its support vector machine in cross-validation too, it is
+    taken. This takes tens of times as long as isotropic kernels alone.
 
     Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
     for scikit-learn's SVC, the class of highest probability may differ from the predicted one.
@@ -188,7 +195,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             learner.
         """
         self._check_settings()
-        X = self._as_input(X)
+        X = split_by_rows(self.learner, X)
         grid = as_grid("C", self.C, C_GRID)
         y = validate_data(self, y=y)
         check_classification_targets(y)
@@ -199,9 +206,10 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         splits = self._splits(X, codes, grid)
         if isinstance(self.learner, str):
-            fitted = [model.fit(X, y) for model in self._contenders(X, y, cv=splits)]
+            fitted = [model.fit(X, y) for model in self._candidates(X, y, cv=splits)]
             return self._adopt(_clearly_better(fitted))
-        gram = self._fit_learner(X, y)
+        learner, gram = learn_gram(self, X, y, {})
+        store_learner(self, learner)
         if self.predictor is not None:
             self.predictor_ = clone(self.predictor).fit(gram, y)
             return self
@@ -228,8 +236,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive values speak for ``classes_[1]``.
         """
-        rows = self._rows(X)
-        return np.asarray(self.predictor_.decision_function(rows))
+        return np.asarray(self.predictor_.decision_function(self._kernel_rows(X)))
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features) -> Array:
@@ -246,8 +253,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             In the order of `classes_`.
         """
         if self.predictor is not None:
-            rows = self._rows(X)
-            return np.asarray(self.predictor_.predict_proba(rows))
+            return np.asarray(self.predictor_.predict_proba(self._kernel_rows(X)))
         values = self.decision_function(X)
         return np.asarray(self.calibrator_.predict_proba(values.reshape(len(values), -1)))
 
@@ -259,7 +265,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         return True
 
     def _splits(self, X: Features, codes: NDArray[np.intp], grid: Array) -> list[Split]:
-        """The folds, checked before any kernel is learned; none where nothing is to be tried."""
+        """Return the folds, checked before any kernel is learned; none with nothing to try."""
         if self.predictor is not None or (len(grid) == 1 and not self.probability):
             return []
         splits = list(check_cv(self.cv, codes, classifier=True).split(X, codes))
@@ -271,7 +277,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
                     "probability=True needs samples of every class to train on in every fold, and "
                     f"to hold out in some; with cv={self.cv!r} a class is missing."
                 )
-        # A fold that trains on one class says nothing about C.
+        # A fold whose training samples are of one class cannot score C.
         splits = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
         if not splits:
             raise ValueError(f"With cv={self.cv!r}, no fold trains on more than one class.")
@@ -284,23 +290,25 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         paths: list[SVMPath] = []
         may_race = isinstance(self.C, str)
         while len(paths) < len(splits):
-            # One fold at a time while values of C may be given up, whatever the number of threads.
+            # Folds are run one at a time while values of C may be given up.
             done = len(paths)
-            racing = may_race and (done == 0 or (done == 1 and paths[0].dear.any()))
+            racing = may_race and (done == 0 or (done == 1 and paths[0].expensive.any()))
             batch = splits[done : done + 1] if racing else splits[done:]
             path = partial(
                 svm_path,
                 grid=grid,
-                chosen=still_open(paths) if may_race and paths else None,
+                chosen=surviving_values(paths) if may_race and paths else None,
                 keep_decisions=bool(self.probability),
             )
-            paths += self._along_folds(path, X, y, gram, batch, targets=codes)
+            paths += along_folds(self, path, X, y, gram, splits=batch, targets=codes)
         scores = np.array([path.scores for path in paths])
         self.cv_results_ = grid_results("C", grid, scores)
         best = first_best(scores.mean(axis=0))
         self.C_ = float(grid[best])
-        self.cv_hits_ = np.concatenate([path.hits[best] for path in paths])
-        warn_at_edge("C", grid, scores.mean(axis=0), settled=all(path.settled for path in paths))
+        self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
+        warn_at_edge(
+            "C", grid, scores.mean(axis=0), unbounded=all(path.unbounded for path in paths)
+        )
         if self.probability:
             values = np.concatenate([path.decisions[best] for path in paths])
             labels = self.classes_[np.concatenate([codes[test] for _, test in splits])]
@@ -310,8 +318,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 def _clearly_better(fitted: list[TwoStageClassifier]) -> TwoStageClassifier:
     """The last, if it predicts held-out samples better than the first by a standard error."""
     first, last = fitted[0], fitted[-1]
-    if hasattr(first, "cv_hits_") and not clearly_best(
-        1.0 - np.array([first.cv_hits_, last.cv_hits_])
+    if hasattr(first, "cv_correct_") and not clearly_best(
+        1.0 - np.array([first.cv_correct_, last.cv_correct_])
     ):
         return first
     return last

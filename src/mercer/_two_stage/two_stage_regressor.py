@@ -15,7 +15,15 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import indexable, validate_data
 
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
-from mercer._two_stage.two_stage import TwoStage, fit_centerer
+from mercer._two_stage.two_stage import (
+    TwoStage,
+    along_folds,
+    fit_centerer,
+    learn_gram,
+    learns_in_folds,
+    split_by_rows,
+    store_learner,
+)
 from mercer._typing import Array, Features
 from mercer._weights.ridge import leave_one_out_residuals, ridge_predictions
 
@@ -30,10 +38,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     ----------
     learner : estimator, "auto" or None, default=None
         A kernel learner; `ContinuousAlignment()` where None. "auto" chooses between that, one
-        Gaussian, and ellipsoids, which read some features more than others (see Notes).
+        Gaussian, and ARD kernels, which have one width per feature (see Notes).
     predictor : estimator, default=None
         A regressor of precomputed kernels to use in place of kernel ridge regression, such as
-        ``SVR(kernel="precomputed")``. It is fitted to the scaled Gram matrix as it is; `alpha`,
+        ``SVR(kernel="precomputed")``. It is fitted to the Gram matrix as it is; `alpha`,
         `cv` and `nested` are then not read.
     alpha : "auto", float or sequence of float, default="auto"
         Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`, a sequence its
@@ -43,8 +51,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         leave-one-out.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
-        `NESTED_ABOVE` learned parameters, such as ellipsoids: responses of the held-out samples
-        leak into them.
+        10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
+        into them.
     n_jobs : int, default=None
         Folds tried at the same time, in threads.
 
@@ -62,15 +70,13 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The learner's progress.
     n_iter_ : int
         The learner's number of steps.
-    scale_ : float
-        Mean diagonal of the centered Gram matrix, by which the Gram matrix is divided.
     alpha_ : float
         The penalty used.
     cv_results_ : dict of str to ndarray
         Explained part of the variance for each alpha, where alpha was searched: over all samples
         left out one at a time, or for each fold.
     predictor_ : estimator
-        The second stage, fitted to the scaled Gram matrix.
+        The second stage, fitted to the learned Gram matrix.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where `X` has column names.
@@ -81,15 +87,16 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     Notes
     -----
-    The Gram matrix is divided by the mean diagonal of its centered form, so that one grid of alpha
-    serves every kernel. Leave-one-out residuals of all alphas come from one eigendecomposition.
-    Several outputs share one alpha; each counts by its error relative to its variance.
+    Learned kernels are of unit scale: the centered training Gram matrix has a mean diagonal of one,
+    so that one grid of alpha serves every kernel. Leave-one-out residuals of all alphas come from
+    one eigendecomposition. Several outputs share one alpha; each counts by its error relative to
+    its variance.
 
-    ``learner="auto"`` compares a sum of Gaussians of one width each with the one Gaussian of the
-    largest HSIC, and with kernels of one width per feature, held together by penalties of several
-    strengths: one ellipsoid, a sum of Gaussians on its scaling, and a sum of ellipsoids. Each is
-    learned inside five folds and judged by ridge regression on the samples left out. One that is
-    better by more than a standard error is taken. This takes tens of times as long as spheres
+    ``learner="auto"`` compares a sum of isotropic Gaussians with the one Gaussian of largest HSIC,
+    and with ARD Gaussians under penalties of several strengths on differences between their widths:
+    one ARD kernel, a sum of Gaussians on its scaling, and a sum of ARD kernels. Each is learned
+    inside five folds and evaluated by ridge regression on the held-out samples. One that is better
+    by more than a standard error is taken. This takes tens of times as long as isotropic kernels
     alone.
 
     References
@@ -156,14 +163,15 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             learner.
         """
         self._check_settings()
-        X = self._as_input(X)
+        X = split_by_rows(self.learner, X)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)[::-1]
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
         validate_data(self, X, skip_check_array=True)
         X, y = indexable(X, y)
         if isinstance(self.learner, str):
-            return self._adopt(self._contenders(X, y)[-1].fit(X, y))
-        gram = self._fit_learner(X, y)
+            return self._adopt(self._candidates(X, y)[-1].fit(X, y))
+        learner, gram = learn_gram(self, X, y, {})
+        store_learner(self, learner)
         if self.predictor is not None:
             self.predictor_ = clone(self.predictor).fit(gram, y)
             return self
@@ -187,9 +195,11 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         def unexplained(gram: Array, targets: Array, rows: Array, held_out: Array) -> Array:
             return _mean_squares(ridge_predictions(gram, targets, rows, grid) - held_out)
 
-        if self._learns_in_folds():
+        if learns_in_folds(self):
             splits = list(check_cv(self.cv).split(X))
-            errors = np.array(self._along_folds(unexplained, X, y, gram, splits, targets=targets))
+            errors = np.array(
+                along_folds(self, unexplained, X, y, gram, splits=splits, targets=targets)
+            )
         else:
             errors = _mean_squares(leave_one_out_residuals(gram, targets, grid))[None]
         scores = 1.0 - errors

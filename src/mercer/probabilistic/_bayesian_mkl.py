@@ -15,7 +15,7 @@ from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.moments import gram_alignment
 from mercer._gram.tiles import Samples
 from mercer._history import ObjectiveStep
-from mercer._learners.kernel_learner import KernelEstimator, base_kernels, owned
+from mercer._learners.legacy import KernelEstimator, base_kernels, owned
 from mercer._targets import Target, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive

@@ -1,0 +1,178 @@
+"""The learner of the weights of largest centered alignment."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.linalg import eigh
+
+from mercer._callbacks import with_callbacks
+from mercer._kernel_estimator import TrainingData, kernel_rows, training_data
+from mercer._learners.dictionary_learner import dictionary_moments, learned_sum
+from mercer._learners.kernel_learner import KernelLearner
+from mercer._targets import Task
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, check_choice, warn
+from mercer._weights.alignment_weights import (
+    free_weights,
+    nonnegative_weights,
+)
+from mercer.kernels import WeightedSum
+
+
+class AlignmentMaximization(KernelLearner):
+    """Weights of the largest centered alignment with the target ("alignf").
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
+        matrices of shape (n_samples, n_samples, n_kernels).
+    signs : {"nonnegative", "free"}, default="nonnegative"
+        Non-negative weights, by a quadratic program, or weights of either sign, in closed form.
+        The latter's combination may be no kernel: a warning says so.
+    clip_spectrum : bool, default=False
+        Whether `transform` drops the negative part of the learned Gram matrix's spectrum, so that
+        weights of either sign can serve a support vector machine. O(n^3).
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
+        numbers of more than 20 distinct values, for responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses that the learned kernel is aligned with, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned combination, callable on two tables.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels, absolute values summing to one.
+    shares_ : ndarray of shape (n_kernels,)
+        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        One step.
+    n_iter_ : int
+        One.
+    is_psd_ : bool
+        Whether `transform` is a kernel for certain.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    Notes
+    -----
+    O(p^2 n^2) multiplications in matrix products, tile by tile, and O(p^3) for the weights; memory
+    is p tiles a thread. The weights do not depend on the scale of the kernels.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), propositions 2 and 3 ("alignf").
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import AlignmentMaximization
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> learner = AlignmentMaximization().fit(scale(X), y)
+    >>> round(float(learner.alignment_), 2), int((learner.weights_ > 0).sum())
+    (0.62, 3)
+    """
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        signs: Literal["nonnegative", "free"] = "nonnegative",
+        clip_spectrum: bool = False,
+        task: Task = "auto",
+        output_kernel: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.task = task
+        self.output_kernel = output_kernel
+        self.signs = signs
+        self.clip_spectrum = clip_spectrum
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the weights of the kernels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+
+        Warns
+        -----
+        UserWarning
+            If a weight is negative and the spectrum is not clipped.
+        """
+        self._check_target_settings()
+        check_choice("signs", self.signs, ("nonnegative", "free"))
+        check_bool("clip_spectrum", self.clip_spectrum)
+        data = training_data(self, X, y)
+        kernels, found = dictionary_moments(self, data)
+        weights = nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
+        self._store(data, learned_sum(kernels, weights, found))
+        has_negative = bool((weights < 0.0).any())
+        self.is_psd_ = bool(self.clip_spectrum) or not has_negative
+        self.projection_: Array | None = None
+        if has_negative and self.clip_spectrum:
+            self._clip_spectrum(data)
+        elif has_negative:
+            warn(
+                "Some weights are negative, so the learned combination may not be positive "
+                "semi-definite: set clip_spectrum=True to use it in a support vector machine."
+            )
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Evaluate the learned kernel between samples and the training set.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_fitted)
+            At unit scale; with `clip_spectrum`, without the negative part of its spectrum.
+        """
+        gram = kernel_rows(self, X)
+        if self.projection_ is None:
+            return gram
+        projection = self.projection_.astype(gram.dtype, copy=False)
+        return (gram @ projection) @ projection.T
+
+    def _clip_spectrum(self, data: TrainingData) -> None:
+        """Keep the eigenvectors of positive eigenvalues, and bring what they span to unit scale."""
+        gram = self.kernel_(data.features)
+        values, vectors = eigh((gram + gram.T) / 2.0)
+        self.projection_ = vectors[:, values > 0.0]
+        positive = self.projection_ * np.sqrt(values[values > 0.0])
+        variance = float(positive.var(axis=0).sum())
+        if variance > 0.0:
+            self.scale_ *= variance
+            self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)
