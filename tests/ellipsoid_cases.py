@@ -34,4 +34,4 @@ def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> Ke
 
 
 def widths(learner: KernelOptimization) -> np.ndarray:
-    return np.exp(learner.kernel_.theta[: learner.kernel_.n_widths])
+    return np.exp(learner.kernel_.theta[: learner.kernel_.structure.n_widths])

@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.dense import center_tiles, centered
-from mercer._gram.moments import gram_alignment, moments
+from mercer._gram.dense import center_tiles, centered, gram_alignment
+from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples, centered_columns, map_tiles, tile_plan
 from mercer.kernels import (
     Gaussian,

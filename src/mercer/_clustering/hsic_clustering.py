@@ -13,8 +13,7 @@ from mercer._clustering.kernel_clusterer import KernelClusterer
 from mercer._clustering.partitions import Dependence, Partition
 from mercer._clustering.starts import best_ascent
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.moments import check_finite
-from mercer._gram.tiles import Samples
+from mercer._gram.tiles import Samples, check_finite
 from mercer._learners.kernel_learner import check_takes
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number

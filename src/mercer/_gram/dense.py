@@ -8,6 +8,7 @@ from scipy.linalg.lapack import dpotri
 
 from mercer._gram.tiles import Tile
 from mercer._typing import Array
+from mercer.kernels._distances import inner
 
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
@@ -36,6 +37,45 @@ def centered(K: Array) -> Array:
     result = K - columns
     result -= result.mean(axis=1)[:, None]
     return result
+
+
+_CONSTANT = 1e-13
+"""A centered matrix whose norm is below this fraction of the matrix's own norm is rounding."""
+
+
+def gram_alignment(K: Array, Y: Array) -> float:
+    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    """
+    K_c = centered(K)
+    norm = float(np.linalg.norm(K_c))
+    if norm <= _CONSTANT * float(np.linalg.norm(K)):
+        return 0.0
+    return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
+
+
+def trace_shares(weights: Array, traces: Array) -> Array:
+    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        Counted by their magnitude.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Parts that sum to one.
+    """
+    parts = np.abs(weights) * np.maximum(traces, 0.0)
+    return parts / parts.sum() if parts.any() else parts
 
 
 _BLOCK = 128

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer._gram.tiles import Columns, Samples, Tile, map_tiles
+from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
-from mercer.kernels._kernel import DistanceFunction
+from mercer.kernels._structure import Columns, DistanceFunction
 
 _MANTISSA_BITS = 52
 _ROUNDING = 1e-18

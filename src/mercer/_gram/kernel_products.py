@@ -10,11 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._gram.dense import centered
-from mercer._gram.moments import check_finite
 from mercer._gram.rank_one import TableColumns, table_columns
-from mercer._gram.tiles import Samples, Tile, assembled, map_tiles, working_memory
+from mercer._gram.tiles import (
+    Samples,
+    Tile,
+    assembled,
+    check_finite,
+    map_tiles,
+    working_memory,
+)
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _CONSTANT = 1e-13
 """A centered trace below this part of what it is the difference of is rounding."""
@@ -135,9 +141,8 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
         From the matrices, if a kernel returns NaN or infinities.
     """
     if not samples.stacked:
-        chosen = [kernel.linear_columns(samples.X.shape[1]) for kernel in kernels]
-        columns = [c for c in chosen if c is not None]
-        if len(columns) == len(kernels) and all(len(c) == 1 for c in columns):
+        columns = inner_product_columns(kernels, samples.X.shape[1])
+        if columns is not None and all(len(c) == 1 for c in columns):
             positions = np.concatenate(columns).astype(int)
             return _RankOneGrams(table_columns(samples.X, positions, centered=centered))
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)

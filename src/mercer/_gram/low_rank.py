@@ -13,7 +13,8 @@ from scipy.linalg.lapack import dpstrf
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels._distances import products
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._structure import InnerProduct
 
 TOLERANCE = 1e-8
 """Part of the trace that a factor may leave out."""
@@ -169,13 +170,17 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
     n x n matrix.
     """
     n, n_features = X.shape
-    chosen = kernel.linear_columns(n_features)
-    if chosen is not None:
-        return columns_factor(X[:, chosen])
+    structure = kernel.structure
+    if isinstance(structure, InnerProduct):
+        return columns_factor(X[:, structure.positions(n_features)])
     factor = _from_columns(kernel, X, tol)
     if factor is not None:
         return factor
-    gram = assembled(tile_plan(n), n, lambda t: kernel.tile(X, t.rows, t.columns) + kernel.offset)
+
+    def block(tile: Tile) -> Array:
+        return gram_tile(kernel, X, tile.rows, tile.columns) + kernel.offset
+
+    gram = assembled(tile_plan(n), n, block)
     trace = float(np.trace(gram))
     tol = _tightened(tol, trace - n * float(gram.mean()), trace)
     return gram_factor(gram, f"The kernel {kernel.describe()}", tol)

@@ -9,11 +9,17 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.dense import centered
-from mercer._gram.tiles import Samples, Tile, centered_columns, map_tiles, working_memory
+from mercer._gram.dense import trace_shares
+from mercer._gram.tiles import (
+    Samples,
+    Tile,
+    centered_columns,
+    check_finite,
+    map_tiles,
+    working_memory,
+)
 from mercer._typing import Array
-from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _CONSTANT = 1e-13
 """A feature whose variance is below this part of its squared mean is constant up to rounding."""
@@ -55,10 +61,12 @@ class Moments:
         return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
 
     def shares(self, weights: Array) -> Array:
-        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,)."""
-        parts = np.abs(weights) * np.maximum(self.traces, 0.0)
-        total = parts.sum()
-        return parts / total if total > 0.0 else np.abs(weights) / np.abs(weights).sum()
+        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,).
+
+        Where all centered kernels vanish, these are the parts of the weights.
+        """
+        shares = trace_shares(weights, self.traces)
+        return shares if shares.any() else np.abs(weights) / np.abs(weights).sum()
 
     def alignments(self) -> Array:
         """Centered alignment of each kernel with the target, shape (n_kernels,)."""
@@ -127,26 +135,12 @@ def moments(
     totals = row_sums.sum(axis=1)
     products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
     products += np.outer(totals[first:], totals) / n**2
+    # Matrix products of different arrays are symmetric only up to rounding.
+    products[:, first:] = (products[:, first:] + products[:, first:].T) / 2.0
     M[first:] = products
     M[:, first:] = products.T
     traces[first:] -= totals[first:] / n
     return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
-
-
-def gram_alignment(K: Array, Y: Array) -> float:
-    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
-    """
-    K_c = centered(K)
-    norm = float(np.linalg.norm(K_c))
-    if norm <= _CONSTANT * float(np.linalg.norm(K)):
-        return 0.0
-    return inner(K_c @ Y, Y) / (norm * _target_scale(Y)[0])
 
 
 def _on_tile(
@@ -166,21 +160,6 @@ def _target_scale(Y: Array) -> tuple[float, float]:
     return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
-def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
-    """Refuse kernels that return NaN or infinities.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-    sums : ndarray of shape (n_kernels,)
-        Sums over each kernel's values.
-    """
-    broken = ~np.isfinite(sums)
-    if broken.any():
-        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
-        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
-
-
 def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Moments | None:
     """Moments of inner products of columns, or None where some kernel is none or columns are many.
 
@@ -190,14 +169,14 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     if samples.stacked:
         return None
     n, n_features = samples.X.shape
-    chosen = [kernel.linear_columns(n_features) for kernel in kernels]
-    if any(columns is None for columns in chosen):
+    chosen = inner_product_columns(kernels, n_features)
+    if chosen is None:
         return None
-    sizes = [len(columns) for columns in chosen if columns is not None]
+    sizes = [len(columns) for columns in chosen]
     total = sum(sizes)
     if total > max(2 * n, 64) and 8.0 * total**2 > working_memory() / 2:
         return None
-    V = samples.X[:, np.concatenate([c for c in chosen if c is not None]).astype(int)]
+    V = samples.X[:, np.concatenate(chosen).astype(int)]
     mean = np.asarray(V.mean(axis=0)).ravel()
     if sp.issparse(V):
         square = np.asarray((V.T @ V).todense()) - n * np.outer(mean, mean)

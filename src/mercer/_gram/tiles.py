@@ -17,13 +17,12 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
-from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import centered_distances, products
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
+from mercer.kernels._structure import Columns, InnerProduct
 
 Result = TypeVar("Result")
 Piece = TypeVar("Piece")
-Columns = tuple[int, ...] | None
 
 _TILE_BYTES = 4 * 2**20
 """Bytes of all kernels' values on one tile: about what a core's cache holds."""
@@ -252,18 +251,16 @@ class Samples:
         rest = set(range(len(kernels)))
         for columns, group in radial_groups(kernels).items():
             squared = self.squared_distances(columns, tile)
-            for position in group:
-                radial = kernels[position].radial()
-                assert radial is not None
-                values[position] = radial.from_squared(squared)
-            rest.difference_update(group)
+            for position, function in group:
+                values[position] = function.from_squared(squared)
+                rest.remove(position)
         return sorted(rest)
 
     def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
         """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""
         if self.stacked:
-            return np.array(kernel.of_stack(self.X[tile.rows, tile.columns]))
-        return kernel.tile(self.X, tile.rows, tile.columns) + kernel.offset
+            return np.array(stack_values(kernel, self.X[tile.rows, tile.columns]))
+        return gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset
 
     def squared_distances(self, columns: Columns, tile: Tile) -> Array:
         """Squared distances on a tile, measured on some columns (None: all); not to be changed."""
@@ -277,8 +274,8 @@ class Samples:
         here, there = self.X[tile.rows, tile.columns], self.X[corner]
         values = np.empty((len(kernels), *here.shape[:2]))
         for position, kernel in enumerate(kernels):
-            values[position] = kernel.of_stack(here)
-            values[position] -= kernel.of_stack(there).item()
+            values[position] = stack_values(kernel, here)
+            values[position] -= stack_values(kernel, there).item()
         return values
 
     def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
@@ -292,14 +289,14 @@ class Samples:
         return block
 
     def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
-        columns = kernel.linear_columns(self.X.shape[1])
-        if columns is not None:
-            features = self._centered_features()[:, columns]
+        structure = kernel.structure
+        if isinstance(structure, InnerProduct):
+            features = self._centered_features()[:, structure.positions(self.X.shape[1])]
             return products(features[tile.rows], features[tile.columns])
-        block = kernel.tile(self.X, tile.rows, tile.columns)
+        block = gram_tile(kernel, self.X, tile.rows, tile.columns)
         corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
         with np.errstate(invalid="ignore"):
-            block -= kernel.tile(self.X, *corner).item()
+            block -= gram_tile(kernel, self.X, *corner).item()
         return block
 
     def _centered_features(self) -> Features:
@@ -320,6 +317,21 @@ def centered_columns(X: Array) -> Array:
     result: Array = X - mean
     result[:, np.abs(result).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0
     return result
+
+
+def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    """Raise a ValueError if a kernel returns NaN or infinities.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    sums : ndarray of shape (n_kernels,)
+        Sums over each kernel's values.
+    """
+    broken = ~np.isfinite(sums)
+    if broken.any():
+        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
+        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
 
 
 class _Distances:

@@ -202,7 +202,7 @@ class ContinuousAlignment(KernelLearner):
         """The penalty, chosen where that is asked for and there is something to hold together."""
         if self.penalty != "auto":
             return float(self.penalty)
-        if self.scaling_ is not None or all(family.n_widths <= 1 for family in families):
+        if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
             return 0.0
         strength, _ = choose_penalty(
             families,
@@ -232,7 +232,10 @@ class ContinuousAlignment(KernelLearner):
             return lengths
         scaler = clone(self.scaling)
         kernel = scaler.bound_kernel(table)
-        if kernel.n_widths not in (1, n_features) or not kernel.relevance(n_features).all():
+        if (
+            kernel.structure.n_widths not in (1, n_features)
+            or not kernel.relevance(n_features).all()
+        ):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         self.scaler_ = scaler.fit_within(self, table, samples, target)
         return np.asarray(self.scaler_.kernel_.relevance(n_features) ** -0.5)

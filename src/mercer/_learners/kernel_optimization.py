@@ -205,7 +205,7 @@ class KernelOptimization(KernelLearner):
         """The penalty, and how many iterations may follow the sphere."""
         criterion = CRITERIA[self.criterion]
         form = self.penalty_on or RELATIVE_FORMS[0]
-        if kernel.n_widths < 2 or kernel.isotropic() is None:
+        if kernel.structure.n_widths < 2 or kernel.structure.isotropic() is None:
             return WidthPenalty(0.0, form), None
         if not isinstance(self.early_stopping, bool | np.bool_):
             return WidthPenalty(0.0, form), int(self.early_stopping)

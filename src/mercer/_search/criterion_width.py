@@ -18,6 +18,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import RadialFunction
 
 _STEP = 0.125
 """Widths tried on the mesh are this close in logarithms: peaks are far wider."""
@@ -39,8 +40,9 @@ def has_one_width(kernel: Kernel) -> bool:
     ----------
     kernel : Kernel
     """
-    radial = kernel.radial()
-    return radial is not None and kernel.theta.size == 1 and not radial.band_limited
+    structure = kernel.structure
+    radial = isinstance(structure, RadialFunction) and not structure.function.band_limited
+    return radial and kernel.theta.size == 1
 
 
 def best_width(
@@ -119,11 +121,11 @@ class _Profile:
     def __init__(
         self, criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
     ) -> None:
-        radial = kernel.radial()
-        assert radial is not None
+        structure = kernel.structure
+        assert isinstance(structure, RadialFunction)
         self.criterion = criterion
         self.samples = samples
-        self.radial, self.columns = radial, kernel.radial_columns()
+        self.radial, self.columns = structure.function, structure.columns
         self.log_bounds = kernel.log_bounds(samples.X)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
         self.offset = 0.0 if criterion.is_centered else kernel.offset

@@ -18,13 +18,14 @@ from mercer._gram.distance_histograms import (
     spread,
     squared_range,
 )
-from mercer._gram.tiles import Columns, Samples, Tile
+from mercer._gram.tiles import Samples, Tile
 from mercer._search.certificates import N_WIDTHS, search_frequency, search_width
 from mercer._search.family_search import Candidate, FamilySearch
 from mercer._search.gradient_search import maximize
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import Columns, RadialFunction
 
 _POLISHED = 1e-7
 """Relative change at which the widths of a dictionary are settled."""
@@ -53,11 +54,10 @@ class RadialSearch(FamilySearch):
 
     def __init__(self, family: Kernel, samples: Samples, *, certificate: bool = False) -> None:
         super().__init__(family, samples)
-        radial = family.radial()
-        assert radial is not None
-        self.radial = radial
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial, self.columns = structure.function, structure.columns
         self.certificate = certificate
-        self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
         self._mesh: Mesh | None = None
         self._spread_factor: tuple[Array, Array] | None = None
@@ -166,16 +166,17 @@ class HistogramSearch(FamilySearch):
         self, family: Kernel, samples: Samples, Y: Array, *, certificate: bool = False
     ) -> None:
         super().__init__(family, samples)
-        radial = family.radial()
-        assert radial is not None
-        self.radial = radial
-        columns = family.radial_columns()
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial, columns = structure.function, structure.columns
         self.log_bounds = family.log_bounds(samples.X)[0]
         mesh = width_mesh(samples, columns, self.log_bounds)
         self._histogram = DistanceHistogram(samples, columns, mesh, Y)
         self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
         self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)
-        self._values = np.stack([radial.at_theta(self._histogram.nodes, t) for t in self._thetas])
+        self._values = np.stack(
+            [self.radial.at_theta(self._histogram.nodes, t) for t in self._thetas]
+        )
         self._norms = self._norm(self._values)
 
     def best(self, P: Sensitivity) -> Candidate:

@@ -15,6 +15,7 @@ from mercer._targets.target import Target, Task
 from mercer._typing import Array
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._conversion import NAMES
+from mercer.kernels._structure import PrecomputedGram
 
 OutputKernel: TypeAlias = str | Array | Kernel
 
@@ -179,7 +180,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
         kernel = as_kernel(output_kernel)
     except TypeError:
         raise TypeError(_accepted(output_kernel)) from None
-    if kernel.takes_stack:
+    if isinstance(kernel.structure, PrecomputedGram):
         raise TypeError(_accepted(output_kernel))
     return kernel
 

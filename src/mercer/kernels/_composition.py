@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner, products, squared_distances
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, radial_groups, stack_values
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):
@@ -26,11 +27,6 @@ class Composite(Kernel):
     def accepts_sparse(self) -> bool:  # type: ignore[override]
         """Whether every part can be evaluated on sparse features."""
         return all(part.accepts_sparse for part in self._parts())
-
-    @property
-    def takes_stack(self) -> bool:  # type: ignore[override]
-        """Whether the parts are slices of a stack of Gram matrices."""
-        return any(part.takes_stack for part in self._parts())
 
     @property
     def theta(self) -> Array:
@@ -98,9 +94,12 @@ class WeightedSum(Composite):
         self._terms()
         return [self]
 
-    def linear_columns(self, n_features: int) -> None:
-        """None: an inner product of columns has equal weights."""
-        return
+    @property
+    def structure(self) -> Structure:
+        """A weighted sum of slices of a stack, where some part is a slice; nothing otherwise."""
+        if any(isinstance(part.structure, PrecomputedGram) for part in self.kernels):
+            return PrecomputedGram(self._from_stack)
+        return Structure()
 
     def relevance(self, n_features: int) -> Array:
         """The weighted sum of the parts' relevances."""
@@ -113,12 +112,11 @@ class WeightedSum(Composite):
         """The weights and the parts."""
         return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
 
-    def of_stack(self, stack: Array) -> Array:
-        """Weighted sum of the parts' matrices; see :meth:`Kernel.of_stack`."""
+    def _from_stack(self, stack: Array) -> Array:
         total = np.zeros(stack.shape[:2])
         for weight, part in self._terms():
             if weight != 0.0:
-                total += weight * part.of_stack(stack)
+                total += weight * stack_values(part, stack)
         return total
 
     def _terms(self) -> list[tuple[float, Kernel]]:
@@ -141,11 +139,11 @@ class WeightedSum(Composite):
         total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
         dense, scales = [], np.zeros(X.shape[1])
         for weight, part in terms:
-            columns = part.linear_columns(X.shape[1])
-            if columns is None:
-                dense.append((weight, part))
+            structure = part.structure
+            if isinstance(structure, InnerProduct):
+                scales[structure.positions(X.shape[1])] += weight
             else:
-                scales[columns] += weight
+                dense.append((weight, part))
         if scales.any():
             weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
             total += products(weighted, X if Z is None else Z)
@@ -242,40 +240,17 @@ class Product(Composite):
         return inner(P, np.prod(grams, axis=0)), np.concatenate(gradients)
 
 
-def radial_groups(kernels: Sequence[Kernel]) -> dict[tuple[int, ...] | None, list[int]]:
-    """Kernels that are functions of one and the same distance, by the columns it is measured on.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-
-    Returns
-    -------
-    dict
-        From the columns (None for all) to positions in `kernels`; kernels of no distance are left
-        out.
-    """
-    groups: dict[tuple[int, ...] | None, list[int]] = {}
-    for position, kernel in enumerate(kernels):
-        if kernel.radial() is not None:
-            groups.setdefault(kernel.radial_columns(), []).append(position)
-    return groups
-
-
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
     """Each kernel's Gram matrix less its offset, one at a time, sharing distances."""
-    groups = radial_groups(kernels)
-    grouped = {position for group in groups.values() for position in group}
-    for columns, group in groups.items():
+    grouped = set()
+    for columns, group in radial_groups(kernels).items():
         chosen = slice(None) if columns is None else list(columns)
         squared = squared_distances(X[:, chosen], None if Z is None else Z[:, chosen])
-        for position in group:
-            radial = kernels[position].radial()
-            assert radial is not None
-            yield position, radial.from_squared(squared)
+        for position, function in group:
+            grouped.add(position)
+            yield position, function.from_squared(squared)
     for position, kernel in enumerate(kernels):
         if position not in grouped:
             yield position, kernel._shifted(X, Z)

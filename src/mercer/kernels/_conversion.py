@@ -13,6 +13,7 @@ from mercer._typing import Array, Features
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._stationary import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._structure import PrecomputedGram, Structure
 
 NAMES: dict[str, Kernel] = {
     "gaussian": Gaussian(),
@@ -216,7 +217,6 @@ class Precomputed(Kernel):
     """
 
     accepts_sparse = False
-    takes_stack = True
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -225,9 +225,10 @@ class Precomputed(Kernel):
         """Position in the stack."""
         return f"kernel {self.index}"
 
-    def of_stack(self, stack: Array) -> Array:
-        """A view of the slice; see :meth:`Kernel.of_stack`."""
-        return stack[:, :, self.index]
+    @property
+    def structure(self) -> Structure:
+        """A view of the slice."""
+        return PrecomputedGram(lambda stack: stack[:, :, self.index])
 
 
 def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:

@@ -7,6 +7,7 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, inner, log_interval, products, rows_squared
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import InnerProduct, Structure
 
 
 class Linear(Kernel):
@@ -43,9 +44,10 @@ class Linear(Kernel):
 
         return [OnColumns(Linear(), [z]) for z in range(np.shape(X)[1])]
 
-    def linear_columns(self, n_features: int) -> Array:
-        """All columns, shape (n_features,)."""
-        return np.arange(n_features)
+    @property
+    def structure(self) -> Structure:
+        """The inner product of all columns."""
+        return InnerProduct()
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return products(X, X if Z is None else Z)

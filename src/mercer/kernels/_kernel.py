@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,29 +11,20 @@ from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
+from mercer.kernels._structure import (
+    Columns,
+    DistanceFunction,
+    InnerProduct,
+    PrecomputedGram,
+    RadialFunction,
+    Structure,
+)
 
 _BLOCK_ROWS = 256
-"""Rows of a contraction handled at once, so that its temporaries stay in cache."""
-
+"""`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
 
 N_STARTS = 9
-"""Starting points of a search, from one end of the search interval to the other."""
-
-
-class DistanceFunction(Protocol):
-    """A kernel as a function of one distance, less its value at distance zero."""
-
-    band_limited: bool
-    """Whether it oscillates in the distance at one frequency, rather than decays."""
-
-    def from_squared(self, squared: Array) -> Array:
-        """Values at squared distances, which are left as they are."""
-
-    def at_theta(self, squared: Array, theta: float) -> Array:
-        """Values at squared distances for another width or frequency, given its logarithm."""
-
-    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
-        """Values for another width s, and derivatives in 1 / s^2, which are never positive."""
+"""A search by gradients may start from this many points, evenly spaced in its interval."""
 
 
 class Kernel(BaseEstimator):
@@ -45,9 +37,6 @@ class Kernel(BaseEstimator):
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
-
-    takes_stack: bool = False
-    """Whether it reads a stack of Gram matrices in place of features."""
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`.
@@ -68,8 +57,8 @@ class Kernel(BaseEstimator):
         ValueError
             If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
         """
-        if self.takes_stack:
-            return np.array(self.of_stack(np.asarray(X)))
+        if isinstance(self.structure, PrecomputedGram):
+            return np.array(self.structure.from_stack(np.asarray(X)))
         if hasattr(X, "columns"):
             return self.bind(X)(np.asarray(X), None if Z is None else np.asarray(Z))
         X, dtype = self._checked(X)
@@ -98,8 +87,8 @@ class Kernel(BaseEstimator):
         """
         if hasattr(X, "columns"):
             return self.bind(X).diag(np.asarray(X))
-        if self.takes_stack:
-            return np.array(np.einsum("ii->i", self.of_stack(np.asarray(X))))
+        if isinstance(self.structure, PrecomputedGram):
+            return np.array(np.einsum("ii->i", self.structure.from_stack(np.asarray(X))))
         X, dtype = self._checked(X)
         return (self._shifted_diag(X) + self.offset).astype(dtype, copy=False)
 
@@ -177,11 +166,6 @@ class Kernel(BaseEstimator):
         """
         return np.empty((0, 2))
 
-    @property
-    def n_widths(self) -> int:
-        """How many of the parameters, the first ones, are widths in the unit of the features."""
-        return 0
-
     def starts(self, X: Features) -> Array:
         """Log-parameters to start a search from, shape (n_starts, n_theta).
 
@@ -192,10 +176,6 @@ class Kernel(BaseEstimator):
         bounds = self.log_bounds(X)
         inside = np.linspace(0.0, 1.0, N_STARTS + 2)[1:-1, None]
         return bounds[:, 0] + inside * (bounds[:, 1] - bounds[:, 0])
-
-    def isotropic(self) -> Kernel | None:
-        """The same kernel with one width in place of one for each feature, where it has those."""
-        return None
 
     @property
     def offset(self) -> float:
@@ -218,17 +198,10 @@ class Kernel(BaseEstimator):
         """The base kernels that this one stands for in a dictionary; itself, for most."""
         return [self]
 
-    def radial(self) -> DistanceFunction | None:
-        """The function of a distance that this kernel is, where it is one."""
-        return None
-
-    def radial_columns(self) -> tuple[int, ...] | None:
-        """Columns that the distance of a radial kernel is measured on, None for all."""
-        return None
-
-    def linear_columns(self, n_features: int) -> Array | None:
-        """Positions of the columns whose inner product this kernel is, where it is one."""
-        return None
+    @property
+    def structure(self) -> Structure:
+        """What is known of the kernel's formula, for whoever computes with it tile by tile."""
+        return Structure()
 
     def relevance(self, n_features: int) -> Array:
         """How strongly the kernel reads each feature: 1 / width^2, or one for an inner product.
@@ -242,38 +215,13 @@ class Kernel(BaseEstimator):
         ndarray of shape (n_features,)
         """
         relevance = np.zeros(n_features)
-        columns = self.linear_columns(n_features)
-        if columns is not None:
-            relevance[columns] = 1.0
+        if isinstance(self.structure, InnerProduct):
+            relevance[self.structure.positions(n_features)] = 1.0
         return relevance
 
     def describe(self) -> str:
         """The kernel in a few words, for tables and pictures."""
         return type(self).__name__
-
-    def of_stack(self, stack: Array) -> Array:
-        """The kernel's Gram matrix from a stack of precomputed ones, or any tile of it, unchecked.
-
-        Parameters
-        ----------
-        stack : ndarray of shape (n_rows, n_columns, n_kernels)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns)
-        """
-        raise TypeError(f"{self.describe()} reads features, not a stack of Gram matrices.")
-
-    def tile(self, X: Features, rows: slice, columns: slice) -> Array:
-        """Shifted Gram matrix of some rows of `X` and others, unchecked."""
-        return self._shifted(X[rows], None if rows == columns else X[columns])
-
-    def tile_vjp(self, X: Features, P: Array, rows: slice, columns: slice) -> tuple[float, Array]:
-        """<P, K> and its gradient over one tile of the Gram matrix, unchecked."""
-        part = X[rows]
-        if rows == columns:
-            return self._contract(part, P, part, 0)
-        return self._contract(part, P, X[columns], None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and _content(self) == _content(other)
@@ -303,6 +251,95 @@ class Kernel(BaseEstimator):
         if self.theta.size:
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
+
+
+def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
+    """Gram matrix of some rows of a table and others, less the kernel's offset, unchecked.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    rows, columns : slice
+    """
+    return kernel._shifted(X[rows], None if rows == columns else X[columns])
+
+
+def gram_tile_vjp(
+    kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
+) -> tuple[float, Array]:
+    """<P, K> and its gradient in theta over one tile of the Gram matrix, unchecked.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    P : ndarray of shape (n_rows, n_columns)
+    rows, columns : slice
+    """
+    part = X[rows]
+    if rows == columns:
+        return kernel._contract(part, P, part, 0)
+    return kernel._contract(part, P, X[columns], None)
+
+
+def stack_values(kernel: Kernel, stack: Array) -> Array:
+    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of it, unchecked.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+    Raises
+    ------
+    TypeError
+        If the kernel reads features.
+    """
+    structure = kernel.structure
+    if isinstance(structure, PrecomputedGram):
+        return structure.from_stack(stack)
+    raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
+
+
+def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
+    """Positions of the columns whose inner product each kernel is, None if some kernel is none.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+    n_features : int
+    """
+    structures = [kernel.structure for kernel in kernels]
+    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
+    return products if len(products) == len(structures) else None
+
+
+def radial_groups(
+    kernels: Sequence[Kernel],
+) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
+    """Kernels that are functions of one and the same distance, by the columns it is measured on.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From the columns to the kernels' positions in `kernels` and their functions. Kernels of no
+        distance are left out.
+    """
+    groups: dict[Columns, list[tuple[int, DistanceFunction]]] = {}
+    for position, kernel in enumerate(kernels):
+        structure = kernel.structure
+        if isinstance(structure, RadialFunction):
+            groups.setdefault(structure.columns, []).append((position, structure.function))
+    return groups
 
 
 def _content(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -10,7 +11,8 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
-from mercer.kernels._kernel import DistanceFunction, Kernel
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import ARDFunction, InnerProduct, RadialFunction, Structure
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -71,28 +73,23 @@ class OnColumns(Composite):
         """The part's intervals, read off the chosen columns."""
         return self.kernel.log_bounds(take_columns(X, self.columns))
 
-    @property
-    def n_widths(self) -> int:
-        """The part's number of widths."""
-        return self.kernel.n_widths
-
     def starts(self, X: Features) -> Array:
         """The part's starts, on the chosen columns."""
         return self.kernel.starts(take_columns(X, self.columns))
 
-    def isotropic(self) -> Kernel | None:
-        """The part with one width, on the same columns."""
-        part = self.kernel.isotropic()
-        return None if part is None else OnColumns(part, self.columns)
-
-    def radial(self) -> DistanceFunction | None:
-        """The part's function of a distance, where the columns are known by position."""
-        nested = self.kernel.radial_columns() is not None
-        return self.kernel.radial() if isinstance(self.columns, list) and not nested else None
-
-    def radial_columns(self) -> tuple[int, ...] | None:
-        """The columns that distances are measured on."""
-        return tuple(self.columns) if isinstance(self.columns, list) else None
+    @property
+    def structure(self) -> Structure:
+        """The part's structure on the chosen columns, where these are known by position."""
+        structure = self.kernel.structure
+        if isinstance(structure, ARDFunction):
+            part = structure.make_isotropic
+            return replace(structure, make_isotropic=lambda: OnColumns(part(), self.columns))
+        chosen = self._known_positions()
+        if chosen is not None and isinstance(structure, RadialFunction | InnerProduct):
+            inside = structure.columns
+            columns = chosen if inside is None else [chosen[position] for position in inside]
+            return replace(structure, columns=tuple(columns))
+        return Structure()
 
     def bind(self, X: Features) -> OnColumns:
         """The bound part on the positions of the chosen columns."""
@@ -101,21 +98,8 @@ class OnColumns(Composite):
 
     def expand(self, X: Features) -> list[Kernel]:
         """The base kernels that the part stands for, on their columns."""
-        positions = np.asarray(column_positions(X, self.columns))
-        parts = self.kernel.expand(take_columns(X, positions.tolist()))
-        if len(parts) == 1:
-            return [OnColumns(parts[0], positions.tolist())]
-        expanded: list[Kernel] = []
-        for part in parts:
-            inside = part.linear_columns(positions.size)
-            expanded.append(OnColumns(_inner_kernel(part), positions[inside].tolist()))
-        return expanded
-
-    def linear_columns(self, n_features: int) -> Array | None:
-        """Positions of the part's columns in the table."""
-        positions = self._positions(n_features)
-        inside = self.kernel.linear_columns(positions.size)
-        return None if inside is None else positions[inside]
+        positions = column_positions(X, self.columns)
+        return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
         """The part's relevance on its columns, zero elsewhere."""
@@ -131,10 +115,16 @@ class OnColumns(Composite):
             return f"{self.kernel.describe()} on {len(columns)} columns"
         return f"{self.kernel.describe()} on {columns}"
 
+    def _known_positions(self) -> list[int] | None:
+        """The columns where they are a list of positions, as in a bound kernel; None otherwise."""
+        if isinstance(self.columns, list) and set(map(type, self.columns)) <= {int, np.int64}:
+            return self.columns
+        return None
+
     def _positions(self, n_features: int) -> Array:
-        if isinstance(self.columns, list) and all(type(c) is int for c in self.columns):
-            return np.asarray(self.columns)
-        return np.asarray(column_positions(np.empty((0, n_features)), self.columns))
+        known = self._known_positions()
+        table = np.empty((0, n_features))
+        return np.asarray(column_positions(table, self.columns) if known is None else known)
 
     def _parts(self) -> Sequence[Kernel]:
         return [self.kernel]
@@ -157,8 +147,11 @@ class OnColumns(Composite):
         return self.kernel._contract(self._chosen(X), P, self._chosen(Z), start)
 
 
-def _inner_kernel(kernel: Kernel) -> Kernel:
-    return kernel.kernel if isinstance(kernel, OnColumns) else kernel
+def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:
+    """A kernel on some columns; one that itself chooses among them is not nested."""
+    if isinstance(kernel, OnColumns) and (inside := kernel._known_positions()) is not None:
+        return OnColumns(kernel.kernel, [positions[position] for position in inside])
+    return OnColumns(kernel, positions)
 
 
 def column_positions(X: Features, columns: Any) -> list[int]:

@@ -22,6 +22,7 @@ from mercer.kernels._distances import (
     to_common_center,
 )
 from mercer.kernels._kernel import N_STARTS, Kernel
+from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 
@@ -41,9 +42,10 @@ class Radial(Kernel):
     band_limited: ClassVar[bool] = False
     """Whether the kernel oscillates in the distance at one frequency, rather than decays."""
 
-    def radial(self) -> Radial | None:
-        """Itself, where one scale serves all features."""
-        return self if np.ndim(self._scale()) == 0 else None
+    @property
+    def structure(self) -> Structure:
+        """A function of the distance on all columns."""
+        return RadialFunction(self)
 
     def from_squared(self, squared: Array) -> Array:
         """The kernel less its offset, from unscaled squared distances.
@@ -201,22 +203,23 @@ class Stationary(Radial):
         """Interval of each log-width, shape (n_theta, 2)."""
         return self._width_bounds(X, self.theta.size)
 
-    @property
-    def n_widths(self) -> int:
-        """One, or one for each feature."""
-        return int(np.size(self._scale()))
-
     def starts(self, X: Features) -> Array:
         """Nine common widths within the interval of a single one, shape (9, n_theta)."""
         starts = super().starts(X)
         interval = self._width_bounds(X, 1)[0]
-        starts[:, : self.n_widths] = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        widths = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        starts[:, : np.size(self._scale())] = widths
         return starts
 
-    def isotropic(self) -> Kernel | None:
-        """The same kernel with one width, the geometric mean; None where it has one."""
-        if np.ndim(self._scale()) == 0:
-            return None
+    @property
+    def structure(self) -> Structure:
+        """A function of the distance, or of the distance of features that widths scale."""
+        if np.ndim(self.bandwidth) == 0:
+            return RadialFunction(self, n_widths=1)
+        return ARDFunction(self._isotropic, n_widths=np.size(self.bandwidth))
+
+    def _isotropic(self) -> Kernel:
+        """The same kernel with one width, the geometric mean."""
         mean = float(np.exp(np.log(self._scale()).mean()))
         return self._replaced(bandwidth=mean, ard=False)
 
