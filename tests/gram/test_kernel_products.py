@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.kernel_products import BaseGrams, DenseGram, WithIdentity, base_grams
+from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.tiles import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -75,33 +75,37 @@ def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
     assert grams.n_kernels == p
     P = vectors(n, centered=False) @ vectors(n, centered=False).T
     expected = np.einsum("knm,nm->k", matrices, P)
-    assert_allclose(grams.contracted(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum())
+    assert_allclose(
+        grams.inner_products(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum()
+    )
     assert_allclose(grams.traces(), np.einsum("kii->k", matrices), rtol=1e-9)
     weights = np.random.default_rng(2).uniform(size=p)
     weights[0] = 0.0
     for w in (weights, np.zeros(p), np.eye(p)[-1]):
-        combined = grams.combined(w)
+        combined = grams.weighted_sum(w)
         assert_allclose(
             combined, np.tensordot(w, matrices, axes=1), rtol=0.0, atol=1e-12 * p * size
         )
         assert_allclose(combined, combined.T, rtol=0.0, atol=1e-13 * p * size)
     C = vectors(n, centered)
-    images, products = grams.images(C), matrices @ C
+    images, products = grams.kernel_products(C), matrices @ C
     atol = 1e-11 * np.abs(products).max()
     assert_allclose(images.quadratics, np.einsum("kim,im->km", products, C), rtol=1e-9, atol=atol)
     which, rows = np.array([p - 1, 0]), np.array([4, 0, n - 1])
     for vector in range(C.shape[1]):
-        found = images.of(which, rows, vector)
+        found = images.block(which, rows, vector)
         assert found.shape == (2, 3)
         assert_allclose(found, products[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
         summed = np.tensordot(weights, products[:, :, vector], axes=1)
         assert_allclose(images.summed(weights, vector), summed, rtol=0.0, atol=p * atol)
         against = products[:, :, vector] @ C[:, 0]
         atol_against = n * atol * np.abs(C).max()
-        assert_allclose(images.against(C[:, 0], vector), against, rtol=0.0, atol=atol_against)
+        assert_allclose(
+            images.inner_products(C[:, 0], vector), against, rtol=0.0, atol=atol_against
+        )
     part = products[:, :, 0].T * np.sqrt(weights)
     expected = np.tensordot(weights[::-1], matrices, axes=1) + part @ part.T
-    found = grams.with_images(weights[::-1], weights, grams.images(C[:, :1]))
+    found = grams.sum_with_squares(weights[::-1], weights, grams.kernel_products(C[:, :1]))
     assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
@@ -125,7 +129,7 @@ def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool
 def test_white_noise_is_one_more_kernel(n: int) -> None:
     X = table(n)
     grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
-    noisy = WithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
     scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
     dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
     assert_dense(noisy, dense, centered=False)
@@ -179,21 +183,21 @@ def test_columns_of_few_nonzero_entries(container: Any, centered: bool) -> None:
         weights, squares = rng.uniform(size=(2, len(chosen)))
         weights[::2] = 0.0
         combined = (W * weights) @ W.T
-        assert_allclose(case.combined(weights), combined, atol=1e-12 * np.abs(combined).max())
+        assert_allclose(case.weighted_sum(weights), combined, atol=1e-12 * np.abs(combined).max())
         C = vectors(500, centered)
-        images, coordinates = case.images(C), W.T @ C
+        images, coordinates = case.kernel_products(C), W.T @ C
         atol = 1e-12 * np.abs(coordinates).max()
         assert_allclose(images.quadratics, coordinates**2, rtol=1e-9, atol=atol**2)
         which, rows = np.array([602, 5, 3, 0]), np.array([4, 0, 499])
         products = W[np.ix_(rows, which)].T * coordinates[which, :1]
-        assert_allclose(images.of(which, rows, 0), products, atol=1e3 * atol)
+        assert_allclose(images.block(which, rows, 0), products, atol=1e3 * atol)
         summed = W @ (weights * coordinates[:, 0])
         assert_allclose(images.summed(weights, 0), summed, atol=1e-11 * np.abs(summed).max())
         against = (W.T @ C[:, 2]) * coordinates[:, 0]
         atol = 1e-11 * np.abs(against).max()
-        assert_allclose(images.against(C[:, 2], 0), against, rtol=0.0, atol=atol)
+        assert_allclose(images.inner_products(C[:, 2], 0), against, rtol=0.0, atol=atol)
         both = (W * (weights + squares * coordinates[:, 0] ** 2)) @ W.T
-        found = case.with_images(weights, squares, case.images(C[:, :1]))
+        found = case.sum_with_squares(weights, squares, case.kernel_products(C[:, :1]))
         assert_allclose(found, both, atol=1e-11 * np.abs(both).max())
 
 
@@ -227,9 +231,9 @@ def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
     exact = center(np.expm1(-squared))
     assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
-    assert_allclose(grams.combined(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
+    assert_allclose(grams.weighted_sum(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
     C = vectors(40, centered=True)[:, :1]
-    assert_allclose(grams.images(C).quadratics, C.T @ exact @ C, rtol=1e-8)
+    assert_allclose(grams.kernel_products(C).quadratics, C.T @ exact @ C, rtol=1e-8)
 
 
 @either_way
@@ -253,7 +257,9 @@ def test_memory_and_threads_change_nothing(centered: bool) -> None:
     for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
         with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
             grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
-            found.append((grams.combined(weights), grams.images(C).quadratics, grams.traces()))
+            found.append(
+                (grams.weighted_sum(weights), grams.kernel_products(C).quadratics, grams.traces())
+            )
     for other in found[1:]:
         for here, there in zip(found[0], other, strict=True):
             assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())

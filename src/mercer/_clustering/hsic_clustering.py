@@ -153,7 +153,7 @@ class HSICClustering(KernelClusterer):
             self.kernel_ = self.kernel_.bind(table)
             check_takes([self.kernel_], features)
         samples = Samples(features, keep=False)
-        K = base_grams(samples, [self.kernel_], centered=True).combined(np.ones(1))
+        K = base_grams(samples, [self.kernel_], centered=True).weighted_sum(np.ones(1))
         trace = np.trace(K)
         check_finite([self.kernel_], np.array([trace]))
         if not trace > 0.0:

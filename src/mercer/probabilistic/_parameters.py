@@ -217,14 +217,14 @@ class _Problem:
 
     def value(self, x: Array) -> float:
         kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).combined(theta)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
         if self.likelihood is not None:
             return self._bound(K, noise).value
         return self._gaussian(K, noise)[0]
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).combined(theta)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
         evidence = self._evidence(K, noise) if self.likelihood is None else self._bound(K, noise)
         widest = max(part.stop - part.start for part in self.parts)
 
