@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer._gram.dense import center_tiles, centered, gram_alignment
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, centered_columns, map_tiles, tile_plan
+from mercer._gram.tiles import Samples, centered_features, map_tiles, tile_plan
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -102,8 +102,8 @@ def test_centered_tiles_make_up_the_centered_matrix() -> None:
 
 def test_features_constant_up_to_rounding_are_centered_to_zero() -> None:
     X = np.column_stack([np.full(7, 0.1), np.arange(7.0), np.full(7, 1e8 / 3)])
-    assert_array_equal(centered_columns(X)[:, [0, 2]], 0.0)
-    assert_allclose(centered_columns(X)[:, 1], np.arange(7) - 3.0)
+    assert_array_equal(centered_features(X)[:, [0, 2]], 0.0)
+    assert_allclose(centered_features(X)[:, 1], np.arange(7) - 3.0)
 
 
 # --- moments ----------------------------------------------------------------------------------

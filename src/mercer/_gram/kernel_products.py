@@ -1,4 +1,4 @@
-"""Gram matrices of a finite dictionary, as weighted sums and as products with vectors."""
+"""Gram matrices of a finite dictionary: weighted sums, inner products and products with vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _CONSTANT = 1e-13
-"""A centered trace below this part of what it is the difference of is rounding."""
+"""A centered trace below this fraction of the two traces whose difference it is, is rounding."""
 
 
 class KernelProducts(ABC):
@@ -32,7 +32,7 @@ class KernelProducts(ABC):
     Attributes
     ----------
     quadratics : ndarray of shape (n_kernels, n_vectors)
-        c'K_k c for every column c.
+        c'K_k c for every column c of C.
     """
 
     quadratics: Array
@@ -55,7 +55,7 @@ class KernelProducts(ABC):
 
 
 class BaseGrams(ABC):
-    """The Gram matrices of a dictionary, each times a scale.
+    """The Gram matrices of a dictionary, each multiplied by a scale.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales.
+        """The same matrices multiplied by other scales.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
-        """The weighted sum of the scaled matrices, shape (n_samples, n_samples).
+        """Weighted sum of the scaled matrices, shape (n_samples, n_samples).
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def inner_products(self, P: Array) -> Array:
-        """Inner products <P, K_k> of every scaled matrix with a symmetric one, shape (n_kernels,).
+        """Inner products <P, K_k> of every scaled matrix with a symmetric matrix, (n_kernels,).
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class BaseGrams(ABC):
 
 
 def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -> BaseGrams:
-    """The Gram matrices of a dictionary, from features where all kernels are inner products.
+    """The Gram matrices of a dictionary, or its features if each kernel is the square of one.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
     Raises
     ------
     ValueError
-        From the matrices, if a kernel returns NaN or infinities.
+        When traces are computed, if a kernel returns NaN or infinities.
     """
     if not samples.stacked:
         columns = inner_product_columns(kernels, samples.X.shape[1])
@@ -167,10 +167,10 @@ class _DenseProducts(KernelProducts):
 
 
 class _TiledGrams(BaseGrams):
-    """Any kernels, tile by tile: O(p n^2) a pass.
+    """Gram matrices of any kernels, tile by tile, in O(p n^2) per pass.
 
-    Their tiles are kept where half of p Gram matrices fits in a quarter of the working memory, and
-    are computed anew in each pass otherwise.
+    Tiles are kept if half of p Gram matrices fits in a quarter of the working memory, and are
+    computed again in each pass otherwise.
     """
 
     def __init__(
@@ -285,9 +285,9 @@ class _RankOneProducts(KernelProducts):
 
 
 class _RankOneGrams(BaseGrams):
-    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products.
+    """Gram matrices v_k v_k' of one feature each: O(n^2 p) for a sum and O(n p) for products.
 
-    Sparse features count with their nonzero entries only.
+    Of a sparse feature, only the nonzero entries are processed.
     """
 
     rank_one = True
@@ -334,15 +334,15 @@ class GramsWithIdentity(BaseGrams):
         self.n_kernels = grams.n_kernels + 1
 
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
         return GramsWithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
 
     def traces(self) -> Array:
-        """Their traces; see :meth:`BaseGrams.traces`."""
+        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
         return np.append(self.grams.traces(), self.scale * self.n_samples)
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Their weighted sum; see :meth:`BaseGrams.weighted_sum`."""
+        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
         result = self.grams.weighted_sum(weights[:-1])
         result[np.diag_indices_from(result)] += self.scale * weights[-1]
         return result
@@ -373,15 +373,15 @@ class DenseGram(BaseGrams):
         self.K = K
 
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
         return DenseGram(scales[0] * self.K)
 
     def traces(self) -> Array:
-        """Their traces; see :meth:`BaseGrams.traces`."""
+        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
         return np.array([np.trace(self.K)])
 
     def weighted_sum(self, weights: Array) -> Array:
-        """Their weighted sum; see :meth:`BaseGrams.weighted_sum`."""
+        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
         return np.asarray(weights[0] * self.K)
 
     def inner_products(self, P: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._criteria import Criterion
-from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, spread
+from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, linear_binning
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._search.certificates import local_maxima
 from mercer._search.gradient_search import Maximum, maximize
@@ -199,7 +199,7 @@ class _Profile:
             L = self._target(tile)[None]
             return np.concatenate([L, np.ones_like(L)]) if self.criterion.reads_norm else L
 
-        weights = spread(self.samples, self.columns, mesh, pairs)
+        weights = linear_binning(self.samples, self.columns, mesh, pairs)
         used = np.any(weights != 0.0, axis=0)
         weights = weights[:, used]
         return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])

@@ -15,7 +15,7 @@ from mercer._gram.distance_histograms import (
     LogarithmicMesh,
     Mesh,
     UniformMesh,
-    spread,
+    linear_binning,
     squared_range,
 )
 from mercer._gram.tiles import Samples, Tile
@@ -107,7 +107,7 @@ class RadialSearch(FamilySearch):
             def weights(tile: Tile) -> Array:
                 return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
 
-            found = spread(self.samples, self.columns, self.mesh(), weights)[0]
+            found = linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
             self._spread_factor = (P.factor, found)
         return self._spread_factor[1]
 
@@ -117,7 +117,7 @@ class RadialSearch(FamilySearch):
             center_tiles(blocks, means[None], tile)
             return blocks
 
-        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
 
     def _identity_weights(self) -> Array:
         """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
@@ -127,7 +127,7 @@ class RadialSearch(FamilySearch):
             shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
             return np.full(shape, -1.0 / n)
 
-        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
 
 
 def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> LogarithmicMesh:

@@ -1,4 +1,4 @@
-"""Kernels made of kernels."""
+"""Sums and products of kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):
-    """A kernel whose parameters are those of its parts, one after the other."""
+    """A kernel made of other kernels, its parts, whose parameters are concatenated."""
 
     def _parts(self) -> Sequence[Kernel]:
         raise NotImplementedError
@@ -30,7 +30,7 @@ class Composite(Kernel):
 
     @property
     def theta(self) -> Array:
-        """Log-parameters of all parts, one after the other."""
+        """Log-parameters of all parts, concatenated."""
         return np.concatenate([part.theta for part in self._parts()])
 
     @property
@@ -50,7 +50,7 @@ class Composite(Kernel):
         )
 
     def log_bounds(self, X: Features) -> Array:
-        """The parts' intervals, one after the other."""
+        """The parts' intervals, concatenated."""
         return np.vstack([part.log_bounds(X) for part in self._parts()])
 
     def bind(self, X: Features) -> Self:
@@ -65,12 +65,12 @@ class WeightedSum(Composite):
     ----------
     kernels : sequence of Kernel
     weights : array-like of shape (n_kernels,)
-        The coefficients; a kernel if none is negative. They are no part of `theta`.
+        The coefficients, which are not part of `theta`. The sum is a kernel if none is negative.
 
     Notes
     -----
-    Kernels of the same distances share them, and inner products of single columns become one
-    product.
+    Functions of the same distance share its computation, and all inner products of columns are
+    computed as one product of weighted columns.
 
     Examples
     --------
@@ -90,13 +90,13 @@ class WeightedSum(Composite):
         return float(sum(w * part.offset for w, part in self._terms()))
 
     def expand(self, X: Features) -> list[Kernel]:
-        """Itself: its weights are fixed."""
+        """The sum itself, as its weights are fixed."""
         self._terms()
         return [self]
 
     @property
     def structure(self) -> Structure:
-        """A weighted sum of slices of a stack, where some part is a slice; nothing otherwise."""
+        """A weighted sum of slices of a stack if some part is a slice; unknown otherwise."""
         if any(isinstance(part.structure, PrecomputedGram) for part in self.kernels):
             return PrecomputedGram(self._from_stack)
         return Structure()
@@ -109,7 +109,7 @@ class WeightedSum(Composite):
         return total
 
     def describe(self) -> str:
-        """The weights and the parts."""
+        """The weights and the parts' descriptions."""
         return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
 
     def _from_stack(self, stack: Array) -> Array:
@@ -198,7 +198,7 @@ class Product(Composite):
         return np.sum([part.relevance(n_features) for part in self._parts()], axis=0)
 
     def describe(self) -> str:
-        """The parts."""
+        """The parts' descriptions."""
         return " x ".join(f"({part.describe()})" for part in self._parts())
 
     def _parts(self) -> Sequence[Kernel]:
@@ -216,7 +216,10 @@ class Product(Composite):
         return self._multiplied([part._shifted_diag(X) for part in self._parts()])
 
     def _multiplied(self, shifted: list[Array]) -> Array:
-        """(s + a)(t + b) - ab = st + bs + at, part by part: no constant is added and taken away."""
+        """Product less its offset, by (s + a)(t + b) - ab = st + bs + at for offsets a and b.
+
+        No constant is added and subtracted again, which would cost digits.
+        """
         offsets = [part.offset for part in self._parts()]
         total, offset = shifted[0], offsets[0]
         for other, other_offset in zip(shifted[1:], offsets[1:], strict=True):
@@ -243,7 +246,7 @@ class Product(Composite):
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
-    """Each kernel's Gram matrix less its offset, one at a time, sharing distances."""
+    """Index and Gram matrix less its offset of each kernel; kernels of one distance share it."""
     grouped = set()
     for columns, group in radial_groups(kernels).items():
         chosen = slice(None) if columns is None else list(columns)

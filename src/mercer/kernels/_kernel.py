@@ -31,8 +31,8 @@ class Kernel(BaseEstimator):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
     Kernels are value objects: they hold parameters, never data, and no method changes them. A
-    subclass implements `_shifted` (the Gram matrix less the constant `offset`) and, where it has
-    parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+    subclass implements `_shifted` (the Gram matrix less the constant `offset`), `_shifted_diag`
+    and, if it has parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
     """
 
     accepts_sparse: bool = True
@@ -110,8 +110,8 @@ class Kernel(BaseEstimator):
 
         Notes
         -----
-        Rows are taken in blocks, so that beyond `P` only a few hundred rows of a Gram matrix are in
-        memory at once.
+        Rows are handled in blocks, so that besides `P` only a few hundred rows of a Gram matrix are
+        in memory at once.
 
         Examples
         --------
@@ -162,7 +162,7 @@ class Kernel(BaseEstimator):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-            Read where the bounds are `"data"`.
+            Samples from which bounds are derived that are `"data"`.
         """
         return np.empty((0, 2))
 
@@ -179,14 +179,17 @@ class Kernel(BaseEstimator):
 
     @property
     def offset(self) -> float:
-        """Constant that `_shifted` leaves out: the value that a wide kernel tends to.
+        """Constant that `_shifted` leaves out, the value that a wide kernel tends to.
 
-        Centering ignores constants, so criteria lose no digits to it.
+        Centering removes constants anyway; without this one, nearly constant kernels keep their
+        digits.
         """
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """The same kernel for the columns of a table: names become positions, `ard` widths many.
+        """The same kernel for one table: column names become positions, `"median"` a number.
+
+        With `ard`, a single width becomes one per feature.
 
         Parameters
         ----------
@@ -195,16 +198,16 @@ class Kernel(BaseEstimator):
         return self
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that this one stands for in a dictionary; itself, for most."""
+        """The base kernels that this one stands for in a dictionary, mostly itself alone."""
         return [self]
 
     @property
     def structure(self) -> Structure:
-        """What is known of the kernel's formula, for whoever computes with it tile by tile."""
+        """What is known of the kernel's formula; see :class:`Structure`."""
         return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """How strongly the kernel reads each feature: 1 / width^2, or one for an inner product.
+        """How strongly the kernel depends on each feature: 1 / width^2, or one in inner products.
 
         Parameters
         ----------
@@ -220,7 +223,7 @@ class Kernel(BaseEstimator):
         return relevance
 
     def describe(self) -> str:
-        """The kernel in a few words, for tables and pictures."""
+        """A short description for tables and figures."""
         return type(self).__name__
 
     def __eq__(self, other: object) -> bool:
@@ -244,9 +247,10 @@ class Kernel(BaseEstimator):
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
-        """<P, K> and its gradient for rows `X` against `Z`.
+        """<P, K> and its gradient in theta, for the Gram matrix K of `X` and `Z`.
 
-        `start` is the position of the first row of `X` in `Z` where `X` is a part of it.
+        `start` is the index in `Z` of the first row of `X` where the rows of `X` are consecutive
+        rows of `Z`, and None otherwise.
         """
         if self.theta.size:
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
@@ -254,7 +258,7 @@ class Kernel(BaseEstimator):
 
 
 def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
-    """Gram matrix of some rows of a table and others, less the kernel's offset, unchecked.
+    """Tile of a Gram matrix, less the kernel's offset; the table is not validated.
 
     Parameters
     ----------
@@ -269,7 +273,7 @@ def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array
 def gram_tile_vjp(
     kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
 ) -> tuple[float, Array]:
-    """<P, K> and its gradient in theta over one tile of the Gram matrix, unchecked.
+    """<P, K> and its gradient in theta over one tile of the Gram matrix; nothing is validated.
 
     Parameters
     ----------
@@ -286,7 +290,7 @@ def gram_tile_vjp(
 
 
 def stack_values(kernel: Kernel, stack: Array) -> Array:
-    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of it, unchecked.
+    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
 
     Parameters
     ----------
@@ -305,7 +309,7 @@ def stack_values(kernel: Kernel, stack: Array) -> Array:
 
 
 def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
-    """Positions of the columns whose inner product each kernel is, None if some kernel is none.
+    """Columns whose inner product each kernel is; None if some kernel is not an inner product.
 
     Parameters
     ----------
@@ -321,7 +325,7 @@ def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Ar
 def radial_groups(
     kernels: Sequence[Kernel],
 ) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
-    """Kernels that are functions of one and the same distance, by the columns it is measured on.
+    """Groups of kernels that are functions of the same distance, which has to be computed once.
 
     Parameters
     ----------
@@ -331,8 +335,8 @@ def radial_groups(
     Returns
     -------
     dict
-        From the columns to the kernels' positions in `kernels` and their functions. Kernels of no
-        distance are left out.
+        From the columns that a distance is measured on to the indices of its kernels and their
+        functions. Kernels that are not functions of a distance are left out.
     """
     groups: dict[Columns, list[tuple[int, DistanceFunction]]] = {}
     for position, kernel in enumerate(kernels):
@@ -343,7 +347,7 @@ def radial_groups(
 
 
 def _content(value: Any) -> Any:
-    """What two kernels, or parameters of them, are equal by: types and exact numbers."""
+    """Types and exact numbers by which two kernels, or two of their parameters, are equal."""
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False)
         return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))

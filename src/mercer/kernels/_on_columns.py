@@ -55,35 +55,35 @@ class OnColumns(Composite):
         return self.kernel.diag(take_columns(X, self.columns))
 
     def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
-        """<P, K> and its gradient on the chosen columns; see :meth:`Kernel.vjp`."""
+        """Value and gradient of <P, K> on the chosen columns; see :meth:`Kernel.vjp`."""
         chosen = None if Z is None else take_columns(Z, self.columns)
         return self.kernel.vjp(take_columns(X, self.columns), P, chosen)
 
     @property
     def offset(self) -> float:
-        """The part's offset."""
+        """The inner kernel's offset."""
         return self.kernel.offset
 
     @property
     def bounds(self) -> Any:
-        """The part's bounds."""
+        """The inner kernel's bounds."""
         return getattr(self.kernel, "bounds", None)
 
     def log_bounds(self, X: Features) -> Array:
-        """The part's intervals, read off the chosen columns."""
+        """The inner kernel's intervals, derived from the chosen columns."""
         return self.kernel.log_bounds(take_columns(X, self.columns))
 
     def starts(self, X: Features) -> Array:
-        """The part's starts, on the chosen columns."""
+        """The inner kernel's starting points on the chosen columns."""
         return self.kernel.starts(take_columns(X, self.columns))
 
     @property
     def structure(self) -> Structure:
-        """The part's structure on the chosen columns, where these are known by position."""
+        """The inner kernel's structure on the chosen columns, if these are known by position."""
         structure = self.kernel.structure
         if isinstance(structure, ARDFunction):
-            part = structure.make_isotropic
-            return replace(structure, make_isotropic=lambda: OnColumns(part(), self.columns))
+            make = structure.make_isotropic
+            return replace(structure, make_isotropic=lambda: OnColumns(make(), self.columns))
         chosen = self._known_positions()
         if chosen is not None and isinstance(structure, RadialFunction | InnerProduct):
             inside = structure.columns
@@ -92,24 +92,24 @@ class OnColumns(Composite):
         return Structure()
 
     def bind(self, X: Features) -> OnColumns:
-        """The bound part on the positions of the chosen columns."""
+        """The bound inner kernel on the positions of the chosen columns."""
         positions = column_positions(X, self.columns)
         return OnColumns(self.kernel.bind(take_columns(X, positions)), positions)
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that the part stands for, on their columns."""
+        """The base kernels that the inner kernel stands for, each on its columns."""
         positions = column_positions(X, self.columns)
         return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
-        """The part's relevance on its columns, zero elsewhere."""
+        """The inner kernel's relevances on the chosen columns, zero elsewhere."""
         positions = self._positions(n_features)
         total = np.zeros(n_features)
         total[positions] = self.kernel.relevance(positions.size)
         return total
 
     def describe(self) -> str:
-        """The part and its columns."""
+        """The inner kernel's description and the columns."""
         columns = self.columns
         if isinstance(columns, list) and len(columns) > 3:
             return f"{self.kernel.describe()} on {len(columns)} columns"
@@ -148,7 +148,7 @@ class OnColumns(Composite):
 
 
 def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:
-    """A kernel on some columns; one that itself chooses among them is not nested."""
+    """A kernel on some columns, without nesting if it already is one on some of these."""
     if isinstance(kernel, OnColumns) and (inside := kernel._known_positions()) is not None:
         return OnColumns(kernel.kernel, [positions[position] for position in inside])
     return OnColumns(kernel, positions)

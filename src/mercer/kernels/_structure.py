@@ -18,13 +18,13 @@ Columns: TypeAlias = tuple[int, ...] | None
 
 
 class DistanceFunction(Protocol):
-    """A kernel as a function of one distance, less its value at distance zero."""
+    """A kernel as a function of one Euclidean distance, less its value at distance zero."""
 
     band_limited: bool
     """Whether it oscillates in the distance at one frequency, rather than decays."""
 
     def from_squared(self, squared: Array) -> Array:
-        """Values at squared distances, which are left as they are."""
+        """Values at squared distances, which are not overwritten."""
 
     def at_theta(self, squared: Array, theta: float) -> Array:
         """Values at squared distances for another width or frequency, given its logarithm."""
@@ -35,18 +35,20 @@ class DistanceFunction(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """What is known of a kernel's formula beyond its values; this base class knows nothing.
+    """What is known of a kernel's formula; nothing, in this base class.
+
+    Callers match on the subclass, and compute with what it holds in place of the kernel's values.
 
     Attributes
     ----------
     n_widths : int, default=0
-        How many of the parameters, the first ones, are widths in the unit of the features.
+        Number of widths, in the unit of the features, which are the first of the parameters.
     """
 
     n_widths: int = 0
 
     def isotropic(self) -> Kernel | None:
-        """The same kernel with one width in place of one per feature; None where it has no such."""
+        """The same kernel with one width in place of one per feature; None if it has no such."""
         return None
 
 
@@ -67,7 +69,7 @@ class RadialFunction(Structure):
 
 @dataclass(frozen=True)
 class ARDFunction(Structure):
-    """The kernel is a function of a Euclidean distance of features that are each scaled by a width.
+    """The kernel is a function of one Euclidean distance, of features each divided by a width.
 
     Attributes
     ----------
