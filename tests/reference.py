@@ -155,11 +155,15 @@ def backward_elimination(
     return left, ranking
 
 
+def median_distance(X: Matrix) -> float:
+    """Median of the positive distances between rows."""
+    D = np.sqrt(np.sum((X[:, None, :] - X[None, :, :]) ** 2, axis=2))
+    return float(np.median(D[1e-6 * D.max() < D]))
+
+
 def median_gaussian(X: Matrix, whole: Matrix | None = None, width: float = 1.0) -> Matrix:
     """A Gaussian kernel of some features, its width a multiple of the median distance on all."""
-    whole = X if whole is None else whole
-    D = np.sqrt(np.sum((whole[:, None, :] - whole[None, :, :]) ** 2, axis=2))
-    return gaussian(X, width * float(np.median(D[1e-6 * D.max() < D])))
+    return gaussian(X, width * median_distance(X if whole is None else whole))
 
 
 def width_cost(widths: Matrix, form: str, width: float) -> float:

@@ -14,24 +14,20 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from kernel_cases import FOREIGN, KERNELS, N_FEATURES, NATIVE, STATIONARY, WIDTHS
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import central_difference, gaussian, gaussian_ard_gradient
+from reference import central_difference
 from sklearn.base import clone
-from sklearn.gaussian_process import kernels as gp
-from sklearn.metrics import pairwise
 
 from mercer.kernels import (
     Dirichlet,
     Gaussian,
     Kernel,
     Laplacian,
-    Linear,
     Matern,
     Polynomial,
     Product,
     RationalQuadratic,
     WeightedSum,
 )
-from mercer.kernels._kernel import gram_tile
 
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 with_parameters = pytest.mark.parametrize(
@@ -120,15 +116,6 @@ def test_vjp_over_several_blocks_of_rows(kernel: Kernel) -> None:
     if kernel is not KERNELS["gp"]:
         # A row's distance to itself is exactly zero only where it is known to be the same row.
         assert_allclose(half[0][1] + half[1][1], gradient, atol=1e-5)
-
-
-def test_ellipsoidal_gradient_agrees_with_the_whole_tensor() -> None:
-    rng = np.random.default_rng(3)
-    X, P = rng.normal(size=(40, 6)), rng.normal(size=(40, 40))
-    widths = rng.uniform(0.5, 5.0, size=6)
-    value, gradient = Gaussian(widths, ard=True).vjp(X, P)
-    assert value == pytest.approx(np.sum(P * gaussian(X, widths)))
-    assert_allclose(gradient, gaussian_ard_gradient(X, widths, P), rtol=1e-10)
 
 
 @every_kernel
@@ -223,26 +210,6 @@ def test_sparse_features_are_refused_where_not_supported(kernel: Kernel, X: np.n
         kernel(sp.csr_array(X))
 
 
-@stationary
-@pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_stationary_kernels_at_any_scale(kernel: Any, scale: float, X: np.ndarray) -> None:
-    scaled = clone(kernel).set_params(bandwidth=kernel.bandwidth * scale)
-    P = np.random.default_rng(5).normal(size=(20, 20))
-    assert_allclose(scaled(X * scale), kernel(X), rtol=1e-10, atol=1e-12)
-    assert_allclose(scaled.vjp(X * scale, P)[1], kernel.vjp(X, P)[1], rtol=1e-7, atol=1e-9)
-    assert_allclose(
-        kernel.log_bounds(X * scale)[0], kernel.log_bounds(X)[0] + np.log(scale), rtol=1e-9
-    )
-
-
-@stationary
-def test_a_common_offset_of_the_features_costs_no_digits(kernel: Kernel, X: np.ndarray) -> None:
-    rounded = np.round(X * 2**20) / 2**20
-    assert_allclose(kernel(rounded + 2.0**20), kernel(rounded), rtol=1e-9, atol=1e-9)
-    P = np.random.default_rng(6).normal(size=(20, 20))
-    assert_allclose(kernel.vjp(rounded + 2.0**20, P)[1], kernel.vjp(rounded, P)[1], rtol=1e-6)
-
-
 @every_kernel
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_features_of_any_scale_give_finite_values(
@@ -254,81 +221,6 @@ def test_features_of_any_scale_give_finite_values(
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
     assert_allclose(kernel.diag(X * scale), np.diag(K), rtol=1e-10)
-
-
-@stationary
-def test_shifted_gram_matrix_keeps_its_digits_for_wide_kernels(kernel: Any, X: np.ndarray) -> None:
-    wide = clone(kernel).set_params(bandwidth=kernel.bandwidth * 1e6)
-    wider = clone(kernel).set_params(bandwidth=kernel.bandwidth * 2e6)
-    rows = slice(0, 20)
-    tiles = [gram_tile(k, X, rows, rows) for k in (wide, wider)]
-    off = ~np.eye(20, dtype=bool)
-    power = 1 if isinstance(kernel, Laplacian) or getattr(kernel, "nu", None) == 0.5 else 2
-    assert_allclose(tiles[0][off] / tiles[1][off], 2.0**power, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "expected"),
-    [
-        (Gaussian(1.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=1.3**-2)),
-        (Gaussian(WIDTHS, ard=True), gp.RBF(WIDTHS / np.sqrt(2))),
-        (Laplacian(0.8), gp.Matern(0.8, nu=0.5)),
-        (Matern(1.2, nu=0.5), gp.Matern(1.2, nu=0.5)),
-        (Matern(1.2, nu=1.5), gp.Matern(1.2, nu=1.5)),
-        (Matern(1.2, nu=2.5), gp.Matern(1.2, nu=2.5)),
-        (RationalQuadratic(1.1, alpha=0.6), gp.RationalQuadratic(1.1 / np.sqrt(2), alpha=0.6)),
-        (Linear(), pairwise.linear_kernel),
-        (
-            Polynomial(3, gamma=0.4, coef0=0.5),
-            lambda X, Z: pairwise.polynomial_kernel(X, Z, degree=3, gamma=0.4, coef0=0.5),
-        ),
-        (Dirichlet(1.7), lambda X, Z: 1 + 2 * np.cos(1.7 * pairwise.euclidean_distances(X, Z))),
-    ],
-    ids=lambda value: str(value) if isinstance(value, Kernel) else "",
-)
-def test_formula_agrees_with_scikit_learn(kernel: Kernel, expected: Any, X: np.ndarray) -> None:
-    Z = np.random.default_rng(7).normal(size=(5, N_FEATURES))
-    assert_allclose(kernel(X, Z), expected(X, Z), rtol=1e-9, atol=1e-12)
-
-
-def test_laplacian_on_a_line_is_that_of_scikit_learn(X: np.ndarray) -> None:
-    x = X[:, :1]
-    assert_allclose(Laplacian(0.8)(x), pairwise.laplacian_kernel(x, gamma=1 / 0.8), rtol=1e-10)
-
-
-def test_compositions_follow_their_formulas(X: np.ndarray) -> None:
-    parts = [Gaussian(0.7), Matern(2.0), Linear()]
-    grams = [part(X) for part in parts]
-    weighted = WeightedSum(parts, [0.2, 0.3, 0.5])(X)
-    assert_allclose(weighted, 0.2 * grams[0] + 0.3 * grams[1] + 0.5 * grams[2], atol=1e-12)
-    assert_allclose(Product(parts)(X), grams[0] * grams[1] * grams[2], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ((2.0, 1.0), "reversed"),
-        ((-1.0, 1.0), "positive"),
-        ((1.0, np.inf), "finite"),
-        ((1.0,), "pair"),
-        (3.0, "pair"),
-        ("date", '"data"'),
-    ],
-)
-@pytest.mark.parametrize("family", [Gaussian, Matern, RationalQuadratic, Dirichlet, Polynomial])
-def test_bad_bounds(family: Any, bounds: Any, message: str, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=message):
-        family(bounds=bounds).log_bounds(X)
-
-
-@pytest.mark.parametrize("bounds", [(0.5, 2.0), (1.0, 1.0)])
-def test_given_bounds_are_in_the_parameters_own_unit(
-    bounds: tuple[float, float], X: np.ndarray
-) -> None:
-    assert_allclose(np.exp(Gaussian(bounds=bounds).log_bounds(X)), [bounds])
-    assert_allclose(np.exp(Dirichlet(bounds=bounds).log_bounds(X)), [bounds])
-    ard = Gaussian(ard=True, bounds=bounds).bind(X)
-    assert_allclose(np.exp(ard.log_bounds(X)), [bounds] * N_FEATURES)
 
 
 @pytest.mark.parametrize(
@@ -374,17 +266,6 @@ def test_bad_tables(kernel: Kernel, table: np.ndarray, message: str) -> None:
 def test_tables_of_different_width(kernel: Kernel, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"(?i)incompatible dimension|features|absent"):
         kernel(X[:, 1:], X[:, :0] if kernel is KERNELS["dirichlet"] else X[:, :1])
-
-
-def test_widths_must_fit_the_features(X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="2 widths, but X has 3 features"):
-        Gaussian([1.0, 2.0], ard=True)(X)
-
-
-def test_one_width_becomes_one_per_feature(X: np.ndarray) -> None:
-    bound = Gaussian(2.0, ard=True).bind(X)
-    assert_array_equal(bound.bandwidth, np.full(N_FEATURES, 2.0))
-    assert_allclose(bound(X), Gaussian(2.0)(X), rtol=1e-12)
 
 
 def test_equality_tells_parameters_apart() -> None:
