@@ -35,7 +35,7 @@ from mercer.kernels import (
 )
 
 
-def test_numbers_do_not_depend_on_the_number_of_threads() -> None:
+def test_moments_do_not_depend_on_the_number_of_threads() -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     kernels = list(NATIVE.values())
     found = []
@@ -57,7 +57,7 @@ def test_moments_of_every_kernel(n: int) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_moments_of_one_kernel(name: str) -> None:
-    """Alone, a kernel may take another path than among others."""
+    """A single kernel may be computed in another way than several."""
     X, Y = table(60), targets(60)
     found = moments(Samples(X), [KERNELS[name]], Y)
     assert_moments(found, [KERNELS[name](X)], Y, rtol=1e-12)
@@ -159,7 +159,7 @@ def test_alignments_of_the_moments() -> None:
 
 
 @pytest.mark.parametrize("n", [20, SEVERAL_TILES])
-def test_kernels_that_return_nan_are_named(n: int) -> None:
+def test_error_on_values_that_are_not_finite_names_the_kernel(n: int) -> None:
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.full((len(A), len(B)), np.nan)
 
@@ -195,7 +195,7 @@ def decimal_shifted(kernel: Kernel, squared: Decimal) -> Decimal:
 def decimal_moments(
     kernels: list[Kernel], X: np.ndarray, Y: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """a and M in sixty digits, rounded at the end."""
+    """Moments a and M, computed in sixty digits."""
     n = len(X)
     exact = [[Decimal(float(x)) for x in row] for row in X]
     outer = [[sum(Decimal(float(p)) * Decimal(float(q)) for p, q in zip(u, v, strict=True))
@@ -235,7 +235,7 @@ def test_nearly_constant_kernels_keep_their_digits() -> None:
 
 
 def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> None:
-    """To first order in 1 / s^2 they are Gaussians of other widths."""
+    """To first order in 1 / s^2, the sums and products are Gaussians of other widths."""
     X, Y = table(30), targets(30)
     kernels: list[Kernel] = [
         WeightedSum([Gaussian(WIDE), Gaussian(2 * WIDE)], [0.5, 2.0]),
@@ -251,7 +251,7 @@ def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> Non
 
 
 def test_nearly_constant_kernels_on_several_tiles() -> None:
-    """The Gaussian's limit is the linear kernel times 2 / s^2."""
+    """The centered Gaussian tends to the centered linear kernel times 2 / s^2."""
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     found = moments(Samples(X, 2), [Gaussian(WIDE), Gaussian(3 * WIDE)], Y)
     a, M = dense_moments([2 * X @ X.T / WIDE**2, 2 * X @ X.T / (3 * WIDE) ** 2], Y @ Y.T)

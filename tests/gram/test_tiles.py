@@ -27,7 +27,7 @@ def test_tiles_cover_the_matrix_once(n: int, p: int) -> None:
     assert (covered == 1).all()
 
 
-def test_many_samples_are_several_tiles() -> None:
+def test_many_samples_have_several_tiles() -> None:
     assert len(tile_plan(SEVERAL_TILES)) > 1
 
 

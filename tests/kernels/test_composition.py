@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from mercer.kernels import Gaussian, Linear, Matern, Product, WeightedSum
 
 
-def test_compositions_follow_their_formulas() -> None:
+def test_sums_and_products_agree_with_their_formulas() -> None:
     X = np.random.default_rng(0).normal(size=(20, 3))
     parts = [Gaussian(0.7), Matern(2.0), Linear()]
     grams = [part(X) for part in parts]

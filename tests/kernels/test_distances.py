@@ -25,7 +25,7 @@ def test_median_distance_ignores_duplicates_and_is_one_for_equal_samples() -> No
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_range_of_distances(scale: float) -> None:
+def test_range_of_distances_is_positive_and_ends_at_the_largest(scale: float) -> None:
     x = scale * np.array([[0.0], [1.0], [1.0], [5.0]])
     low, high = distance_range(x)
     assert scale <= low < 1.5 * scale

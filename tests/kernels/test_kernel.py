@@ -1,4 +1,4 @@
-"""What holds for every kernel, and each formula against scikit-learn's."""
+"""Properties of every kernel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ stationary = pytest.mark.parametrize("kernel", STATIONARY.values(), ids=STATIONA
 
 
 def tables() -> st.SearchStrategy[np.ndarray]:
-    """Tables of three features, with coinciding rows and entries more often than by chance."""
+    """Tables of three features that often have equal rows and equal entries."""
     entries = st.sampled_from([0.0, 1.0, -2.0]) | st.floats(-3, 3, allow_subnormal=False)
     shapes = st.tuples(st.integers(1, 9), st.just(N_FEATURES))
     return arrays(np.float64, shapes, elements=entries)
@@ -62,7 +62,7 @@ def test_gram_is_symmetric_and_positive_semidefinite(kernel: Kernel, X: np.ndarr
 
 @every_kernel
 @given(X=tables())
-def test_diagonal_is_that_of_the_gram_matrix(kernel: Kernel, X: np.ndarray) -> None:
+def test_diagonal_agrees_with_the_gram_matrix(kernel: Kernel, X: np.ndarray) -> None:
     assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-10, atol=1e-12)
 
 
@@ -107,7 +107,7 @@ def test_vjp_agrees_with_central_differences(kernel: Kernel, seed: int, other: b
 
 
 @every_kernel
-def test_vjp_over_several_blocks_of_rows(kernel: Kernel) -> None:
+def test_vjp_is_summed_over_blocks_of_rows(kernel: Kernel) -> None:
     rng = np.random.default_rng(2)
     X, P = rng.normal(size=(300, N_FEATURES)), rng.normal(size=(300, 300))
     value, gradient = kernel.vjp(X, P)
@@ -119,13 +119,13 @@ def test_vjp_over_several_blocks_of_rows(kernel: Kernel) -> None:
 
 
 @every_kernel
-def test_vjp_refuses_sensitivities_of_another_shape(kernel: Kernel, X: np.ndarray) -> None:
+def test_sensitivities_of_another_shape_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"P must have shape \(20, 20\)"):
         kernel.vjp(X, np.ones((20, 19)))
 
 
 @with_parameters
-def test_theta_goes_round(kernel: Kernel, X: np.ndarray) -> None:
+def test_with_theta_sets_theta(kernel: Kernel, X: np.ndarray) -> None:
     assert_allclose(kernel.with_theta(kernel.theta)(X), kernel(X), rtol=1e-12, atol=1e-14)
     theta = kernel.theta + np.linspace(-0.5, 0.5, kernel.theta.size)
     moved = kernel.with_theta(theta)
@@ -159,7 +159,7 @@ def test_no_method_changes_a_kernel(kernel: Kernel, X: np.ndarray) -> None:
 
 
 @every_kernel
-def test_clone_and_parameters(kernel: Kernel, X: np.ndarray) -> None:
+def test_clones_and_rebuilt_kernels_are_equal(kernel: Kernel, X: np.ndarray) -> None:
     copied = clone(kernel)
     assert copied is not kernel
     assert_array_equal(copied(X), kernel(X))
@@ -170,7 +170,7 @@ def test_clone_and_parameters(kernel: Kernel, X: np.ndarray) -> None:
 
 
 @every_kernel
-def test_kernel_survives_skops(kernel: Kernel, X: np.ndarray) -> None:
+def test_kernel_is_restored_by_skops(kernel: Kernel, X: np.ndarray) -> None:
     stored = skops.io.dumps(kernel)
     types = skops.io.get_untrusted_types(data=stored)
     assert all(name.startswith(("mercer.", "sklearn.")) for name in types)
@@ -179,7 +179,7 @@ def test_kernel_survives_skops(kernel: Kernel, X: np.ndarray) -> None:
 
 
 @every_kernel
-def test_float32_is_kept(kernel: Kernel, X: np.ndarray) -> None:
+def test_single_precision_is_preserved(kernel: Kernel, X: np.ndarray) -> None:
     narrow = X.astype(np.float32)
     assert kernel(narrow).dtype == np.float32
     assert kernel(narrow, narrow[:3]).dtype == np.float32
@@ -190,7 +190,9 @@ def test_float32_is_kept(kernel: Kernel, X: np.ndarray) -> None:
 
 @pytest.mark.parametrize("kernel", NATIVE.values(), ids=NATIVE)
 @pytest.mark.parametrize("container", [sp.csr_matrix, sp.csr_array, sp.coo_array])
-def test_sparse_features(kernel: Kernel, container: Any, X: np.ndarray) -> None:
+def test_sparse_features_agree_with_dense_ones(
+    kernel: Kernel, container: Any, X: np.ndarray
+) -> None:
     X[X < 0.3] = 0.0
     P = np.random.default_rng(4).normal(size=(20, 20))
     assert kernel.accepts_sparse
@@ -204,7 +206,7 @@ def test_sparse_features(kernel: Kernel, container: Any, X: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("kernel", FOREIGN.values(), ids=FOREIGN)
-def test_sparse_features_are_refused_where_not_supported(kernel: Kernel, X: np.ndarray) -> None:
+def test_unsupported_sparse_features_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
     assert not kernel.accepts_sparse
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         kernel(sp.csr_array(X))
@@ -242,7 +244,7 @@ def test_features_of_any_scale_give_finite_values(
     ],
     ids=str,
 )
-def test_parameters_outside_their_range(kernel: Kernel, X: np.ndarray) -> None:
+def test_parameters_outside_their_range_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"must|needs"):
         kernel(X)
 
@@ -257,18 +259,18 @@ def test_parameters_outside_their_range(kernel: Kernel, X: np.ndarray) -> None:
         (np.ones((0, N_FEATURES)), "0 sample"),
     ],
 )
-def test_bad_tables(kernel: Kernel, table: np.ndarray, message: str) -> None:
+def test_invalid_tables_raise_an_error(kernel: Kernel, table: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         kernel(table)
 
 
 @every_kernel
-def test_tables_of_different_width(kernel: Kernel, X: np.ndarray) -> None:
+def test_different_numbers_of_features_raise_an_error(kernel: Kernel, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"(?i)incompatible dimension|features|absent"):
         kernel(X[:, 1:], X[:, :0] if kernel is KERNELS["dirichlet"] else X[:, :1])
 
 
-def test_equality_tells_parameters_apart() -> None:
+def test_kernels_are_equal_if_all_their_parameters_are() -> None:
     assert Gaussian(1.0) == Gaussian(1.0)
     assert Gaussian(1.0) != Gaussian(1.0 + 1e-12)
     assert Gaussian(1.0) != Laplacian(1.0)

@@ -58,7 +58,7 @@ def test_formula_agrees_with_scikit_learn(kernel: Kernel, expected: Any, X: np.n
     assert_allclose(kernel(X, Z), expected(X, Z), rtol=1e-9, atol=1e-12)
 
 
-def test_laplacian_on_a_line_is_that_of_scikit_learn(X: np.ndarray) -> None:
+def test_laplacian_of_one_feature_agrees_with_scikit_learn(X: np.ndarray) -> None:
     x = X[:, :1]
     assert_allclose(Laplacian(0.8)(x), pairwise.laplacian_kernel(x, gamma=1 / 0.8), rtol=1e-10)
 
@@ -74,7 +74,7 @@ def test_gradient_of_an_ard_kernel_agrees_with_the_tensor_of_all_pairs() -> None
 
 @stationary
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_stationary_kernels_at_any_scale(kernel: Any, scale: float, X: np.ndarray) -> None:
+def test_stationary_kernels_scale_with_features(kernel: Any, scale: float, X: np.ndarray) -> None:
     scaled = clone(kernel).set_params(bandwidth=kernel.bandwidth * scale)
     P = np.random.default_rng(5).normal(size=(20, 20))
     assert_allclose(scaled(X * scale), kernel(X), rtol=1e-10, atol=1e-12)
