@@ -52,8 +52,8 @@ FITS_PER_KERNEL = 10.0
 
 PARTS = {
     "first pass": "traces",
-    "sums": "combined",
-    "products": "images",
+    "sums": "weighted_sum",
+    "products": "kernel_products",
     "libsvm": "libsvm",
     "active set": "_exchanged",
     "second derivatives": "among",

@@ -240,7 +240,7 @@ def validated_ellipsoids(
 
 def is_spherical(kernel: Any) -> bool:
     """Whether all widths of a kernel are one."""
-    return bool(np.ptp(kernel.theta[: kernel.n_widths]) < SPHERICAL)
+    return bool(np.ptp(kernel.theta[: kernel.structure.n_widths]) < SPHERICAL)
 
 
 def automatic(*, validated: bool = False) -> Method:

@@ -15,7 +15,7 @@ from mercer._gram.dense import (
     scaled_system,
     with_diagonal,
 )
-from mercer._gram.kernel_products import BaseGrams, WithIdentity
+from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer._typing import Array, Features
 from mercer._validation import check_number, check_positive
 from mercer.probabilistic._descent import Minimum, minimize
@@ -142,8 +142,8 @@ def compare_objectives(
     check_number("norm", norm, low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
-    factor = definite_factor(with_diagonal(grams.combined(origin), jitter))
-    height, slopes = log_determinant(factor), grams.contracted(inverted(factor))
+    factor = definite_factor(with_diagonal(grams.weighted_sum(origin), jitter))
+    height, slopes = log_determinant(factor), grams.inner_products(inverted(factor))
     objectives = _Objectives(grams, Y, likelihood, jitter)
     return [
         objectives.at(
@@ -158,7 +158,7 @@ def compare_objectives(
 class _Objectives:
     def __init__(self, grams: BaseGrams, Y: Array, likelihood: Likelihood, jitter: float) -> None:
         self.grams, self.Y, self.likelihood, self.jitter = grams, Y, likelihood, jitter
-        self.noisy = WithIdentity(grams, len(Y))
+        self.noisy = GramsWithIdentity(grams, len(Y))
 
     def at(self, theta: Array, risk: PenalizedRisk, tangent: float) -> ObjectiveValues:
         likelihood, jitter = self.likelihood, self.jitter

@@ -35,4 +35,4 @@ def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> Ke
 
 def widths(learner: KernelOptimization) -> np.ndarray:
     kernel = learner.kernels_[0]
-    return np.exp(kernel.theta[: kernel.n_widths])
+    return np.exp(kernel.theta[: kernel.structure.n_widths])

@@ -11,7 +11,7 @@ from reference import moments as dense_moments
 from mercer._gram.moments import Moments
 
 SEVERAL_TILES = 400
-"""From 384 samples on, a Gram matrix is more than one tile."""
+"""A Gram matrix of this many samples has several tiles, as from 384 samples on."""
 
 
 def table(n: int, seed: int = 0) -> np.ndarray:
@@ -24,7 +24,7 @@ def targets(n: int, n_targets: int = 2, seed: int = 1) -> np.ndarray:
 
 
 def assert_moments(found: Moments, grams: list[np.ndarray], Y: np.ndarray, rtol: float) -> None:
-    """The moments are those of dense matrices, each within `rtol` of its size at most."""
+    """The moments agree with those of dense matrices, up to `rtol` relative to their norms."""
     a, M = dense_moments(grams, Y @ Y.T)
     norms = np.sqrt(np.diag(M))
     target_norm = np.linalg.norm(Y @ Y.T)

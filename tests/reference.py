@@ -1,6 +1,6 @@
-"""Naive dense references: what the fast code must agree with, in a dozen lines each.
+"""Naive dense references with which the fast code must agree, in a dozen lines each.
 
-Nothing here uses the package, and nothing here is meant to be fast.
+Nothing here uses the package or is meant to be fast.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def target_kernel(y: NDArray[np.generic], task: str = "classification") -> Matri
 
 
 def output_kernel(y: NDArray[np.generic], kind: str | Matrix) -> Matrix:
-    """L of labels, responses or sets of labels, entry by entry."""
+    """The output kernel L of labels, responses or sets of labels, entry by entry."""
     n = len(y)
     if not isinstance(kind, str):
-        place = {c: k for k, c in enumerate(sorted(set(y.tolist())))}
-        return np.array([[kind[place[a], place[b]] for b in y.tolist()] for a in y.tolist()])
+        index = {c: k for k, c in enumerate(sorted(set(y.tolist())))}
+        return np.array([[kind[index[a], index[b]] for b in y.tolist()] for a in y.tolist()])
     if kind in ("labels", "linear"):
         return target_kernel(y, "classification" if kind == "labels" else "regression")
     if kind == "multilabel":
@@ -84,7 +84,7 @@ def alignf(kernels: list[Matrix], L: Matrix) -> Matrix:
 
 
 def gaussian(X: Matrix, widths: Matrix | float, Z: Matrix | None = None) -> Matrix:
-    """exp(-sum_z (x_z - x'_z)^2 / s_z^2), one width a feature or one for all."""
+    """exp(-sum_z (x_z - x'_z)^2 / s_z^2), one width per feature or one for all."""
     D = (X[:, None, :] - (X if Z is None else Z)[None, :, :]) / widths
     return np.exp(-np.sum(D**2, axis=2))
 
@@ -140,7 +140,10 @@ def hsic_lasso(X: Matrix, L: Matrix) -> tuple[Matrix, Matrix]:
 def backward_elimination(
     X: Matrix, number: int, step: float, kernel: Callable[[Matrix, Matrix], Matrix], L: Matrix
 ) -> tuple[list[int], Matrix]:
-    """Features left, and the rank of each, by one kernel(some, of these) a feature left out."""
+    """Features that are left, and the rank of each.
+
+    Each round evaluates kernel(part, all), one for each feature that is left out.
+    """
     left, rounds = list(range(X.shape[1])), []
     while len(left) > number:
         parts = [X[:, [k for k in left if k != z]] for z in left]
@@ -155,15 +158,19 @@ def backward_elimination(
     return left, ranking
 
 
+def median_distance(X: Matrix) -> float:
+    """Median of the positive distances between rows."""
+    D = np.sqrt(np.sum((X[:, None, :] - X[None, :, :]) ** 2, axis=2))
+    return float(np.median(D[1e-6 * D.max() < D]))
+
+
 def median_gaussian(X: Matrix, whole: Matrix | None = None, width: float = 1.0) -> Matrix:
     """A Gaussian kernel of some features, its width a multiple of the median distance on all."""
-    whole = X if whole is None else whole
-    D = np.sqrt(np.sum((whole[:, None, :] - whole[None, :, :]) ** 2, axis=2))
-    return gaussian(X, width * float(np.median(D[1e-6 * D.max() < D])))
+    return gaussian(X, width * median_distance(X if whole is None else whole))
 
 
 def width_cost(widths: Matrix, form: str, width: float) -> float:
-    """What the differences between widths cost: the first in their unit, the others per feature."""
+    """Penalty on differences between widths, summed in their unit or averaged over features."""
     if form == "widths":
         return float(np.sum((widths - widths.mean()) ** 2))
     u = np.log(widths / width) if form == "log_widths" else width / widths - 1.0
@@ -173,7 +180,7 @@ def width_cost(widths: Matrix, form: str, width: float) -> float:
 def ridge_with_intercept(K: Matrix, Y: Matrix, rows: Matrix, alpha: float) -> Matrix:
     """Predictions of kernel ridge regression whose intercept is not penalized.
 
-    alpha counts in the mean diagonal of the centered Gram matrix.
+    The penalty alpha is relative to the mean diagonal of the centered Gram matrix.
     """
     n = len(K)
     system = np.ones((n + 1, n + 1))

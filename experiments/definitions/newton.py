@@ -96,10 +96,10 @@ class KeptGram(DenseGram):
         super().__init__(K)
         self.P: Array | None = None
 
-    def contracted(self, P: Array) -> Array:
+    def inner_products(self, P: Array) -> Array:
         """Inner product with a matrix, which is kept."""
         self.P = P
-        return super().contracted(P)
+        return super().inner_products(P)
 
 
 class Profile:
@@ -112,21 +112,21 @@ class Profile:
     def __call__(self, theta: Array) -> tuple[float, Array, Array]:
         """Value, slopes of penalty or log-determinant, and alpha'K_m alpha."""
         grams = self.problem.grams
-        gram = KeptGram(grams.combined(theta))
+        gram = KeptGram(grams.weighted_sum(theta))
         inner = replace(self.problem, grams=gram)
         point, majorizer = inner.start(np.ones(1)), None
         if self.last is not None:
             alpha, majorizer = self.last.point.alpha, self.last.majorizer
-            point = replace(point, alpha=alpha, images=gram.images(alpha).all())
+            point = replace(point, alpha=alpha, images=gram.kernel_products(alpha).as_array())
         found = minimize(inner, point, free=False, previous=majorizer, tol=INNER, max_iter=100)
         self.last = found
         # A sum of weights is all that MKL adds, and the Gram matrix has a weight of one itself.
         convex = self.problem.objective.convex
         value = found.majorizer.value + (float(theta.sum()) - 1.0 if convex else 0.0)
-        slopes = np.ones_like(theta) if gram.P is None else grams.contracted(gram.P)
+        slopes = np.ones_like(theta) if gram.P is None else grams.inner_products(gram.P)
         self.trace.inner_steps += len(found.history)
         self.trace.add(value)
-        return value, slopes, grams.images(found.point.alpha).quadratics[:, 0]
+        return value, slopes, grams.kernel_products(found.point.alpha).quadratics[:, 0]
 
 
 def equal_weights(problem: Problem) -> Array:

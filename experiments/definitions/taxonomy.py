@@ -190,8 +190,8 @@ def risk(data: Sample) -> Measures:
 def tangent(data: Sample) -> Measures:
     """The bound of joint MAP by its tangent at equal weights of sum one: convex, and MKL."""
     p = len(data.kernels)
-    gram = with_diagonal(data.grams.combined(np.full(p, 1.0 / p)), JITTER)
-    scales = 1.0 / data.grams.contracted(inverted(definite_factor(gram)))
+    gram = with_diagonal(data.grams.weighted_sum(np.full(p, 1.0 / p)), JITTER)
+    scales = 1.0 / data.grams.inner_products(inverted(definite_factor(gram)))
     problem = data.problem(NoisyRisk(data.likelihood))
     return learned(
         data, Problem(problem.objective, problem.grams.scaled(scales), problem.Y), scales

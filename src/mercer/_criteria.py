@@ -13,7 +13,7 @@ from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile_vjp
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def contract(
 
     def work(tile: Tile) -> tuple[float, Array]:
         block = P.block(samples, tile)
-        value, gradient = kernel.tile_vjp(samples.X, block, tile.rows, tile.columns)
+        value, gradient = gram_tile_vjp(kernel, samples.X, block, tile.rows, tile.columns)
         return tile.count * value, tile.count * gradient
 
     value, gradient = 0.0, np.zeros(kernel.theta.size)

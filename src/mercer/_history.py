@@ -1,4 +1,4 @@
-"""What learners keep of each step that they take."""
+"""Records of the steps of iterative learners, the entries of `history_`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a learner.
+    """One step of a learner that finds kernels one after the other.
 
     Attributes
     ----------
     kernel : Kernel
         The kernel found in this step.
     n_kernels : int
-        Kernels of non-zero weight after it.
+        Number of kernels of nonzero weight after the step.
     objective : float
-        What the step maximized, at its end.
+        Value of the objective that the step maximized.
     alignment : float
         Centered alignment of the learned kernel after the step.
     gap : float or None
-        Proven bound on how much larger the objective could have been; None where nothing is proven.
+        Certified bound on the difference to the maximum of the objective; None without certificate.
     """
 
     kernel: Kernel
@@ -42,14 +42,14 @@ class MixingStep:
     kernel : Kernel
         The kernel found in this step.
     n_kernels : int
-        Kernels of non-zero weight after it.
+        Number of kernels of nonzero weight after the step.
     objective : float
-        The machines' objective after it.
+        Regularized risk of the predictors after the step.
     excess : float
-        How much larger c'Kc was for this kernel than for the learned one before, relative to it;
-        zero or less at the optimum.
+        Relative difference of c'Kc, c the dual variables, between this kernel K and the kernel
+        learned before the step; it is not positive at the optimum.
     gap : float or None
-        Proven bound on how much larger c'Kc could have been; None where nothing is proven.
+        Certified bound on the difference to the maximum of c'Kc; None without certificate.
     """
 
     kernel: Kernel
@@ -61,16 +61,16 @@ class MixingStep:
 
 @dataclass(frozen=True)
 class WeightStep:
-    """One step of one-stage learning.
+    """One step of one-stage learning over a finite dictionary.
 
     Attributes
     ----------
     objective : float
-        The machines' objective at the weights.
+        Regularized risk of the predictors at the weights.
     gap : float
-        How much of it, at most, is above the optimum, relative to it.
+        Certified bound on the relative difference to the minimum of the objective.
     n_kernels : int
-        Kernels of non-zero weight.
+        Number of kernels of nonzero weight.
     """
 
     objective: float
@@ -85,13 +85,13 @@ class AlternationStep:
     Attributes
     ----------
     objective : float
-        What both maximize, after the step.
+        Value, after the step, of the objective that weights and partition both maximize.
     alignment : float
         Centered alignment of the learned kernel with the clusters.
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are, summing to one.
+        Coefficients of the kernels, which sum to one.
     n_moved : int
-        Samples that changed their cluster in this step.
+        Number of samples that changed their cluster in this step.
     """
 
     objective: float
@@ -107,11 +107,12 @@ class ObjectiveStep:
     Attributes
     ----------
     objective : float
-        Its value after the step, on the -2 log scale.
+        Value of the objective after the step, on the -2 log scale.
     barrier : float
-        Weight of the logarithmic barrier that keeps the weights positive.
+        Coefficient of the logarithmic barrier that keeps the weights positive.
     residual : float
-        Largest theta_m |d objective / d theta_m|, less where the barrier holds a weight up.
+        Violation of the optimality conditions: the largest w_m |d objective / d w_m| over the
+        weights w.
     """
 
     objective: float

@@ -1,4 +1,4 @@
-"""The types that signatures share."""
+"""Types of arrays and tables for annotations."""
 
 from typing import Any, TypeAlias
 

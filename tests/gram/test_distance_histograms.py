@@ -1,4 +1,4 @@
-"""Centered products of kernels from a histogram of distances, against whole matrices."""
+"""Binning of pairs by their distance, and centered products from histograms of distances."""
 
 from __future__ import annotations
 
@@ -6,29 +6,187 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from reference import center, centered_alignment
+from scipy.optimize import nnls
 from scipy.spatial.distance import cdist
 
 from mercer._criteria import Sensitivity
-from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, squared_range
-from mercer._gram.tiles import Samples
+from mercer._gram.distance_histograms import (
+    DistanceHistogram,
+    LogarithmicMesh,
+    Mesh,
+    UniformMesh,
+    linear_binning,
+    squared_range,
+)
+from mercer._gram.tiles import Samples, Tile
 from mercer._search.families import HistogramSearch
-from mercer.kernels import Gaussian, Laplacian, Matern
+from mercer.kernels import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._radial import Radial
 
-FAMILIES: dict[str, Any] = {
+DECAYING: dict[str, Radial] = {
     "gaussian": Gaussian(),
     "laplacian": Laplacian(),
+    "matern-1/2": Matern(nu=0.5),
     "matern-3/2": Matern(nu=1.5),
     "matern-5/2": Matern(nu=2.5),
+    "rational-quadratic": RationalQuadratic(alpha=0.3),
 }
+decaying = pytest.mark.parametrize("radial", DECAYING.values(), ids=DECAYING)
+FAMILIES = {name: DECAYING[name] for name in ("gaussian", "laplacian", "matern-3/2", "matern-5/2")}
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
 
 
+def table(n: int) -> np.ndarray:
+    """Samples of which some are equal and some nearly equal."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-3, 1, size=(n, 1))
+    X[::9] = X[0]
+    X[4::9] = X[4] + 1e-6 * X[4::9]
+    return X
+
+
+def binned(samples: Samples, mesh: Mesh, W: np.ndarray, columns: Any = None) -> np.ndarray:
+    def weights(tile: Tile) -> np.ndarray:
+        return W[:, tile.rows, tile.columns]
+
+    return linear_binning(samples, columns, mesh, weights)
+
+
+def random_weights(n: int, count: int = 2) -> np.ndarray:
+    W = np.random.default_rng(n + 1).normal(size=(count, n, n))
+    return W + W.transpose(0, 2, 1)
+
+
+@decaying
+@pytest.mark.parametrize("n", [5, 50, 400])
+def test_binned_weights_give_the_sums_over_all_pairs(radial: Radial, n: int) -> None:
+    X, W = table(n), random_weights(n)
+    samples = Samples(X)
+    mesh = LogarithmicMesh(*squared_range(samples, None))
+    nodes = binned(samples, mesh, W)
+    squared = cdist(X, X, "sqeuclidean")
+    for theta in np.log([1e-2, 1.0, 30.0]):
+        exact = np.einsum("kij,ij->k", W, radial.at_theta(squared, theta))
+        bound = mesh.chord_error(radial, np.array([theta, theta]))
+        assert bound < 1e-4
+        # Distances are rounded, to which a Laplacian is sensitive near zero.
+        rounding = 4e-8 * np.abs(X).max() / np.exp(theta)
+        error = np.abs(nodes @ radial.at_theta(mesh.nodes, theta) - exact)
+        assert (error <= (bound + rounding) * np.abs(W).sum(axis=(1, 2))).all()
+
+
+def test_sums_of_gaussians_are_within_a_millionth() -> None:
+    n = 60
+    X, W = np.random.default_rng(0).normal(size=(n, 3)), random_weights(n)
+    samples = Samples(X)
+    mesh = LogarithmicMesh(*squared_range(samples, None))
+    nodes = binned(samples, mesh, W)
+    squared = cdist(X, X, "sqeuclidean")
+    for theta in np.linspace(-3, 5, 20):
+        exact = np.einsum("kij,ij->k", W, np.expm1(-squared * np.exp(-2 * theta)))
+        found = nodes @ Gaussian().at_theta(mesh.nodes, theta)
+        assert_allclose(found, exact, rtol=0.0, atol=1.2e-6 * np.abs(W[0]).sum())
+
+
+@pytest.mark.parametrize("frequency", [0.3, 20.0])
+@pytest.mark.parametrize("n", [50, 400])
+def test_sums_of_cosines_on_a_uniform_mesh(n: int, frequency: float) -> None:
+    X, W = table(n)[:, :1], random_weights(n)
+    samples = Samples(X)
+    mesh = UniformMesh(squared_range(samples, None)[1], 20.0)
+    nodes = binned(samples, mesh, W)
+    distances = np.abs(X - X.T)
+    kernel = Dirichlet(frequency)
+    exact = np.einsum("kij,ij->k", W, 2.0 * np.cos(frequency * distances) - 2.0)
+    error = np.abs(nodes @ kernel.from_squared(mesh.nodes) - exact)
+    bound = mesh.chord_error(kernel, np.log([0.3, 20.0]))
+    assert bound < 1e-4
+    assert (error <= (bound + 1e-10) * np.abs(W).sum(axis=(1, 2))).all()
+
+
+@decaying
+def test_chord_error_bounds_the_deviation_in_every_cell(radial: Radial) -> None:
+    mesh = LogarithmicMesh(1e-12, 1e6)
+    bound = mesh.chord_error(radial, np.zeros(2))
+    left, right = mesh.nodes[1:-1], mesh.nodes[2:]
+    worst = 0.0
+    for part in np.linspace(0.0, 1.0, 21):
+        between = left + part * (right - left)
+        chord = (1 - part) * radial.at_theta(left, 0.0) + part * radial.at_theta(right, 0.0)
+        worst = max(worst, float(np.abs(chord - radial.at_theta(between, 0.0)).max()))
+    assert worst <= bound
+    assert bound < 3 * worst
+
+
+def test_chord_error_bounds_the_deviation_in_every_cell_of_a_uniform_mesh() -> None:
+    mesh = UniformMesh(9.0, 50.0)
+    bound = mesh.chord_error(Dirichlet(), np.log([1.0, 50.0]))
+    distances = np.sqrt(mesh.nodes)
+    middle = 0.5 * (distances[1:] + distances[:-1])
+    for frequency in (1.0, 7.0, 50.0):
+        ends = 2.0 * np.cos(frequency * distances)
+        deviation = 0.5 * (ends[1:] + ends[:-1]) - 2.0 * np.cos(frequency * middle)
+        assert np.abs(deviation).max() <= bound
+
+
+@given(squared=st.lists(st.floats(1e-12, 1e9), min_size=1, max_size=20))
+def test_numbers_lie_in_the_cells_that_a_mesh_locates(squared: list[float]) -> None:
+    values = np.array(squared)
+    for mesh in (LogarithmicMesh(values.min(), values.max()), UniformMesh(values.max(), 1.0)):
+        cells, positions = mesh.locate(values)
+        assert (cells >= 0).all()
+        assert (cells < mesh.nodes.size - 1).all()
+        assert (positions >= 0).all()
+        assert (positions <= 1).all()
+        left, right = np.sqrt(mesh.nodes[cells]), np.sqrt(mesh.nodes[cells + 1])
+        tolerance = 1e-9 * np.sqrt(values.max())
+        assert (np.sqrt(values) >= left - tolerance).all()
+        assert (np.sqrt(values) <= right + tolerance).all()
+
+
+def test_binning_on_some_columns_and_sparse_features() -> None:
+    n = 60
+    X, W = np.random.default_rng(0).normal(size=(n, 4)), random_weights(n)
+    X[X < 0.0] = 0.0
+    squared = cdist(X[:, [1, 3]], X[:, [1, 3]], "sqeuclidean")
+    exact = np.einsum("kij,ij->k", W, np.expm1(-squared))
+    for container in (np.asarray, sp.csr_array):
+        samples = Samples(container(X))
+        mesh = LogarithmicMesh(*squared_range(samples, (1, 3)))
+        nodes = binned(samples, mesh, W, (1, 3))
+        found = nodes @ Gaussian().at_theta(mesh.nodes, 0.0)
+        assert_allclose(found, exact, rtol=0.0, atol=2e-6 * np.abs(W[0]).sum())
+
+
+def test_binning_preserves_the_sum_of_the_weights() -> None:
+    X, W = table(400), random_weights(400)
+    samples = Samples(X)
+    low, high = squared_range(samples, None)
+    for mesh in (LogarithmicMesh(low, high), UniformMesh(high, 3.0)):
+        sums = binned(samples, mesh, W).sum(axis=1)
+        assert_allclose(sums, W.sum(axis=(1, 2)), atol=1e-9 * np.abs(W).sum())
+
+
+def test_range_of_positive_squared_distances() -> None:
+    X = np.random.default_rng(0).normal(size=(450, 3))
+    squared = cdist(X, X, "sqeuclidean")
+    expected = squared[squared > 0].min(), squared.max()
+    assert_allclose(squared_range(Samples(X), None), expected, rtol=1e-9)
+    with sklearn.config_context(working_memory=0.1):
+        assert_allclose(squared_range(Samples(X), None), expected, rtol=1e-9)
+    assert squared_range(Samples(np.ones((5, 2))), None) == (1.0, 1.0)
+    assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), None) == (9.0, 9.0)
+
+
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Clusters of several sizes, with samples that coincide."""
+    """Clusters of several sizes, some of whose samples are equal."""
     rng = np.random.default_rng(n)
     X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-1, 1, size=(n, 1))
     X[::7] = X[1]
@@ -48,7 +206,7 @@ def shifted_grams(family: Any, X: np.ndarray) -> list[np.ndarray]:
 
 
 def largest_deviation(family: Any, nodes: np.ndarray) -> np.ndarray:
-    """Of the kernel at each width from its chords between the nodes, by a fine scan."""
+    """Largest deviation of the kernel of each width from its chords, found by a fine scan."""
     left, right = nodes[1:-1], nodes[2:]
     worst = np.zeros(THETAS.size)
     for part in np.linspace(0.0, 1.0, 9):
@@ -61,22 +219,22 @@ def largest_deviation(family: Any, nodes: np.ndarray) -> np.ndarray:
 
 @every_family
 @pytest.mark.parametrize("n", [3, 60, 400])
-def test_centered_products(family: Any, n: int) -> None:
-    """Within what chords allow for a target, and what wide cells do to sums of rows for kernels."""
+def test_centered_products_agree_with_dense_matrices(family: Any, n: int) -> None:
+    """To the error of chords with a target, and to that of coarse cells between two kernels."""
     X, Y = problem(n)
     histogram = histogram_of(X, Y)
     mesh = LogarithmicMesh(*squared_range(Samples(X), None))
     values, _ = histogram.at(family, THETAS)
     grams = shifted_grams(family, X)
-    off = largest_deviation(family, mesh.nodes)
-    assert off.max() < 1e-5
+    deviations = largest_deviation(family, mesh.nodes)
+    assert deviations.max() < 1e-5
     M = np.array([[np.sum(center(A) * center(B)) for B in grams] for A in grams])
     found = histogram.centered_weights(values) @ values.T
     norms = np.sqrt(np.diag(M))
     assert (np.abs(found - M) <= 2e-3 * np.outer(norms, norms)).all()
     L = Y @ Y.T
     a = np.array([np.sum(K * L) for K in grams])
-    allowed_a = off * np.abs(L).sum()
+    allowed_a = deviations * np.abs(L).sum()
     assert (np.abs(histogram.target_products(values) - a) <= allowed_a).all()
     assert (np.abs(values @ histogram.target_weights() - a) <= allowed_a).all()
     one = histogram.centered_weights(values[1])
@@ -84,7 +242,7 @@ def test_centered_products(family: Any, n: int) -> None:
 
 
 def test_products_of_wide_kernels_keep_their_digits() -> None:
-    """A wide kernel is linear between nodes, so that only products of two have chords."""
+    """A wide kernel is linear between nodes, so that its products with a target are exact."""
     X, Y = problem(60)
     histogram = histogram_of(X, Y)
     values, _ = histogram.at(Gaussian(), np.log([1e6, 3e6]))
@@ -105,13 +263,13 @@ def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
     assert_allclose(slopes, (above - below) / (2 * step), atol=1e-8, rtol=1e-4)
 
 
-def test_columns_and_little_memory() -> None:
+def test_some_columns_and_little_memory_change_nothing() -> None:
     X, Y = problem(400)
     whole = histogram_of(X[:, [2, 0]], Y)
     part = histogram_of(X, Y, (2, 0))
     with sklearn.config_context(working_memory=0.5):
-        frugal = histogram_of(X, Y, (2, 0))
-    for other in (part, frugal):
+        recomputed = histogram_of(X, Y, (2, 0))
+    for other in (part, recomputed):
         values, _ = other.at(Gaussian(), THETAS)
         expected, _ = whole.at(Gaussian(), THETAS)
         for product in ("target_products", "centered_weights"):
@@ -121,7 +279,7 @@ def test_columns_and_little_memory() -> None:
 
 @every_family
 def test_polished_widths_align_at_least_as_well(family: Any) -> None:
-    """Also where widths start at their bounds, or together."""
+    """Widths also start at their bounds, and several from the same value."""
     X, Y = problem(80)
     L = Y @ Y.T
     search = HistogramSearch(family, Samples(X), Y)
@@ -131,8 +289,6 @@ def test_polished_widths_align_at_least_as_well(family: Any) -> None:
     def best(kernels: list[Any]) -> float:
         A = np.stack([center(k(X) - k.offset).ravel() for k in kernels], axis=1)
         scale = np.linalg.norm(A, axis=0)
-        from scipy.optimize import nnls
-
         w = nnls(A / scale, L.ravel())[0]
         return centered_alignment((A / scale @ w).reshape(L.shape), L)
 

@@ -1,4 +1,4 @@
-"""Gram matrices of a dictionary, summed and multiplied: against dense matrices."""
+"""Weighted sums and products of the Gram matrices of a dictionary, against dense matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.kernel_products import BaseGrams, DenseGram, WithIdentity, base_grams
+from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.tiles import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -35,7 +35,9 @@ MIXED: list[Kernel] = [
     CallableKernel(lambda A, B: np.tanh(A[:, :1]) @ np.tanh(B[:, :1]).T),
 ]
 RANK_ONE: list[Kernel] = [OnColumns(Linear(), [z]) for z in (0, 2, 3, 1, 2)]
-either_way = pytest.mark.parametrize("centered", [True, False], ids=["centered", "as they are"])
+centered_or_not = pytest.mark.parametrize(
+    "centered", [True, False], ids=["centered", "not centered"]
+)
 every_size = pytest.mark.parametrize("n", [7, SEVERAL_TILES])
 
 
@@ -68,49 +70,52 @@ def vectors(n: int, centered: bool, n_vectors: int = 3) -> np.ndarray:
 
 
 def assert_dense(grams: BaseGrams, dense: np.ndarray, centered: bool) -> None:
-    """Sums, traces, images and quadratics are those of the dense matrices."""
+    """Weighted sums, traces and products agree with those of the dense matrices."""
     p, n = dense.shape[:2]
     matrices = np.stack([center(K) for K in dense]) if centered else dense
     size = np.abs(matrices).max()
     assert grams.n_kernels == p
     P = vectors(n, centered=False) @ vectors(n, centered=False).T
     expected = np.einsum("knm,nm->k", matrices, P)
-    assert_allclose(grams.contracted(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum())
+    assert_allclose(
+        grams.inner_products(P), expected, rtol=1e-9, atol=1e-12 * size * np.abs(P).sum()
+    )
     assert_allclose(grams.traces(), np.einsum("kii->k", matrices), rtol=1e-9)
     weights = np.random.default_rng(2).uniform(size=p)
     weights[0] = 0.0
     for w in (weights, np.zeros(p), np.eye(p)[-1]):
-        combined = grams.combined(w)
+        combined = grams.weighted_sum(w)
         assert_allclose(
             combined, np.tensordot(w, matrices, axes=1), rtol=0.0, atol=1e-12 * p * size
         )
         assert_allclose(combined, combined.T, rtol=0.0, atol=1e-13 * p * size)
     C = vectors(n, centered)
-    images, products = grams.images(C), matrices @ C
-    atol = 1e-11 * np.abs(products).max()
-    assert_allclose(images.quadratics, np.einsum("kim,im->km", products, C), rtol=1e-9, atol=atol)
+    products, expected = grams.kernel_products(C), matrices @ C
+    atol = 1e-11 * np.abs(expected).max()
+    quadratics = np.einsum("kim,im->km", expected, C)
+    assert_allclose(products.quadratics, quadratics, rtol=1e-9, atol=atol)
     which, rows = np.array([p - 1, 0]), np.array([4, 0, n - 1])
     for vector in range(C.shape[1]):
-        found = images.of(which, rows, vector)
-        assert found.shape == (2, 3)
-        assert_allclose(found, products[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
-        summed = np.tensordot(weights, products[:, :, vector], axes=1)
-        assert_allclose(images.summed(weights, vector), summed, rtol=0.0, atol=p * atol)
-        against = products[:, :, vector] @ C[:, 0]
-        atol_against = n * atol * np.abs(C).max()
-        assert_allclose(images.against(C[:, 0], vector), against, rtol=0.0, atol=atol_against)
-    part = products[:, :, 0].T * np.sqrt(weights)
+        block = products.block(which, rows, vector)
+        assert block.shape == (2, 3)
+        assert_allclose(block, expected[np.ix_(which, rows)][:, :, vector], rtol=0.0, atol=atol)
+        summed = np.tensordot(weights, expected[:, :, vector], axes=1)
+        assert_allclose(products.summed(weights, vector), summed, rtol=0.0, atol=p * atol)
+        inner = expected[:, :, vector] @ C[:, 0]
+        inner_atol = n * atol * np.abs(C).max()
+        assert_allclose(products.inner_products(C[:, 0], vector), inner, rtol=0.0, atol=inner_atol)
+    part = expected[:, :, 0].T * np.sqrt(weights)
     expected = np.tensordot(weights[::-1], matrices, axes=1) + part @ part.T
-    found = grams.with_images(weights[::-1], weights, grams.images(C[:, :1]))
+    found = grams.sum_with_squares(weights[::-1], weights, grams.kernel_products(C[:, :1]))
     assert_allclose(found, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
 
 
-@either_way
+@centered_or_not
 @every_size
 @pytest.mark.parametrize(
     ("kernels", "dense"), [(MIXED, mixed), (RANK_ONE, rank_one)], ids=["mixed", "rank one"]
 )
-def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool) -> None:
+def test_grams_agree_with_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool) -> None:
     X = table(n)
     grams = base_grams(Samples(X, len(kernels)), kernels, centered=centered)
     assert_dense(grams, dense(X), centered)
@@ -122,23 +127,23 @@ def test_against_dense_matrices(kernels: Any, dense: Any, n: int, centered: bool
 
 
 @every_size
-def test_white_noise_is_one_more_kernel(n: int) -> None:
+def test_identity_is_one_more_kernel(n: int) -> None:
     X = table(n)
     grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=False)
-    noisy = WithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
+    noisy = GramsWithIdentity(grams, n).scaled(np.arange(1.0, len(MIXED) + 2.0))
     scaled = mixed(X) * np.arange(1.0, len(MIXED) + 1.0)[:, None, None]
     dense = np.concatenate([scaled, (len(MIXED) + 1.0) * np.eye(n)[None]])
     assert_dense(noisy, dense, centered=False)
 
 
-def test_one_matrix_in_memory() -> None:
+def test_one_dense_gram_matrix() -> None:
     K = gaussian(table(9), 1.5)
     assert_dense(DenseGram(K).scaled(np.array([3.0])), 3.0 * K[None], centered=False)
 
 
-@either_way
+@centered_or_not
 @every_size
-def test_stacks(n: int, centered: bool) -> None:
+def test_grams_of_a_stack(n: int, centered: bool) -> None:
     dense = mixed(table(n))
     stack = np.ascontiguousarray(np.moveaxis(dense, 0, -1))
     kernels = [Precomputed(k) for k in range(len(dense))]
@@ -147,9 +152,9 @@ def test_stacks(n: int, centered: bool) -> None:
     )
 
 
-@either_way
+@centered_or_not
 @every_size
-def test_sparse_tables(n: int, centered: bool) -> None:
+def test_grams_of_sparse_tables(n: int, centered: bool) -> None:
     X = np.maximum(table(n) - 1.0, 0.0)
     for kernels, dense in (
         ([Gaussian(1.5), Linear()], np.stack([gaussian(X, 1.5), X @ X.T])),
@@ -159,10 +164,10 @@ def test_sparse_tables(n: int, centered: bool) -> None:
         assert_dense(base_grams(samples, kernels, centered=centered), dense, centered)
 
 
-@either_way
+@centered_or_not
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
-def test_columns_of_few_nonzero_entries(container: Any, centered: bool) -> None:
-    """Some constant, some dense and far from zero, some repeated, most of them nearly empty."""
+def test_rank_one_kernels_of_sparse_columns(container: Any, centered: bool) -> None:
+    """Most columns are sparse; some are constant, some dense and far from zero, some repeated."""
     rng = np.random.default_rng(0)
     X = np.where(rng.uniform(size=(500, 600)) < 0.03, rng.normal(size=(500, 600)) + 2.0, 0.0)
     X[:, 1::100] = rng.normal(size=(500, 6)) + 1e3
@@ -179,28 +184,28 @@ def test_columns_of_few_nonzero_entries(container: Any, centered: bool) -> None:
         weights, squares = rng.uniform(size=(2, len(chosen)))
         weights[::2] = 0.0
         combined = (W * weights) @ W.T
-        assert_allclose(case.combined(weights), combined, atol=1e-12 * np.abs(combined).max())
+        assert_allclose(case.weighted_sum(weights), combined, atol=1e-12 * np.abs(combined).max())
         C = vectors(500, centered)
-        images, coordinates = case.images(C), W.T @ C
+        products, coordinates = case.kernel_products(C), W.T @ C
         atol = 1e-12 * np.abs(coordinates).max()
-        assert_allclose(images.quadratics, coordinates**2, rtol=1e-9, atol=atol**2)
+        assert_allclose(products.quadratics, coordinates**2, rtol=1e-9, atol=atol**2)
         which, rows = np.array([602, 5, 3, 0]), np.array([4, 0, 499])
-        products = W[np.ix_(rows, which)].T * coordinates[which, :1]
-        assert_allclose(images.of(which, rows, 0), products, atol=1e3 * atol)
+        block = W[np.ix_(rows, which)].T * coordinates[which, :1]
+        assert_allclose(products.block(which, rows, 0), block, atol=1e3 * atol)
         summed = W @ (weights * coordinates[:, 0])
-        assert_allclose(images.summed(weights, 0), summed, atol=1e-11 * np.abs(summed).max())
-        against = (W.T @ C[:, 2]) * coordinates[:, 0]
-        atol = 1e-11 * np.abs(against).max()
-        assert_allclose(images.against(C[:, 2], 0), against, rtol=0.0, atol=atol)
+        assert_allclose(products.summed(weights, 0), summed, atol=1e-11 * np.abs(summed).max())
+        inner = (W.T @ C[:, 2]) * coordinates[:, 0]
+        atol = 1e-11 * np.abs(inner).max()
+        assert_allclose(products.inner_products(C[:, 2], 0), inner, rtol=0.0, atol=atol)
         both = (W * (weights + squares * coordinates[:, 0] ** 2)) @ W.T
-        found = case.with_images(weights, squares, case.images(C[:, :1]))
+        found = case.sum_with_squares(weights, squares, case.kernel_products(C[:, :1]))
         assert_allclose(found, both, atol=1e-11 * np.abs(both).max())
 
 
-@either_way
-def test_kernels_of_one_column_are_never_evaluated(centered: bool, monkeypatch: Any) -> None:
+@centered_or_not
+def test_tiles_of_rank_one_kernels_are_never_computed(centered: bool, monkeypatch: Any) -> None:
     def evaluated(*_: Any) -> None:
-        raise AssertionError("a tile was evaluated")
+        raise AssertionError("A tile was computed.")
 
     monkeypatch.setattr(Samples, "blocks", evaluated)
     monkeypatch.setattr(Samples, "raw_block", evaluated)
@@ -211,7 +216,7 @@ def test_kernels_of_one_column_are_never_evaluated(centered: bool, monkeypatch: 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_constant_kernels_vanish_when_centered(value: float, container: Any) -> None:
-    """Not up to rounding: a trace of rounding errors would be scaled to one."""
+    """Their traces are exactly zero, as a trace of rounding errors would be scaled to one."""
     X = np.column_stack([table(30), np.full(30, value)])
     alone = [OnColumns(Linear(), [4]), OnColumns(Gaussian(), [4]), OnColumns(Polynomial(), [4])]
     for kernels in (alone[:1], alone[1:2], alone[2:], [*alone, Gaussian()]):
@@ -227,14 +232,14 @@ def test_nearly_constant_kernels_keep_their_digits(width: float) -> None:
     squared = ((X[:, None] - X[None]) ** 2).sum(axis=2) / width**2
     exact = center(np.expm1(-squared))
     assert_allclose(grams.traces(), np.trace(exact), rtol=1e-9)
-    assert_allclose(grams.combined(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
+    assert_allclose(grams.weighted_sum(np.ones(1)), exact, atol=1e-9 * np.abs(exact).max())
     C = vectors(40, centered=True)[:, :1]
-    assert_allclose(grams.images(C).quadratics, C.T @ exact @ C, rtol=1e-8)
+    assert_allclose(grams.kernel_products(C).quadratics, C.T @ exact @ C, rtol=1e-8)
 
 
-@either_way
+@centered_or_not
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_kernels_that_return_nan(bad: float, centered: bool) -> None:
+def test_kernels_that_are_not_finite_raise_an_error(bad: float, centered: bool) -> None:
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.full((len(A), len(B)), bad)
 
@@ -245,7 +250,7 @@ def test_kernels_that_return_nan(bad: float, centered: bool) -> None:
         grams.traces()
 
 
-@either_way
+@centered_or_not
 def test_memory_and_threads_change_nothing(centered: bool) -> None:
     X, C = table(SEVERAL_TILES), vectors(SEVERAL_TILES, centered)
     weights = np.linspace(0.0, 1.0, len(MIXED))
@@ -253,7 +258,9 @@ def test_memory_and_threads_change_nothing(centered: bool) -> None:
     for memory, threads in ((1024, 2), (1024, 1), (0.1, 2)):
         with sklearn.config_context(working_memory=memory), threadpool_limits(limits=threads):
             grams = base_grams(Samples(X, len(MIXED)), MIXED, centered=centered)
-            found.append((grams.combined(weights), grams.images(C).quadratics, grams.traces()))
+            found.append(
+                (grams.weighted_sum(weights), grams.kernel_products(C).quadratics, grams.traces())
+            )
     for other in found[1:]:
         for here, there in zip(found[0], other, strict=True):
             assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())

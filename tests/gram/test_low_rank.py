@@ -1,4 +1,4 @@
-"""Factors of Gram matrices against the matrices."""
+"""Low-rank factors of Gram matrices."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def table(n: int = 60, d: int = 2) -> np.ndarray:
 
 
 def of_matrices(matrices: np.ndarray) -> tuple[Any, np.ndarray]:
-    """Columns on demand, and diagonals, of a batch of matrices."""
+    """A function that returns columns of a batch of matrices, and their diagonals."""
     every = np.arange(len(matrices))
     return lambda pivots: matrices[every, pivots], np.einsum("kii->ki", matrices)
 
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-8])
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_left_out_is_semidefinite_and_small(seed: int, tol: float) -> None:
+def test_residual_is_positive_semidefinite_and_within_the_tolerance(seed: int, tol: float) -> None:
     K = gaussian(np.random.default_rng(seed).normal(size=(40, 1)), 1.0)
     found = pivoted_cholesky(*of_matrices(K[None]), tol=tol)
     F = found.factors[0]
@@ -57,8 +57,8 @@ def test_what_is_left_out_is_semidefinite_and_small(seed: int, tol: float) -> No
     assert shorter.factors.shape == (1, 40, F.shape[1] - 1)
 
 
-def test_a_batch_is_what_its_matrices_are_alone() -> None:
-    """Of unequal ranks and scales, one of them zero."""
+def test_a_batch_agrees_with_its_matrices_one_by_one() -> None:
+    """The matrices differ in rank and scale, and one of them is zero."""
     rng = np.random.default_rng(1)
     v = rng.normal(size=(30, 3))
     matrices = np.stack(
@@ -75,14 +75,14 @@ def test_a_batch_is_what_its_matrices_are_alone() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_one_entry_of_a_batch_that_is_no_number(value: float) -> None:
+def test_a_value_that_is_not_finite_raises_an_error(value: float) -> None:
     matrices = np.stack([gaussian(table(20, 1), 1.0)] * 2)
     matrices[1, :, 7] = value
     with pytest.raises(ValueError, match="NaN or infinity"):
         pivoted_cholesky(*of_matrices(matrices))
 
 
-def test_equal_rows_cost_one_column() -> None:
+def test_equal_samples_need_one_column() -> None:
     X = np.repeat(table(5), 20, axis=0)
     factor = kernel_factor(Gaussian(1.0), X)
     assert factor.shape == (100, 5)
@@ -105,7 +105,7 @@ def test_equal_rows_cost_one_column() -> None:
     ids=lambda kernel: kernel.describe()[:20],
 )
 @pytest.mark.parametrize("n", [1, 2, 60, 500])
-def test_kernels(kernel: Any, n: int) -> None:
+def test_factors_of_kernels_are_within_the_tolerance(kernel: Any, n: int) -> None:
     X = table(n)
     K, F = kernel(X), kernel_factor(kernel, X)
     assert F.shape[0] == n
@@ -113,14 +113,14 @@ def test_kernels(kernel: Any, n: int) -> None:
     assert np.abs(F @ F.T - K).max() <= 2 * TOLERANCE * np.trace(K)
 
 
-def test_white_noise_counts_on_the_diagonal_alone() -> None:
+def test_white_noise_is_on_the_diagonal_only() -> None:
     X = table(50)
     kernel = as_kernel(RBF(1.0) + WhiteKernel(0.3))
     F = kernel_factor(kernel, X)
     assert_allclose(F @ F.T, gaussian(X, np.sqrt(2.0)) + 0.3 * np.eye(50), atol=1e-6)
 
 
-def test_a_smooth_kernel_of_many_samples_is_never_a_matrix() -> None:
+def test_a_smooth_kernel_of_many_samples_needs_no_gram_matrix() -> None:
     X = table(20_000, 1)
     tracemalloc.start()
     try:
@@ -137,8 +137,8 @@ def test_a_smooth_kernel_of_many_samples_is_never_a_matrix() -> None:
 
 @pytest.mark.parametrize("make", [Gaussian, Laplacian])
 @pytest.mark.parametrize("width", [1e2, 1e4, 1e5])
-def test_a_nearly_constant_kernel_keeps_what_varies(make: Any, width: float) -> None:
-    """A wide kernel's centered part is a millionth of its trace, and less."""
+def test_factors_of_nearly_constant_kernels_keep_their_digits(make: Any, width: float) -> None:
+    """The centered trace of a wide kernel is a millionth of its trace, or less."""
     X = table(80, 1)
     K = -np.expm1(-((X - X.T) ** 2) / width**2)
     if make is Laplacian:
@@ -149,7 +149,7 @@ def test_a_nearly_constant_kernel_keeps_what_varies(make: Any, width: float) -> 
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_columns(container: Any) -> None:
+def test_factor_of_columns(container: Any) -> None:
     wide, narrow = np.maximum(table(9, 30), 0.0), np.maximum(table(30, 9), 0.0)
     assert_array_equal(columns_factor(container(narrow)), narrow)
     F = columns_factor(container(wide))
@@ -160,7 +160,7 @@ def test_columns(container: Any) -> None:
 @pytest.mark.parametrize("factor", [spectral_factor, gram_factor])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 @pytest.mark.parametrize("rank", [0, 1, 4, 50])
-def test_given_matrices(factor: Any, scale: float, rank: int) -> None:
+def test_factors_of_matrices_have_their_rank(factor: Any, scale: float, rank: int) -> None:
     V = table(50, rank) if rank else np.zeros((50, 1))
     K = scale * V @ V.T
     F = factor(K)
@@ -168,7 +168,7 @@ def test_given_matrices(factor: Any, scale: float, rank: int) -> None:
     assert_allclose(F @ F.T, K, atol=TOLERANCE * np.trace(K))
 
 
-def test_rounding_to_single_precision_is_no_rank() -> None:
+def test_factor_of_a_matrix_rounded_to_single_precision() -> None:
     X = table(200, 3)
     K = (X @ X.T).astype(np.float32).astype(np.float64)
     K = (K + K.T) / 2.0
@@ -178,8 +178,8 @@ def test_rounding_to_single_precision_is_no_rank() -> None:
 
 
 @pytest.mark.parametrize("n", [3, 60, 600])
-def test_matrices_that_are_no_kernels(n: int) -> None:
-    """One eigenvalue in n is negative, also where Cholesky steps would end before it shows."""
+def test_indefinite_matrices_raise_an_error(n: int) -> None:
+    """One eigenvalue is negative, in some matrices beyond the columns that Cholesky steps take."""
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(n, n)))[0]
     values = np.ones(n)
@@ -197,7 +197,7 @@ def test_matrices_that_are_no_kernels(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [20, 900])
-def test_kernels_that_are_none(n: int) -> None:
+def test_functions_that_are_not_kernels_raise_an_error(n: int) -> None:
     X = table(n)
     for function in (lambda X, Z: -(X @ Z.T), lambda X, Z: (X[:, :1] - Z[:, 0]) ** 2):
         with pytest.raises(ValueError, match="not positive semi-definite"):

@@ -1,8 +1,9 @@
-"""Moments, centering and tiles against dense references, for every kind of kernel."""
+"""Moments of every kind of kernel, their digits and their memory, against dense references."""
 
 from __future__ import annotations
 
 import tracemalloc
+from decimal import Decimal, localcontext
 from typing import Any
 
 import numpy as np
@@ -10,62 +11,31 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from gram_cases import SEVERAL_TILES, assert_moments, table, targets
-from hypothesis import given
-from hypothesis import strategies as st
 from kernel_cases import KERNELS, N_FEATURES, NATIVE
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
+from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.dense import center_tiles, centered
-from mercer._gram.moments import gram_alignment, moments
-from mercer._gram.tiles import Samples, centered_columns, map_tiles, tile_plan
+from mercer._gram.moments import moments
+from mercer._gram.tiles import Samples
 from mercer.kernels import (
+    CallableKernel,
     Gaussian,
     Kernel,
     Laplacian,
     Linear,
+    Matern,
     OnColumns,
     Polynomial,
     Precomputed,
+    Product,
+    RationalQuadratic,
     WeightedSum,
 )
 
-# --- tiles ------------------------------------------------------------------------------------
 
-
-@given(n=st.integers(1, 900), p=st.sampled_from([1, 2, 20, 5000]))
-def test_tiles_cover_the_matrix_once(n: int, p: int) -> None:
-    covered = np.zeros((n, n), dtype=int)
-    for tile in tile_plan(n, p):
-        covered[tile.rows, tile.columns] += 1
-        if tile.count == 2.0:
-            covered[tile.columns, tile.rows] += 1
-        else:
-            assert tile.rows == tile.columns
-    assert (covered == 1).all()
-
-
-def test_many_samples_are_several_tiles() -> None:
-    assert len(tile_plan(SEVERAL_TILES)) > 1
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_results_come_in_the_order_of_the_plan(threads: int) -> None:
-    plan = tile_plan(2000, 20)
-    with threadpool_limits(limits=threads):
-        assert list(map_tiles(lambda tile: tile.start, plan)) == [tile.start for tile in plan]
-
-
-def test_an_error_in_a_thread_is_raised() -> None:
-    def fail(tile: Any) -> None:
-        raise KeyError(tile.start)
-
-    with threadpool_limits(limits=3), pytest.raises(KeyError):
-        list(map_tiles(fail, tile_plan(2000, 20)))
-
-
-def test_numbers_do_not_depend_on_the_number_of_threads() -> None:
+def test_moments_do_not_depend_on_the_number_of_threads() -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     kernels = list(NATIVE.values())
     found = []
@@ -74,39 +44,6 @@ def test_numbers_do_not_depend_on_the_number_of_threads() -> None:
             found.append(moments(Samples(X, len(kernels)), kernels, Y))
     assert_array_equal(found[0].M, found[1].M)
     assert_array_equal(found[0].a, found[1].a)
-
-
-# --- centering ---------------------------------------------------------------------------------
-
-
-@given(n=st.integers(1, 12), seed=st.integers(0, 1000))
-def test_centering(n: int, seed: int) -> None:
-    K = np.random.default_rng(seed).normal(size=(n, n))
-    before = K.copy()
-    found = centered(K)
-    assert_array_equal(K, before)
-    assert_allclose(found, center(K), atol=1e-13)
-    assert_allclose(centered(found), found, atol=1e-13)
-    assert_allclose(found.sum(axis=0), 0.0, atol=1e-12)
-
-
-def test_centered_tiles_make_up_the_centered_matrix() -> None:
-    X = table(SEVERAL_TILES)
-    K = np.stack([gaussian(X, 1.0), gaussian(X, 3.0)])
-    for tile in tile_plan(SEVERAL_TILES, 2):
-        blocks = K[:, tile.rows, tile.columns].copy()
-        center_tiles(blocks, K.mean(axis=2), tile)
-        for block, matrix in zip(blocks, K, strict=True):
-            assert_allclose(block, center(matrix)[tile.rows, tile.columns], atol=1e-13)
-
-
-def test_features_constant_up_to_rounding_are_centered_to_zero() -> None:
-    X = np.column_stack([np.full(7, 0.1), np.arange(7.0), np.full(7, 1e8 / 3)])
-    assert_array_equal(centered_columns(X)[:, [0, 2]], 0.0)
-    assert_allclose(centered_columns(X)[:, 1], np.arange(7) - 3.0)
-
-
-# --- moments ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [2, 3, 40, SEVERAL_TILES])
@@ -120,7 +57,7 @@ def test_moments_of_every_kernel(n: int) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_moments_of_one_kernel(name: str) -> None:
-    """Alone, a kernel may take another path than among others."""
+    """A single kernel may be computed in another way than several."""
     X, Y = table(60), targets(60)
     found = moments(Samples(X), [KERNELS[name]], Y)
     assert_moments(found, [KERNELS[name](X)], Y, rtol=1e-12)
@@ -219,22 +156,115 @@ def test_alignments_of_the_moments() -> None:
     assert_allclose(found.alignments(), [cosine(K) for K in grams], rtol=1e-11)
     assert_allclose(found.alignment(weights), cosine(0.2 * grams[0] + 3.0 * grams[2]), rtol=1e-11)
     assert found.alignment(np.zeros(3)) == 0.0
-    for K in grams:
-        assert_allclose(gram_alignment(K, Y), cosine(K), rtol=1e-11)
-    assert gram_alignment(np.full((30, 30), 0.1), Y) == 0.0
 
 
 @pytest.mark.parametrize("n", [20, SEVERAL_TILES])
-def test_kernels_that_return_nan_are_named(n: int) -> None:
+def test_error_on_values_that_are_not_finite_names_the_kernel(n: int) -> None:
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.full((len(A), len(B)), np.nan)
-
-    from mercer.kernels import CallableKernel
 
     with pytest.raises(
         ValueError, match="returned NaN or infinity on the training samples: broken"
     ):
         moments(Samples(table(n)), [Gaussian(), CallableKernel(broken)], targets(n))
+
+
+# --- nearly constant kernels -------------------------------------------------------------------
+
+WIDE = 1e6
+
+
+def decimal_shifted(kernel: Kernel, squared: Decimal) -> Decimal:
+    """A stationary kernel less its value at zero, in sixty digits, from its published formula."""
+    s = Decimal(float(np.max(kernel.bandwidth)))  # type: ignore[attr-defined]
+    u = squared / (s * s)
+    one = Decimal(1)
+    if isinstance(kernel, Gaussian):
+        return (-u).exp() - one
+    if isinstance(kernel, Laplacian):
+        return (-u.sqrt()).exp() - one
+    if isinstance(kernel, RationalQuadratic):
+        alpha = Decimal(kernel.alpha)
+        return (-alpha * (one + u / alpha).ln()).exp() - one
+    assert isinstance(kernel, Matern)
+    a = (Decimal(2 * kernel.nu) * u).sqrt()
+    polynomial = {0.5: one, 1.5: one + a, 2.5: one + a + a * a / 3}[kernel.nu]
+    return polynomial * (-a).exp() - one
+
+
+def decimal_moments(
+    kernels: list[Kernel], X: np.ndarray, Y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Moments a and M, computed in sixty digits."""
+    n = len(X)
+    exact = [[Decimal(float(x)) for x in row] for row in X]
+    outer = [[sum(Decimal(float(p)) * Decimal(float(q)) for p, q in zip(u, v, strict=True))
+              for v in Y] for u in Y]  # fmt: skip
+    squared = [[sum((p - q) ** 2 for p, q in zip(u, v, strict=True)) for v in exact] for u in exact]
+    matrices = [outer]
+    for kernel in kernels:
+        matrices.append([[decimal_shifted(kernel, d) for d in row] for row in squared])
+    flat = []
+    for K in matrices:
+        means = [sum(row) / n for row in K]
+        mean = sum(means) / n
+        flat.append([K[i][j] - means[i] - means[j] + mean for i in range(n) for j in range(n)])
+    products = [[sum(p * q for p, q in zip(A, B, strict=True)) for B in flat] for A in flat]
+    result = np.array(products, dtype=float)
+    return result[0, 1:], result[1:, 1:]
+
+
+WIDE_KERNELS: list[Kernel] = [
+    Gaussian(WIDE),
+    Laplacian(WIDE),
+    Matern(WIDE, nu=0.5),
+    Matern(WIDE, nu=1.5),
+    Matern(WIDE, nu=2.5),
+    RationalQuadratic(WIDE, alpha=0.4),
+    Gaussian(np.full(N_FEATURES, WIDE), ard=True),
+]
+
+
+def test_nearly_constant_kernels_keep_their_digits() -> None:
+    X, Y = table(12), targets(12)
+    with localcontext(prec=60):
+        a, M = decimal_moments(WIDE_KERNELS, X, Y)
+    found = moments(Samples(X), WIDE_KERNELS, Y)
+    assert_allclose(found.a, a, rtol=1e-9)
+    assert_allclose(found.M, M, rtol=1e-9)
+
+
+def test_sums_and_products_of_nearly_constant_kernels_keep_their_digits() -> None:
+    """To first order in 1 / s^2, the sums and products are Gaussians of other widths."""
+    X, Y = table(30), targets(30)
+    kernels: list[Kernel] = [
+        WeightedSum([Gaussian(WIDE), Gaussian(2 * WIDE)], [0.5, 2.0]),
+        Product([Gaussian(WIDE), Gaussian(2 * WIDE)]),
+        Product([WeightedSum([Gaussian(WIDE)], [3.0]), Gaussian(2 * WIDE)]),
+    ]
+    D = ((X[:, None] - X[None]) ** 2).sum(axis=2) / WIDE**2
+    grams = [(0.5 + 2.0 / 4.0) * -D, -(1.0 + 1.0 / 4.0) * D, -3.0 * (1.0 + 1.0 / 4.0) * D]
+    a, M = dense_moments(grams, Y @ Y.T)
+    found = moments(Samples(X), kernels, Y)
+    assert_allclose(found.a, a, rtol=1e-9)
+    assert_allclose(found.M, M, rtol=1e-9)
+
+
+def test_nearly_constant_kernels_on_several_tiles() -> None:
+    """The centered Gaussian tends to the centered linear kernel times 2 / s^2."""
+    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
+    found = moments(Samples(X, 2), [Gaussian(WIDE), Gaussian(3 * WIDE)], Y)
+    a, M = dense_moments([2 * X @ X.T / WIDE**2, 2 * X @ X.T / (3 * WIDE) ** 2], Y @ Y.T)
+    assert_allclose(found.a, a, rtol=1e-9)
+    assert_allclose(found.M, M, rtol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [1e6, -3e9])
+def test_constants_in_a_precomputed_kernel_cost_few_digits(offset: float) -> None:
+    X, Y = table(40), targets(40)
+    grams = [np.round(gaussian(X, 1.0) * 2**20) / 2**20, np.round(X @ X.T * 2**20) / 2**20]
+    stack = np.stack([K + offset for K in grams], axis=-1)
+    assert_moments(moments(Samples(stack, 2), [Precomputed(0), Precomputed(1)], Y), grams, Y, 1e-9)
 
 
 # --- memory -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Stacks of precomputed matrices that are no kernels, or of no clear layout, are refused."""
+"""Layouts of stacks of Gram matrices, and errors on invalid ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ LEARNER = AlignmentMaximization("precomputed")
 MODEL = TwoStageClassifier(LEARNER)
 
 
-def refused(matrices: Any, message: str, y: Any = Y, estimators: Any = (LEARNER, MODEL)) -> None:
+def assert_raises(
+    matrices: Any, message: str, y: Any = Y, estimators: Any = (LEARNER, MODEL)
+) -> None:
     for estimator in estimators:
         with pytest.raises(ValueError, match=message):
             clone(estimator).fit(matrices, y)
@@ -40,7 +42,7 @@ def refused(matrices: Any, message: str, y: Any = Y, estimators: Any = (LEARNER,
 
 
 @pytest.mark.parametrize("n_new", [1, 7, N])
-def test_layouts(n_new: int) -> None:
+def test_every_layout_becomes_kernels_last(n_new: int) -> None:
     last = np.random.default_rng(0).normal(size=(n_new, N, 3))
     for layout in (last, [last[..., k] for k in range(3)], tuple(last[..., k] for k in range(3))):
         assert_array_equal(as_stack(layout, (N, 3)), last)
@@ -49,44 +51,44 @@ def test_layouts(n_new: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_kept(dtype: Any) -> None:
+def test_precision_is_preserved(dtype: Any) -> None:
     assert as_stack(stack().astype(dtype)).dtype == dtype
     assert as_stack(np.ones((3, 3), dtype=int)).dtype == np.float64
 
 
 @pytest.mark.parametrize("shape", [(N,), (2, N, N, 2), ()])
-def test_rank(shape: tuple[int, ...]) -> None:
+def test_another_number_of_dimensions_raises_an_error(shape: tuple[int, ...]) -> None:
     message = rf"A precomputed stack must have shape .*; got {len(shape)} dimension"
-    refused(np.ones(shape), message, estimators=[LEARNER])
+    assert_raises(np.ones(shape), message, estimators=[LEARNER])
 
 
-def test_matrices_that_are_not_square() -> None:
-    refused(stack()[:30], r"must be square, .* got a stack of shape \(30, 40, 2\)", Y[:30])
-    refused(stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)")
+def test_matrices_that_are_not_square_raise_an_error() -> None:
+    assert_raises(stack()[:30], r"must be square, .* got a stack of shape \(30, 40, 2\)", Y[:30])
+    assert_raises(stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)")
 
 
-def test_an_ambiguous_stack() -> None:
+def test_an_ambiguous_stack_raises_an_error() -> None:
     ambiguous = np.stack([np.eye(N)] * N)
-    refused(ambiguous, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices")
+    assert_raises(ambiguous, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices")
     learner = AlignmentMaximization("precomputed").fit(list(ambiguous), Y)
     assert learner.weights_.shape == (N,)
 
 
-def test_matrices_of_different_shapes() -> None:
+def test_matrices_of_different_shapes_raise_an_error() -> None:
     message = r"differ in shape: \[\(39, 39\), \(40, 40\)\]"
-    refused([np.eye(N), np.eye(N - 1)], message, estimators=[LEARNER])
+    assert_raises([np.eye(N), np.eye(N - 1)], message, estimators=[LEARNER])
 
 
-def test_targets_of_another_length() -> None:
-    refused(stack(), r"inconsistent numbers of samples: \[40, 39\]", Y[:-1])
+def test_targets_of_another_length_raise_an_error() -> None:
+    assert_raises(stack(), r"inconsistent numbers of samples: \[40, 39\]", Y[:-1])
 
 
-def test_one_class_and_one_sample() -> None:
-    refused(stack(), "class", np.zeros(N))
-    refused([np.ones((1, 1))], "1 sample", [0], [LEARNER])
+def test_one_class_or_one_sample_raises_an_error() -> None:
+    assert_raises(stack(), "class", np.zeros(N))
+    assert_raises([np.ones((1, 1))], "1 sample", [0], [LEARNER])
 
 
-def test_another_number_of_fitted_samples() -> None:
+def test_another_number_of_training_samples_raises_an_error() -> None:
     learner = AlignmentMaximization("precomputed").fit(stack(), Y)
     for rows in (stack()[:5, :30], stack()[:5, :30, 0], X[:5]):
         with pytest.raises(ValueError, match=r"one column a fitted sample.* got a stack of shape"):
@@ -97,11 +99,13 @@ def test_another_number_of_fitted_samples() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("place", [(1, 0, 39), (1, 39, 0)])
-def test_values_that_are_not_finite(value: float, place: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("index", [(1, 0, 39), (1, 39, 0)])
+def test_values_that_are_not_finite_raise_an_error(
+    value: float, index: tuple[int, int, int]
+) -> None:
     matrices = stack()
-    matrices[place[1], place[2], place[0]] = value
-    refused(matrices, "Input X contains (NaN|infinity)")
+    matrices[index[1], index[2], index[0]] = value
+    assert_raises(matrices, "Input X contains (NaN|infinity)")
     learner = AlignmentMaximization("precomputed").fit(stack(), Y)
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         learner.transform(matrices)
@@ -109,14 +113,16 @@ def test_values_that_are_not_finite(value: float, place: tuple[int, int, int]) -
 
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
-def test_matrices_that_are_not_symmetric(position: int, scale: float) -> None:
+def test_asymmetric_matrices_raise_an_error(position: int, scale: float) -> None:
     matrices = stack()
     matrices[..., position] *= scale
     matrices[3, 7, position] += 1e-3 * scale
-    refused(matrices, rf"Precomputed kernel {position} is not symmetric: entries differ by up to")
+    assert_raises(
+        matrices, rf"Precomputed kernel {position} is not symmetric: entries differ by up to"
+    )
 
 
-def test_several_tiles_are_tested_for_symmetry() -> None:
+def test_symmetry_is_tested_on_all_tiles() -> None:
     large = np.stack([np.eye(500), np.ones((500, 500))], axis=-1)
     check_stack(large)
     large[2, 498, 1] = 0.9
@@ -125,16 +131,16 @@ def test_several_tiles_are_tested_for_symmetry() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_matrices_that_are_not_positive_semidefinite(position: int) -> None:
+def test_indefinite_matrices_raise_an_error(position: int) -> None:
     matrices = stack()
     matrices[..., position] -= 0.5 * np.eye(N) * matrices[..., position].max()
     message = f"Precomputed kernel {position} is not positive semi-definite, so it is no kernel"
-    refused(matrices, message)
-    refused(-stack(), "kernel 0 is not positive semi-definite")
+    assert_raises(matrices, message)
+    assert_raises(-stack(), "kernel 0 is not positive semi-definite")
 
 
 @pytest.mark.parametrize("n", [256, 300, 1000])
-def test_a_large_negative_part_is_found_at_any_size(n: int) -> None:
+def test_a_large_negative_eigenvalue_is_found_for_any_number_of_samples(n: int) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=n)
     with pytest.raises(ValueError, match="kernel 0 is not positive semi-definite"):
@@ -142,8 +148,8 @@ def test_a_large_negative_part_is_found_at_any_size(n: int) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-8, 1.0, 1e8, 1e30])
-def test_kernels_of_low_rank_and_any_scale_are_kernels(scale: float) -> None:
-    """Rounding makes eigenvalues of singular matrices negative, which is no reason to refuse."""
+def test_singular_matrices_of_any_scale_are_valid(scale: float) -> None:
+    """Eigenvalues of singular matrices are negative by rounding, which is not an error."""
     x = np.random.default_rng(0).normal(size=(300, 1))
     wide = gaussian(np.repeat(X, 3, axis=0), 100.0)
     for gram in (x @ x.T, np.ones((300, 300)), np.zeros((300, 300)), wide):

@@ -31,34 +31,34 @@ def X() -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_name_is_a_kernel(name: str, X: np.ndarray) -> None:
+def test_every_name_stands_for_a_kernel(name: str, X: np.ndarray) -> None:
     kernel = as_kernel(name)
     assert isinstance(kernel, Kernel)
     assert kernel(X[:, :1]).shape == (15, 15)
 
 
-def test_a_named_kernel_is_nobody_elses() -> None:
+def test_each_call_returns_another_instance() -> None:
     assert as_kernel("rbf") == Gaussian()
     assert as_kernel("rbf") is not as_kernel("rbf")
 
 
-def test_kernels_pass_through() -> None:
+def test_kernels_are_returned_as_they_are() -> None:
     kernel = Gaussian(3.0)
     assert as_kernel(kernel) is kernel
 
 
-def test_unknown_name_lists_the_known() -> None:
+def test_error_on_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"Unknown kernel 'gausian'.*gaussian"):
         as_kernel("gausian")
 
 
 @pytest.mark.parametrize("source", [3, None, Gaussian, object()])
-def test_other_things_are_no_kernels(source: Any) -> None:
+def test_other_objects_raise_an_error(source: Any) -> None:
     with pytest.raises(TypeError, match="must be a mercer kernel, a name, a callable"):
         as_kernel(source)
 
 
-def test_callables(X: np.ndarray) -> None:
+def test_callables_become_kernels(X: np.ndarray) -> None:
     kernel = as_kernel(chi2_kernel)
     assert isinstance(kernel, CallableKernel)
     assert kernel.theta.shape == (0,)
@@ -68,7 +68,7 @@ def test_callables(X: np.ndarray) -> None:
     assert_allclose(kernel.diag(X), np.ones(15))
 
 
-def test_a_callables_own_array_is_left_alone(X: np.ndarray) -> None:
+def test_array_of_a_callable_is_not_overwritten(X: np.ndarray) -> None:
     gram = rbf_kernel(X)
     before = gram.copy()
     K = as_kernel(lambda X, Z: gram)(X)
@@ -76,12 +76,12 @@ def test_a_callables_own_array_is_left_alone(X: np.ndarray) -> None:
     assert_array_equal(gram, before)
 
 
-def test_a_callable_of_the_wrong_shape_is_named(X: np.ndarray) -> None:
-    def crooked(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+def test_error_on_an_array_of_another_shape_names_the_callable(X: np.ndarray) -> None:
+    def misshapen(X: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.ones((len(X), 1))
 
-    with pytest.raises(ValueError, match=r"crooked returned .* \(15, 1\) where \(15, 15\)"):
-        as_kernel(crooked)(X)
+    with pytest.raises(ValueError, match=r"misshapen returned .* \(15, 1\) where \(15, 15\)"):
+        as_kernel(misshapen)(X)
 
 
 def test_gaussian_process_kernels_keep_their_parameters(X: np.ndarray) -> None:
@@ -94,7 +94,7 @@ def test_gaussian_process_kernels_keep_their_parameters(X: np.ndarray) -> None:
     assert_allclose(kernel.diag(X), source.diag(X))
 
 
-def test_gaussian_process_gradient_is_scikit_learns(X: np.ndarray) -> None:
+def test_gradient_of_a_gaussian_process_kernel_agrees_with_scikit_learn(X: np.ndarray) -> None:
     rng = np.random.default_rng(1)
     wide = rng.uniform(size=(150, 2))
     P = rng.normal(size=(150, 150))
@@ -105,7 +105,7 @@ def test_gaussian_process_gradient_is_scikit_learns(X: np.ndarray) -> None:
     assert_allclose(gradient, np.einsum("ij,ijk->k", P, tensor), atol=1e-9)
 
 
-def test_a_bound_kernel_does_not_follow_the_given_object(X: np.ndarray) -> None:
+def test_a_bound_kernel_does_not_change_with_the_given_object(X: np.ndarray) -> None:
     source = gp.RBF(0.5)
     bound = as_kernel(source).bind(X)
     before = bound(X)
@@ -113,7 +113,7 @@ def test_a_bound_kernel_does_not_follow_the_given_object(X: np.ndarray) -> None:
     assert_array_equal(bound(X), before)
 
 
-def test_slices_of_a_stack() -> None:
+def test_precomputed_kernels_are_slices_of_a_stack() -> None:
     stack = np.random.default_rng(2).normal(size=(6, 4, 3))
     kernel = Precomputed(1)
     K = kernel(stack)
@@ -131,12 +131,12 @@ def test_dictionary_from_a_mixture_of_sources(X: np.ndarray) -> None:
     assert_allclose(sum(kernel(X) for kernel in kernels[4:]), Linear()(X))
 
 
-def test_empty_dictionary() -> None:
+def test_empty_dictionary_raises_an_error() -> None:
     with pytest.raises(ValueError, match="empty"):
         as_dictionary([], np.ones((2, 1)))
 
 
-def test_kernel_serves_a_support_vector_machine(X: np.ndarray) -> None:
+def test_kernels_are_callable_kernels_of_support_vector_machines(X: np.ndarray) -> None:
     y = (X[:, 0] > X[:, 1]).astype(int)
     ours = SVC(kernel=Gaussian(0.5)).fit(X, y)
     theirs = SVC(kernel="rbf", gamma=4.0).fit(X, y)

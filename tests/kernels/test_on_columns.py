@@ -9,11 +9,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 
 from mercer.kernels import Gaussian, Linear, OnColumns, Product, WeightedSum
+from mercer.kernels._structure import InnerProduct
 
 NAMES = ["age", "bmi", "glucose", "site"]
 
@@ -45,7 +46,7 @@ libraries = pytest.mark.parametrize("library", ["pandas", "polars"])
         (lambda X: [1], [1]),
     ],
 )
-def test_choices_by_position(columns: Any, positions: list[int], X: np.ndarray) -> None:
+def test_columns_chosen_by_position(columns: Any, positions: list[int], X: np.ndarray) -> None:
     kernel, expected = OnColumns(Gaussian(0.8), columns), Gaussian(0.8)
     assert_allclose(kernel(X), expected(X[:, positions]))
     assert_allclose(kernel(X, X[:5]), expected(X[:, positions], X[:5, positions]), atol=1e-12)
@@ -68,7 +69,7 @@ def test_choices_by_position(columns: Any, positions: list[int], X: np.ndarray) 
         ([True, False, True, False], [0, 2]),
     ],
 )
-def test_choices_on_data_frames(
+def test_columns_of_data_frames_chosen_by_name(
     library: str, columns: Any, positions: list[int], X: np.ndarray
 ) -> None:
     kernel, table = OnColumns(Linear(), columns), frame(X, library)
@@ -83,7 +84,7 @@ def test_choices_on_data_frames(
     assert_allclose(bound(X), expected)
 
 
-def test_selector_of_scikit_learn(X: np.ndarray) -> None:
+def test_columns_chosen_by_a_selector_of_scikit_learn(X: np.ndarray) -> None:
     table = frame(X, "pandas").assign(ward=list("abcabcabcabc"))
     numbers = OnColumns(Gaussian(), make_column_selector(dtype_include=np.number))
     named = OnColumns(Gaussian(), make_column_selector(pattern="^b"))
@@ -92,7 +93,7 @@ def test_selector_of_scikit_learn(X: np.ndarray) -> None:
 
 
 @libraries
-def test_names_reach_kernels_inside_compositions(library: str, X: np.ndarray) -> None:
+def test_columns_chosen_by_name_within_compositions(library: str, X: np.ndarray) -> None:
     parts = [OnColumns(Gaussian(), ["age"]), OnColumns(Linear(), ["bmi", "site"])]
     grams = [Gaussian()(X[:, [0]]), Linear()(X[:, [1, 3]])]
     table = frame(X, library)
@@ -103,7 +104,7 @@ def test_names_reach_kernels_inside_compositions(library: str, X: np.ndarray) ->
 
 
 @libraries
-def test_absent_names_are_named(library: str, X: np.ndarray) -> None:
+def test_error_on_an_absent_name_lists_the_names(library: str, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"'weight' is absent.*age, bmi, glucose, site"):
         OnColumns(Gaussian(), ["age", "weight"])(frame(X, library))
 
@@ -123,7 +124,7 @@ def test_absent_names_are_named(library: str, X: np.ndarray) -> None:
         (lambda X: [], "No column is chosen"),
     ],
 )
-def test_bad_choices(columns: Any, message: str, X: np.ndarray) -> None:
+def test_invalid_columns_raise_an_error(columns: Any, message: str, X: np.ndarray) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         OnColumns(Gaussian(), columns)(X)
 
@@ -135,7 +136,7 @@ def test_one_width_per_chosen_column(X: np.ndarray) -> None:
     assert_allclose(kernel.relevance(4), [0.0, 0.25, 0.0, 0.25])
 
 
-def test_parameters_reach_the_inner_kernel(X: np.ndarray) -> None:
+def test_parameters_of_the_inner_kernel_are_set_by_name(X: np.ndarray) -> None:
     kernel = OnColumns(Gaussian(2.0), [0])
     assert kernel.get_params()["kernel__bandwidth"] == 2.0
     changed = clone(kernel).set_params(kernel__bandwidth=0.5)
@@ -143,8 +144,8 @@ def test_parameters_reach_the_inner_kernel(X: np.ndarray) -> None:
     assert kernel.kernel.bandwidth == 2.0
 
 
-def test_one_kernel_a_feature(X: np.ndarray) -> None:
+def test_linear_kernel_expands_to_one_kernel_per_feature(X: np.ndarray) -> None:
     parts = OnColumns(Linear(per_feature=True), [3, 1]).expand(X)
     assert [part.columns for part in parts] == [[3], [1]]
-    assert_array_equal([part.linear_columns(4) for part in parts], [[3], [1]])
+    assert [part.structure for part in parts] == [InnerProduct((3,)), InnerProduct((1,))]
     assert_allclose(parts[0](X), np.outer(X[:, 3], X[:, 3]))

@@ -53,10 +53,10 @@ def test_the_saddle_point(
     if intercept:
         assert np.abs(C.sum(axis=0)).max() <= 1e-6 * measure.C * len(C)
     conjugate = sum(measure.conjugate(y, c) for y, c in zip(Y.T, C.T, strict=True))
-    bound = -conjugate - 0.5 * grams.images(C).quadratics.sum(axis=1).max()
+    bound = -conjugate - 0.5 * grams.kernel_products(C).quadratics.sum(axis=1).max()
     found = learn_weights(Problems(measure, Y, intercept), grams, Simplex(), tol=1e-6)
     assert found.objective == pytest.approx(bound, rel=5e-6)
-    reached = _objective(measure, grams.combined(theta), Y, intercept)
+    reached = _objective(measure, grams.weighted_sum(theta), Y, intercept)
     assert reached == pytest.approx(bound, rel=5e-6)
 
 
@@ -84,9 +84,9 @@ def test_what_rounding_allows_is_found() -> None:
     loss, y = Hinge(1e3), np.sign(X[:, 0] + 0.003)
     boxes = loss.boxes(y[:, None], intercept=True)
     theta, C, intercepts = interior_weights(boxes, grams, 1e-30)
-    bound = -loss.conjugate(y, C[:, 0]) - 0.5 * grams.images(C).quadratics.max()
+    bound = -loss.conjugate(y, C[:, 0]) - 0.5 * grams.kernel_products(C).quadratics.max()
     machine = Machine(C[:, 0], float(intercepts[0]))
-    reached = loss.objective(grams.combined(theta), y, machine)[0]
+    reached = loss.objective(grams.weighted_sum(theta), y, machine)[0]
     assert reached == pytest.approx(bound, rel=1e-6)
 
 

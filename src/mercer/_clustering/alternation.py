@@ -76,11 +76,11 @@ class Agreement:
 
         Holds the one n x n matrix that there is.
         """
-        return Dependence(self.grams.combined(weights), self.A)
+        return Dependence(self.grams.weighted_sum(weights), self.A)
 
     def best_weights(self, part: Partition) -> tuple[Array, float]:
         """Unit weights of the greatest agreement with a partition, and that agreement."""
-        a = self.grams.images(part.factor()).quadratics.sum(axis=1)
+        a = self.grams.kernel_products(part.factor()).quadratics.sum(axis=1)
         weights = self.unit(
             best_nonnegative(a, self.regularized) if a.max() > 0.0 else self.uniform
         )

@@ -13,8 +13,7 @@ from mercer._clustering.kernel_clusterer import KernelClusterer
 from mercer._clustering.partitions import Dependence, Partition
 from mercer._clustering.starts import best_ascent
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.moments import check_finite
-from mercer._gram.tiles import Samples
+from mercer._gram.tiles import Samples, check_finite
 from mercer._learners.legacy import check_takes
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
@@ -154,7 +153,7 @@ class HSICClustering(KernelClusterer):
             self.kernel_ = self.kernel_.bind(table)
             check_takes([self.kernel_], features)
         samples = Samples(features, keep=False)
-        K = base_grams(samples, [self.kernel_], centered=True).combined(np.ones(1))
+        K = base_grams(samples, [self.kernel_], centered=True).weighted_sum(np.ones(1))
         trace = np.trace(K)
         check_finite([self.kernel_], np.array([trace]))
         if not trace > 0.0:

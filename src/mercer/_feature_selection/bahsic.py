@@ -15,6 +15,7 @@ from mercer._feature_selection.scorers import gaussian_judge, linear_judge, radi
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel, Linear
+from mercer.kernels._structure import RadialFunction
 
 
 class BAHSIC(DependenceSelector):
@@ -121,7 +122,9 @@ class BAHSIC(DependenceSelector):
                 f"got {self.step!r}."
             )
         named = isinstance(self.kernel, str) and self.kernel in ("gaussian", "linear")
-        radial = isinstance(self.kernel, Kernel) and self.kernel.radial() is not None
+        radial = isinstance(self.kernel, Kernel) and isinstance(
+            self.kernel.structure, RadialFunction
+        )
         if not (named or radial or isinstance(self.kernel, Linear)):
             raise ValueError(
                 'kernel must be "gaussian", "linear" or a kernel of one distance, such as '
@@ -140,5 +143,6 @@ class BAHSIC(DependenceSelector):
     def _judge(self, features: Array, Y: Array) -> Judge:
         if isinstance(self.kernel, Linear) or self.kernel == "linear":
             return linear_judge(features, Y)
-        radial = self.kernel.radial() if isinstance(self.kernel, Kernel) else None
-        return gaussian_judge(features, Y) if radial is None else radial_judge(features, Y, radial)
+        if self.kernel == "gaussian":
+            return gaussian_judge(features, Y)
+        return radial_judge(features, Y, self.kernel.structure.function)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._gram.low_rank import pivoted_cholesky
-from mercer._gram.tiles import centered_columns, map_tiles, working_memory
+from mercer._gram.tiles import centered_features, map_tiles, working_memory
 from mercer._typing import Array, Features
 
 _TRACE = 1e-9
@@ -93,7 +93,7 @@ def standardized_rows(X: Array) -> Array:
     X : ndarray of shape (n_samples, n_features)
     """
     largest = np.abs(X).max(axis=0)
-    rows: Array = centered_columns(X / np.where(largest > 0.0, largest, 1.0)).T.copy()
+    rows: Array = centered_features(X / np.where(largest > 0.0, largest, 1.0)).T.copy()
     spread = rows.std(axis=1)
     rows /= np.where(spread > 0.0, spread, 1.0)[:, None]
     return rows

@@ -11,7 +11,7 @@ from mercer._gram.distance_histograms import sum_results
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
 from mercer.kernels._distances import inner, median_distance
-from mercer.kernels._kernel import DistanceFunction
+from mercer.kernels._structure import DistanceFunction
 
 _FEATURES = 256
 """Features whose powers are in memory together, for one tile."""

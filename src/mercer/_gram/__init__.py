@@ -1,1 +1,1 @@
-"""Arithmetic of Gram matrices that are never held all at once."""
+"""Computations with Gram matrices, tile by tile, so that they need not all be in memory."""

@@ -1,4 +1,4 @@
-"""Gram matrices that are in memory: centering, regularized systems, and Cholesky factors."""
+"""Gram matrices in memory: centering, alignment, parts of a trace, and Cholesky factors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scipy.linalg.lapack import dpotri
 
 from mercer._gram.tiles import Tile
 from mercer._typing import Array
+from mercer.kernels._distances import inner
 
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
@@ -16,7 +17,7 @@ def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
     Parameters
     ----------
     blocks : ndarray of shape (n_kernels, n_rows, n_columns)
-        Overwritten by the tile of the centered matrix, K_ij - m_i - m_j + m.
+        Tiles, which are overwritten by those of the centered matrices, K_ij - m_i - m_j + m.
     row_means : ndarray of shape (n_kernels, n_samples)
     tile : Tile
     """
@@ -38,12 +39,51 @@ def centered(K: Array) -> Array:
     return result
 
 
+_CONSTANT = 1e-13
+"""A centered matrix whose norm is below this fraction of the matrix's own norm is rounding."""
+
+
+def gram_alignment(K: Array, Y: Array) -> float:
+    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    """
+    K_c = centered(K)
+    norm = float(np.linalg.norm(K_c))
+    if norm <= _CONSTANT * float(np.linalg.norm(K)):
+        return 0.0
+    return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
+
+
+def trace_shares(weights: Array, traces: Array) -> Array:
+    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        Counted by their magnitude.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Parts that sum to one.
+    """
+    parts = np.abs(weights) * np.maximum(traces, 0.0)
+    return parts / parts.sum() if parts.any() else parts
+
+
 _BLOCK = 128
-"""Rows that a triangle is mirrored by at once, so that both ends stay in cache."""
+"""A triangle is mirrored in blocks of this many rows, so that source and target stay in cache."""
 
 
 def with_diagonal(K: Array, value: float) -> Array:
-    """K + value I, as a new matrix.
+    """The matrix K + value I, as a new array.
 
     Parameters
     ----------
@@ -56,7 +96,7 @@ def with_diagonal(K: Array, value: float) -> Array:
 
 
 def definite_factor(system: Array) -> Array:
-    """Lower Cholesky factor of a Gram matrix plus something positive.
+    """Lower Cholesky factor of a regularized Gram matrix.
 
     Parameters
     ----------
@@ -69,7 +109,7 @@ def definite_factor(system: Array) -> Array:
         If the matrix is not positive definite.
     """
     try:
-        # The transpose of a symmetric matrix in rows is the same one in columns, as LAPACK has it.
+        # LAPACK needs columns: a symmetric matrix stored by rows is its transpose by columns.
         columns = system.T if system.flags.c_contiguous else system
         return np.asarray(cholesky(columns, lower=True, overwrite_a=True, check_finite=False))
     except LinAlgError:
@@ -80,7 +120,7 @@ def definite_factor(system: Array) -> Array:
 
 
 def scaled_system(K: Array, scale: Array, value: float) -> Array:
-    """S K S + value I with S = diag(scale), as a new matrix.
+    """The matrix S K S + value I with S = diag(scale), as a new array.
 
     Parameters
     ----------
@@ -95,7 +135,7 @@ def scaled_system(K: Array, scale: Array, value: float) -> Array:
 
 
 def log_determinant(factor: Array) -> float:
-    """Logarithm of a matrix's determinant, from its Cholesky factor.
+    """Logarithm of the determinant of a matrix, from its Cholesky factor.
 
     Parameters
     ----------

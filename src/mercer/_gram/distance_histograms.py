@@ -1,4 +1,4 @@
-"""Histograms of the distances between samples: one pass over the pairs serves every width."""
+"""Histograms of the distances between samples, from which kernels of every width are evaluated."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer._gram.tiles import Columns, Samples, Tile, map_tiles
+from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
-from mercer.kernels._kernel import DistanceFunction
+from mercer.kernels._structure import Columns, DistanceFunction
 
 _MANTISSA_BITS = 52
+"""A double-precision number has this many bits of fraction."""
+
 _ROUNDING = 1e-18
+"""A squared distance below this fraction of the largest one is zero up to rounding."""
+
 CELL_BITS = 8
-"""Cells of the logarithmic mesh per octave, as a power of two."""
+"""A logarithmic mesh has two to this power cells per octave."""
+
 FINE_BITS = 11
-"""The same where the mesh's own error is to be proven small."""
-_JOINED_BITS = 3
-"""Wide cells of the logarithmic mesh join eight, two to this power."""
+"""A logarithmic mesh with a certificate has two to this power cells per octave, so that the proven
+error of the mesh is small."""
+
+_COARSE_BITS = 3
+"""A coarse cell of a logarithmic mesh joins two to this power cells, so that counts in each row of
+the Gram matrix fit in memory."""
+
 _UNIFORM_CELLS = (2**12, 2**20)
-"""Fewest and most cells of the uniform mesh."""
+"""Fewest and most cells of a uniform mesh, which bound its error and its memory."""
 
 
 class Mesh:
-    """Nodes along the squared distance, between which a radial kernel is taken as linear.
+    """Nodes along the squared distance, between which a radial kernel is approximated as linear.
 
     Attributes
     ----------
@@ -40,87 +49,89 @@ class Mesh:
 
     @abstractmethod
     def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Cell of each squared distance, and how far through the cell it lies (0 to 1), flat."""
+        """Cell of each squared distance and its position in the cell, from 0 to 1; both flat."""
 
 
 class LogarithmicMesh(Mesh):
     """Nodes in geometric progression of octaves, evenly spaced within each.
 
-    The cell of a number is the head of its binary representation and the way through it the tail,
-    so that no logarithm is taken. Node zero is for distances below the first cell, which are taken
-    as zero.
+    The leading bits of a number's binary representation are its cell, and the trailing bits its
+    position in the cell, so that no logarithm is evaluated. Distances below the first cell are
+    assigned to node zero, as if they were zero.
 
     Parameters
     ----------
     low, high : float
-        Squared distances that the progression must reach from and to.
+        Smallest and largest squared distance of the progression.
     bits : int, default=CELL_BITS
         Cells per octave, as a power of two.
 
     Notes
     -----
-    A radial kernel g(u / s^2) between nodes u and (1 + h) u, h <= 2^-bits, deviates from its chord
-    by at most h^2 / 8 max_z z^2 |g''(z)|, for a Gaussian 1.1e-6 at eight bits, at every width.
+    Between nodes u and (1 + h) u, h <= 2^-bits, a radial kernel g(u / s^2) deviates from its chord
+    by at most h^2 / 8 max_z z^2 |g''(z)| at every width s: by 1.1e-6 for a Gaussian and eight bits.
     """
 
     def __init__(self, low: float, high: float, bits: int = CELL_BITS) -> None:
         self.bits = bits
         shift = _MANTISSA_BITS - bits
         head = int(np.float64(low).view(np.int64)) >> shift
-        self._first = head >> _JOINED_BITS << _JOINED_BITS
+        self._first = head >> _COARSE_BITS << _COARSE_BITS
         last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
         heads = np.arange(self._first, last + 1, dtype=np.int64) << shift
         self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Cell and way through it; see :meth:`Mesh.locate`."""
+        """Cells and positions in them; see :meth:`Mesh.locate`."""
         flat = np.ascontiguousarray(squared).ravel()
         bits = flat.view(np.int64)
         shift = _MANTISSA_BITS - self.bits
         cells = bits >> shift
         cells -= self._first - 1
-        through = (bits & ((1 << shift) - 1)) * 2.0**-shift
+        positions = (bits & ((1 << shift) - 1)) * 2.0**-shift
         if flat.min(initial=np.inf) < self.nodes[1]:
-            near = flat < self.nodes[1]
-            cells[near] = 0
-            through[near] = 0.0
-        return cells, through
+            below = flat < self.nodes[1]
+            cells[below] = 0
+            positions[below] = 0.0
+        return cells, positions
 
     @property
-    def n_wide(self) -> int:
-        """Number of wide cells, each of up to eight, and one for the first node."""
-        return int(self.widened(np.array([self.nodes.size - 1]))[0]) + 1
+    def n_coarse(self) -> int:
+        """Number of coarse cells, each of up to eight cells; the first is that of node zero."""
+        return int(self.coarse_cells(np.array([self.nodes.size - 1]))[0]) + 1
 
-    def widened(self, cells: Array) -> Array:
-        """Wide cell of each cell.
+    def coarse_cells(self, cells: Array) -> Array:
+        """Coarse cell of each cell.
 
         Parameters
         ----------
         cells : ndarray of int
         """
-        # The first head is a multiple of a wide cell's, so that cell zero stays alone.
-        wide = cells + (self._first - 1)
-        wide >>= _JOINED_BITS
-        wide -= (self._first >> _JOINED_BITS) - 1
-        return wide
+        # The leading bits of node one are a multiple of eight, so that cell zero is not joined.
+        coarse = cells + (self._first - 1)
+        coarse >>= _COARSE_BITS
+        coarse -= (self._first >> _COARSE_BITS) - 1
+        return coarse
 
-    def wide_means(self, counts: Array, ways: Array) -> Array:
-        """Mean squared distance within each wide cell, NaN where there is none, shape (n_wide,).
+    def coarse_means(self, counts: Array, positions: Array) -> Array:
+        """Mean squared distance within each coarse cell, NaN in empty ones, shape (n_coarse,).
 
         Parameters
         ----------
-        counts, ways : ndarray of shape (n_nodes,)
-            How many distances lie in each cell, and how far through it in sum.
+        counts : ndarray of shape (n_nodes,)
+            Number of distances in each cell.
+        positions : ndarray of shape (n_nodes,)
+            Sum of their positions in the cell.
         """
         sums = counts * self.nodes
-        sums[:-1] += ways[:-1] * np.diff(self.nodes)
-        wide = self.widened(np.arange(self.nodes.size))
-        total = np.bincount(wide, counts, self.n_wide)
+        sums[:-1] += positions[:-1] * np.diff(self.nodes)
+        coarse = self.coarse_cells(np.arange(self.nodes.size))
+        total = np.bincount(coarse, counts, self.n_coarse)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.bincount(wide, sums, self.n_wide) / total)
+            return np.asarray(np.bincount(coarse, sums, self.n_coarse) / total)
 
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
-        """Largest deviation from a chord, the same at every width; see :meth:`Mesh.chord_error`."""
+        """Largest deviation from a chord, equal at every width; see :meth:`Mesh.chord_error`."""
         left = np.geomspace(1e-9, 1e4, 8192)
         right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
@@ -135,7 +146,7 @@ class UniformMesh(Mesh):
     high : float
         Largest squared distance.
     frequency : float
-        Largest angular frequency: its phase advances by at most a hundredth from node to node,
+        Largest angular frequency. Its phase advances by at most a hundredth from node to node,
         unless that takes more than a million nodes.
 
     Attributes
@@ -155,18 +166,20 @@ class UniformMesh(Mesh):
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
     def locate(self, squared: Array) -> tuple[Array, Array]:
-        """Cell and way through it; see :meth:`Mesh.locate`."""
-        places = np.sqrt(squared).ravel()
-        places /= self.step
-        cells = places.astype(np.int64)
-        places -= cells
-        return cells, places
+        """Cells and positions in them; see :meth:`Mesh.locate`."""
+        positions = np.sqrt(squared).ravel()
+        positions /= self.step
+        cells = positions.astype(np.int64)
+        positions -= cells
+        return cells, positions
 
 
-def spread(
+def linear_binning(
     samples: Samples, columns: Columns, mesh: Mesh, weights: Callable[[Tile], Array]
 ) -> Array:
-    """Spread weights of pairs onto a mesh by the distance of the pair.
+    """Deposit a weight of each pair of samples on the two nodes next to their distance.
+
+    Each node receives the more, the nearer it is ("linear binning").
 
     Parameters
     ----------
@@ -180,33 +193,34 @@ def spread(
     Returns
     -------
     ndarray of shape (n_weights, n_nodes)
-        Node weights v: sum_ij w_ij g(u_ij) = sum_k v_k g(node_k) up to the chord's error in each
-        cell.
+        Weights v of the nodes: sum_ij w_ij g(u_ij) = sum_k v_k g(node_k), up to the deviation of
+        the kernel g from its chord in each cell.
 
     Notes
     -----
-    Two additions a pair and weight, independent of the number of widths evaluated later.
+    Two additions per pair and weight, whatever the number of widths that are evaluated later.
+
+    References
+    ----------
+    Wand (1994), Fast computation of multivariate kernel estimators, section 2.
     """
 
     def work(tile: Tile) -> Array:
-        cells, through = mesh.locate(samples.squared_distances(columns, tile))
+        cells, positions = mesh.locate(samples.squared_distances(columns, tile))
         size = mesh.nodes.size
-        spread_tile = []
+        binned = []
         for weight in weights(tile):
             flat = weight.ravel() * tile.count
-            total = np.bincount(cells, flat, size)
-            flat *= through
-            upper = np.bincount(cells, flat, size)
-            total -= upper
-            total[1:] += upper[:-1]
-            spread_tile.append(total)
-        return np.stack(spread_tile)
+            totals = np.bincount(cells, flat, size)
+            flat *= positions
+            binned.append(_between_nodes(totals, np.bincount(cells, flat, size)))
+        return np.stack(binned)
 
     return sum_results(map_tiles(work, samples.plan))
 
 
 def sum_results(results: object) -> Array:
-    """Sum of arrays in the order in which they come."""
+    """Sum of an iterable of arrays, in their order; the first one is overwritten."""
     iterator = iter(results)  # type: ignore[call-overload]
     total: Array = next(iterator)
     for result in iterator:
@@ -215,10 +229,9 @@ def sum_results(results: object) -> Array:
 
 
 def squared_range(samples: Samples, columns: Columns) -> tuple[float, float]:
-    """Smallest and largest squared distance between samples.
+    """Smallest and largest positive squared distance between samples; 1 and 1 if all are equal.
 
-    Those below 1e-18 times the largest are rounding and left out; one and one where all samples
-    agree.
+    Distances below 1e-18 times the largest are rounding and count as zero.
     """
 
     def work(tile: Tile) -> tuple[float, float]:
@@ -237,7 +250,7 @@ def squared_range(samples: Samples, columns: Columns) -> tuple[float, float]:
 
 
 class DistanceHistogram:
-    """What centered products of radial kernels need to know of the samples, whatever the widths.
+    """Centered inner products of radial kernels of any width, from histograms of the distances.
 
     Parameters
     ----------
@@ -251,50 +264,51 @@ class DistanceHistogram:
     Attributes
     ----------
     nodes : ndarray of shape (n_nodes,)
-        Squared distances: the mesh's, followed by the means within wide cells.
+        Squared distances: nodes of the mesh, followed by the means within coarse cells.
 
     Notes
     -----
-    <K_c, M_c> = <K, M> - (2/n) (K1)'(M1) + (1'K1)(1'M1) / n^2. Over all pairs, values at the mesh's
-    nodes times their counts give the first part. Row sums are products of a matrix of each row's
-    counts, in cells eight times as wide, with values at the mean distance of each cell; only the
-    Gram matrix of that matrix is needed. Products with a target are good to six digits, centered
-    products of two kernels to about three. One pass over the distances, six additions a pair, and
-    O(n m^2) for m some hundred wide cells; nothing after that depends on n.
+    <K_c, M_c> = <K, M> - (2/n) (K1)'(M1) + (1'K1)(1'M1) / n^2. The first term is the sum over the
+    mesh's nodes of values times counts of pairs. For the others, the row sums K1 are the product of
+    a matrix R of counts in each row and each coarse cell with the values at the mean distance of
+    each coarse cell; R itself is not needed after R'R. Products with a target have six digits,
+    centered products of two kernels about three. The histogram takes one pass over the distances,
+    six additions per pair and O(n m^2) for some hundred coarse cells m; products then do not
+    depend on n.
     """
 
     def __init__(self, samples: Samples, columns: Columns, mesh: LogarithmicMesh, Y: Array) -> None:
         self.n_samples = samples.n_samples
-        size, n_wide = mesh.nodes.size, mesh.n_wide
+        size, n_coarse = mesh.nodes.size, mesh.n_coarse
         sums = np.zeros((4, size))
-        rows = np.zeros((samples.n_samples, n_wide))
+        rows = np.zeros((samples.n_samples, n_coarse))
 
         def work(tile: Tile) -> tuple[Tile, Array, list[Array]]:
             squared = samples.squared_distances(columns, tile)
             weights = (Y[tile.rows] @ Y[tile.columns].T).ravel()
-            cells, through = mesh.locate(squared)
-            shares = [None, through, weights, weights * through]
-            whole = np.stack([np.bincount(cells, share, size) for share in shares])
-            wide = mesh.widened(cells).reshape(squared.shape)
+            cells, positions = mesh.locate(squared)
+            summands = [None, positions, weights, weights * positions]
+            in_cells = np.stack([np.bincount(cells, summand, size) for summand in summands])
+            coarse = mesh.coarse_cells(cells).reshape(squared.shape)
             axes = (0,) if tile.count == 1.0 else (0, 1)
-            return tile, whole, [_within_rows(wide, axis, n_wide) for axis in axes]
+            return tile, in_cells, [_row_counts(coarse, axis, n_coarse) for axis in axes]
 
-        for tile, whole, by_axis in map_tiles(work, samples.plan):
-            sums += tile.count * whole
-            for at, part in zip((tile.rows, tile.columns), by_axis, strict=False):
-                rows[at] += part
-        counts, ways, target, target_ways = sums
-        self._counts, self._target = _hats(counts, ways), _hats(target, target_ways)
-        means = mesh.wide_means(counts, ways)
-        used, used_wide = self._counts > 0.0, np.isfinite(means)
-        self.nodes = np.concatenate([mesh.nodes[used], means[used_wide]])
-        self._fine = int(used.sum())
-        self._counts, self._target = self._counts[used], self._target[used]
-        rows = rows[:, used_wide]
+        for tile, in_cells, by_axis in map_tiles(work, samples.plan):
+            sums += tile.count * in_cells
+            for indices, part in zip((tile.rows, tile.columns), by_axis, strict=False):
+                rows[indices] += part
+        counts, positions, target, target_positions = sums
+        means = mesh.coarse_means(counts, positions)
+        counts, target = _between_nodes(counts, positions), _between_nodes(target, target_positions)
+        used, used_coarse = counts > 0.0, np.isfinite(means)
+        self.nodes = np.concatenate([mesh.nodes[used], means[used_coarse]])
+        self._n_fine = int(used.sum())
+        self._counts, self._target = counts[used], target[used]
+        rows = rows[:, used_coarse]
         self._row_gram, self._totals = rows.T @ rows, rows.sum(axis=0)
 
     def target_products(self, values: Array) -> Array:
-        """<K, L_c> of kernels given at the nodes.
+        """<K, L_c> of kernels that are given by their values at the nodes.
 
         Parameters
         ----------
@@ -305,36 +319,38 @@ class DistanceHistogram:
         -------
         ndarray of shape (n_kernels,)
         """
-        return values[:, : self._fine] @ self._target
+        return values[:, : self._n_fine] @ self._target
 
     def target_weights(self) -> Array:
-        """Weights v with <K, L_c> = v'k for every kernel k given at the nodes, shape (n_nodes,)."""
-        return np.concatenate([self._target, np.zeros(self.nodes.size - self._fine)])
+        """Weights v with <K, L_c> = v'k for every kernel of values k at the nodes, (n_nodes,)."""
+        return np.concatenate([self._target, np.zeros(self.nodes.size - self._n_fine)])
 
     def centered_weights(self, values: Array) -> Array:
-        """Weights v with <K, M_c> = v'k for every kernel k, given the kernel M at the nodes.
+        """Weights v with <K, M_c> = v'k for every kernel K of values k at the nodes.
 
         Parameters
         ----------
         values : ndarray of shape (n_nodes,) or (n_kernels, n_nodes)
+            Values of the kernel M, or of several.
 
         Returns
         -------
         ndarray of the same shape
         """
-        fine, wide = values[..., : self._fine], values[..., self._fine :]
+        fine, coarse = values[..., : self._n_fine], values[..., self._n_fine :]
         n = self.n_samples
-        sums = -(2.0 / n) * wide @ self._row_gram
-        sums += np.multiply.outer(wide @ self._totals, self._totals / n**2)
+        sums = -(2.0 / n) * coarse @ self._row_gram
+        sums += np.multiply.outer(coarse @ self._totals, self._totals / n**2)
         return np.concatenate([self._counts * fine, sums], axis=-1)
 
     def at(self, radial: DistanceFunction, thetas: Array) -> tuple[Array, Array]:
-        """A family's values at the nodes for some widths, and their derivatives in log-width.
+        """Values at the nodes of a kernel with some widths, and their derivatives in log-width.
 
         Parameters
         ----------
         radial : DistanceFunction
         thetas : ndarray of shape (n_kernels,)
+            Logarithms of the widths.
 
         Returns
         -------
@@ -346,16 +362,22 @@ class DistanceHistogram:
         return values, -2.0 * gamma[:, None] * np.stack([slope for _, slope in pairs])
 
 
-def _hats(counts: Array, ways: Array) -> Array:
-    """What lies in each cell, shared between its two nodes by how far through the cell it lies."""
-    total = counts - ways
-    total[1:] += ways[:-1]
-    return total
+def _between_nodes(totals: Array, positions: Array) -> Array:
+    """Weights of the nodes from weights in the cells, deposited linearly on both ends of each cell.
+
+    Parameters
+    ----------
+    totals, positions : ndarray of shape (n_nodes,)
+        Sums over each cell of the weights, and of the weights times the positions in the cell.
+    """
+    nodes = totals - positions
+    nodes[1:] += positions[:-1]
+    return nodes
 
 
-def _within_rows(cells: Array, axis: int, size: int) -> Array:
+def _row_counts(cells: Array, axis: int, size: int) -> Array:
     """How often each cell occurs in each row (axis 0) or column (axis 1) of a tile."""
-    position = np.arange(cells.shape[axis], dtype=cells.dtype) * size
-    places = cells + (position[:, None] if axis == 0 else position)
-    found = np.bincount(places.ravel(), None, cells.shape[axis] * size)
-    return found.reshape(cells.shape[axis], size)
+    first = np.arange(cells.shape[axis], dtype=cells.dtype) * size
+    bins = cells + (first[:, None] if axis == 0 else first)
+    counts = np.bincount(bins.ravel(), None, cells.shape[axis] * size)
+    return counts.reshape(cells.shape[axis], size)

@@ -1,4 +1,4 @@
-"""Gram matrices of a finite dictionary, as weighted sums and as products with vectors."""
+"""Gram matrices of a finite dictionary: weighted sums, inner products and products with vectors."""
 
 from __future__ import annotations
 
@@ -10,46 +10,52 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._gram.dense import centered
-from mercer._gram.moments import check_finite
 from mercer._gram.rank_one import TableColumns, table_columns
-from mercer._gram.tiles import Samples, Tile, assembled, map_tiles, working_memory
+from mercer._gram.tiles import (
+    Samples,
+    Tile,
+    assembled,
+    check_finite,
+    map_tiles,
+    working_memory,
+)
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _CONSTANT = 1e-13
-"""A centered trace below this part of what it is the difference of is rounding."""
+"""A centered trace below this fraction of the two traces whose difference it is, is rounding."""
 
 
-class Images(ABC):
-    """What base kernels make of vectors: K_k C for every kernel.
+class KernelProducts(ABC):
+    """Products K_k C of the Gram matrix of every base kernel with some vectors, the columns of C.
 
     Attributes
     ----------
     quadratics : ndarray of shape (n_kernels, n_vectors)
-        c'K_k c for every column c.
+        c'K_k c for every column c of C.
     """
 
     quadratics: Array
 
     @abstractmethod
-    def all(self) -> Array:
-        """All of them, shape (n_vectors, n_kernels, n_samples)."""
+    def as_array(self) -> Array:
+        """All products, shape (n_vectors, n_kernels, n_samples)."""
 
     @abstractmethod
-    def of(self, which: Array, rows: Array, vector: int) -> Array:
-        """Images of one vector under some kernels, on some rows, shape (n_which, n_rows)."""
+    def block(self, which: Array, rows: Array, vector: int) -> Array:
+        """Some rows of the products of some kernels with one vector, shape (n_which, n_rows)."""
 
     @abstractmethod
     def summed(self, weights: Array, vector: int) -> Array:
-        """The weighted sum of one vector's images, shape (n_samples,)."""
+        """Weighted sum over kernels of the products with one vector, shape (n_samples,)."""
 
     @abstractmethod
-    def against(self, d: Array, vector: int) -> Array:
-        """Inner products d'K_k c of another vector with one vector's images, (n_kernels,)."""
+    def inner_products(self, d: Array, vector: int) -> Array:
+        """Inner products d'K_k c of a vector d with the products of one vector c, (n_kernels,)."""
 
 
 class BaseGrams(ABC):
-    """The Gram matrices of a dictionary, each times a scale.
+    """The Gram matrices of a dictionary, each multiplied by a scale.
 
     Attributes
     ----------
@@ -63,7 +69,7 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales.
+        """The same matrices multiplied by other scales.
 
         Parameters
         ----------
@@ -75,8 +81,8 @@ class BaseGrams(ABC):
         """Traces of the matrices, shape (n_kernels,)."""
 
     @abstractmethod
-    def combined(self, weights: Array) -> Array:
-        """The weighted sum of the scaled matrices, shape (n_samples, n_samples).
+    def weighted_sum(self, weights: Array) -> Array:
+        """Weighted sum of the scaled matrices, shape (n_samples, n_samples).
 
         Parameters
         ----------
@@ -84,8 +90,8 @@ class BaseGrams(ABC):
         """
 
     @abstractmethod
-    def contracted(self, P: Array) -> Array:
-        """Inner products <P, K_k> of every scaled matrix with a symmetric one, shape (n_kernels,).
+    def inner_products(self, P: Array) -> Array:
+        """Inner products <P, K_k> of every scaled matrix with a symmetric matrix, (n_kernels,).
 
         Parameters
         ----------
@@ -93,7 +99,7 @@ class BaseGrams(ABC):
         """
 
     @abstractmethod
-    def images(self, C: Array) -> Images:
+    def kernel_products(self, C: Array) -> KernelProducts:
         """Products of every scaled matrix with vectors.
 
         Parameters
@@ -101,25 +107,25 @@ class BaseGrams(ABC):
         C : ndarray of shape (n_samples, n_vectors)
         """
 
-    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+    def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
         """The sum of weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
 
         Parameters
         ----------
         weights, squares : ndarray of shape (n_kernels,)
             Not negative.
-        images : Images
-            Of one vector c.
+        products : KernelProducts
+            Products of one vector c.
         """
-        result = self.combined(weights)
+        result = self.weighted_sum(weights)
         which, rows = np.arange(self.n_kernels), np.arange(len(result))
-        part = images.of(which, rows, 0).T * np.sqrt(squares)
+        part = products.block(which, rows, 0).T * np.sqrt(squares)
         result += part @ part.T
         return result
 
 
 def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -> BaseGrams:
-    """The Gram matrices of a dictionary, from features where all kernels are inner products.
+    """The Gram matrices of a dictionary, or its features if each kernel is the square of one.
 
     Parameters
     ----------
@@ -132,40 +138,39 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
     Raises
     ------
     ValueError
-        From the matrices, if a kernel returns NaN or infinities.
+        When traces are computed, if a kernel returns NaN or infinities.
     """
     if not samples.stacked:
-        chosen = [kernel.linear_columns(samples.X.shape[1]) for kernel in kernels]
-        columns = [c for c in chosen if c is not None]
-        if len(columns) == len(kernels) and all(len(c) == 1 for c in columns):
+        columns = inner_product_columns(kernels, samples.X.shape[1])
+        if columns is not None and all(len(c) == 1 for c in columns):
             positions = np.concatenate(columns).astype(int)
             return _RankOneGrams(table_columns(samples.X, positions, centered=centered))
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
 
 
 @dataclass(frozen=True)
-class _DenseImages(Images):
+class _DenseProducts(KernelProducts):
     products: Array
     quadratics: Array
 
-    def all(self) -> Array:
+    def as_array(self) -> Array:
         return self.products
 
-    def of(self, which: Array, rows: Array, vector: int) -> Array:
+    def block(self, which: Array, rows: Array, vector: int) -> Array:
         return self.products[vector][np.ix_(which, rows)]
 
     def summed(self, weights: Array, vector: int) -> Array:
         return weights @ self.products[vector]
 
-    def against(self, d: Array, vector: int) -> Array:
+    def inner_products(self, d: Array, vector: int) -> Array:
         return self.products[vector] @ d
 
 
 class _TiledGrams(BaseGrams):
-    """Any kernels, tile by tile: O(p n^2) a pass.
+    """Gram matrices of any kernels, tile by tile, in O(p n^2) per pass.
 
-    Their tiles are kept where half of p Gram matrices fits in a quarter of the working memory, and
-    are computed anew in each pass otherwise.
+    Tiles are kept if half of p Gram matrices fits in a quarter of the working memory, and are
+    computed again in each pass otherwise.
     """
 
     def __init__(
@@ -199,7 +204,7 @@ class _TiledGrams(BaseGrams):
             diagonal = np.where(diagonal - mean > rounding, diagonal - mean, 0.0)
         return np.asarray(self.scales * diagonal)
 
-    def combined(self, weights: Array) -> Array:
+    def weighted_sum(self, weights: Array) -> Array:
         n, used = self.samples.n_samples, np.flatnonzero(weights)
         if not used.size:
             return np.zeros((n, n))
@@ -211,7 +216,7 @@ class _TiledGrams(BaseGrams):
         result = assembled(self.samples.plan, n, block)
         return centered(result) if self.centered else result
 
-    def contracted(self, P: Array) -> Array:
+    def inner_products(self, P: Array) -> Array:
         if self.centered:
             P = centered(P)
 
@@ -222,7 +227,7 @@ class _TiledGrams(BaseGrams):
 
         return self.scales * np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
 
-    def images(self, C: Array) -> Images:
+    def kernel_products(self, C: Array) -> KernelProducts:
         n, m = C.shape
         products = np.zeros((self.n_kernels, n, m))
 
@@ -241,7 +246,7 @@ class _TiledGrams(BaseGrams):
             products -= products.mean(axis=1, keepdims=True)
         products *= self.scales[:, None, None]
         quadratics = np.einsum("knm,nm->km", products, C)
-        return _DenseImages(products.transpose(2, 0, 1), quadratics)
+        return _DenseProducts(products.transpose(2, 0, 1), quadratics)
 
     def _blocks(self, tile: Tile, which: Array) -> Array:
         """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
@@ -260,29 +265,29 @@ class _TiledGrams(BaseGrams):
 
 
 @dataclass(frozen=True)
-class _FactoredImages(Images):
+class _RankOneProducts(KernelProducts):
     factors: TableColumns
     coordinates: Array
     quadratics: Array
 
-    def all(self) -> Array:
+    def as_array(self) -> Array:
         which, rows = np.arange(self.factors.n_columns), np.arange(len(self.factors.dense))
         return self.coordinates.T[:, :, None] * self.factors.entries(rows, which).T
 
-    def of(self, which: Array, rows: Array, vector: int) -> Array:
+    def block(self, which: Array, rows: Array, vector: int) -> Array:
         return self.factors.entries(rows, which).T * self.coordinates[which, vector, None]
 
     def summed(self, weights: Array, vector: int) -> Array:
         return self.factors.times(weights * self.coordinates[:, vector])
 
-    def against(self, d: Array, vector: int) -> Array:
+    def inner_products(self, d: Array, vector: int) -> Array:
         return self.coordinates[:, vector] * self.factors.dots(d[:, None])[:, 0]
 
 
 class _RankOneGrams(BaseGrams):
-    """Kernels v_k v_k', one feature each: O(n^2 p) for a sum and O(n p) for products.
+    """Gram matrices v_k v_k' of one feature each: O(n^2 p) for a sum and O(n p) for products.
 
-    Sparse features count with their nonzero entries only.
+    Of a sparse feature, only the nonzero entries are processed.
     """
 
     rank_one = True
@@ -297,29 +302,31 @@ class _RankOneGrams(BaseGrams):
     def traces(self) -> Array:
         return self.factors.squares()
 
-    def combined(self, weights: Array) -> Array:
+    def weighted_sum(self, weights: Array) -> Array:
         return self.factors.gram(weights)
 
-    def contracted(self, P: Array) -> Array:
+    def inner_products(self, P: Array) -> Array:
         V = self.factors.entries(np.arange(len(P)), np.arange(self.n_kernels))
         return np.einsum("nk,nk->k", V, P @ V)
 
-    def images(self, C: Array) -> Images:
+    def kernel_products(self, C: Array) -> KernelProducts:
         coordinates = self.factors.dots(C)
-        return _FactoredImages(self.factors, coordinates, coordinates**2)
+        return _RankOneProducts(self.factors, coordinates, coordinates**2)
 
-    def with_images(self, weights: Array, squares: Array, images: Images) -> Array:
+    def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
         # K_k c c'K_k = (c'K_k c) K_k where K_k = v_k v_k'.
-        return self.combined(weights + squares * images.quadratics[:, 0])
+        return self.weighted_sum(weights + squares * products.quadratics[:, 0])
 
 
-class WithIdentity(BaseGrams):
-    """Gram matrices, and behind them the identity: white noise as one more kernel.
+class GramsWithIdentity(BaseGrams):
+    """Gram matrices followed by the identity, the Gram matrix of white noise.
 
     Parameters
     ----------
     grams : BaseGrams
     n_samples : int
+    scale : float, default=1.0
+        What the identity is multiplied by.
     """
 
     def __init__(self, grams: BaseGrams, n_samples: int, scale: float = 1.0) -> None:
@@ -327,29 +334,29 @@ class WithIdentity(BaseGrams):
         self.n_kernels = grams.n_kernels + 1
 
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
-        return WithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
+        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
+        return GramsWithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
 
     def traces(self) -> Array:
-        """Their traces; see :meth:`BaseGrams.traces`."""
+        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
         return np.append(self.grams.traces(), self.scale * self.n_samples)
 
-    def combined(self, weights: Array) -> Array:
-        """Their weighted sum; see :meth:`BaseGrams.combined`."""
-        result = self.grams.combined(weights[:-1])
+    def weighted_sum(self, weights: Array) -> Array:
+        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
+        result = self.grams.weighted_sum(weights[:-1])
         result[np.diag_indices_from(result)] += self.scale * weights[-1]
         return result
 
-    def contracted(self, P: Array) -> Array:
-        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
-        return np.append(self.grams.contracted(P), self.scale * np.trace(P))
+    def inner_products(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.inner_products`."""
+        return np.append(self.grams.inner_products(P), self.scale * np.trace(P))
 
-    def images(self, C: Array) -> Images:
-        """Products with vectors; see :meth:`BaseGrams.images`."""
-        others = self.grams.images(C)
+    def kernel_products(self, C: Array) -> KernelProducts:
+        """Products with vectors; see :meth:`BaseGrams.kernel_products`."""
+        others = self.grams.kernel_products(C)
         own = self.scale * C.T[:, None]
         quadratics = np.vstack([others.quadratics, self.scale * (C * C).sum(axis=0)])
-        return _DenseImages(np.concatenate([others.all(), own], axis=1), quadratics)
+        return _DenseProducts(np.concatenate([others.as_array(), own], axis=1), quadratics)
 
 
 class DenseGram(BaseGrams):
@@ -366,22 +373,22 @@ class DenseGram(BaseGrams):
         self.K = K
 
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices times other scales; see :meth:`BaseGrams.scaled`."""
+        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
         return DenseGram(scales[0] * self.K)
 
     def traces(self) -> Array:
-        """Their traces; see :meth:`BaseGrams.traces`."""
+        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
         return np.array([np.trace(self.K)])
 
-    def combined(self, weights: Array) -> Array:
-        """Their weighted sum; see :meth:`BaseGrams.combined`."""
+    def weighted_sum(self, weights: Array) -> Array:
+        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
         return np.asarray(weights[0] * self.K)
 
-    def contracted(self, P: Array) -> Array:
-        """Inner products with a matrix; see :meth:`BaseGrams.contracted`."""
+    def inner_products(self, P: Array) -> Array:
+        """Inner products with a matrix; see :meth:`BaseGrams.inner_products`."""
         return np.array([np.vdot(P, self.K)])
 
-    def images(self, C: Array) -> Images:
-        """Products with vectors; see :meth:`BaseGrams.images`."""
+    def kernel_products(self, C: Array) -> KernelProducts:
+        """Products with vectors; see :meth:`BaseGrams.kernel_products`."""
         products = (self.K @ C).T[:, None]
-        return _DenseImages(products, np.einsum("mkn,nm->km", products, C))
+        return _DenseProducts(products, np.einsum("mkn,nm->km", products, C))

@@ -13,21 +13,29 @@ from scipy.linalg.lapack import dpstrf
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels._distances import products
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._structure import InnerProduct
 
 TOLERANCE = 1e-8
-"""Part of the trace that a factor may leave out."""
+"""A factor may leave out this fraction of the trace."""
+
 PSD_TOLERANCE = 1e-8
-"""Negative eigenvalues down to this part of the trace are rounding."""
+"""A negative eigenvalue of at most this fraction of the trace is rounding."""
 
 _SMALLEST_TOLERANCE = 1e-13
-"""Less than this part of a trace is rounding."""
+"""A tolerance is not tightened below this fraction of a trace, which is rounding."""
+
 _NEARLY_CONSTANT = 0.1
-"""Where centering leaves less than this part of the trace, the tolerance is tightened."""
+"""The tolerance is tightened if centering leaves less than this fraction of the trace."""
+
 _FIRST_COLUMNS = 32
+"""Memory is first allocated for this many columns of a factor, and doubled when they are full."""
+
 _FEWEST_COLUMNS = 64
+"""A decomposition from single columns may always take this many, however few the samples."""
+
 _DENSE_FROM = 6
-"""Above n / 6 columns, a blocked decomposition of the whole matrix is the faster one."""
+"""If more than n / 6 columns are needed, a blocked decomposition of the whole matrix is faster."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +45,11 @@ class LowRank:
     Attributes
     ----------
     factors : ndarray of shape (n_matrices, n_samples, rank)
-        F, with columns of zeros where a matrix needs fewer than the others.
+        The factors F; columns are zero if a matrix needs fewer than the others.
     ranks : ndarray of int of shape (n_matrices,)
         Number of columns that each matrix needs.
     residuals : ndarray of shape (n_matrices,)
-        Part of each trace that F F' leaves out.
+        Fraction of each trace that F F' leaves out.
     """
 
     factors: Array
@@ -56,19 +64,19 @@ def pivoted_cholesky(
     tol: float = TOLERANCE,
     max_rank: int | None = None,
 ) -> LowRank:
-    """Factors of Gram matrices of which only single columns are evaluated.
+    """Low-rank factors of Gram matrices, of which only single columns are evaluated.
 
     Parameters
     ----------
     columns : callable
-        Given the position of one column of each matrix, shape (n_matrices,), returns these columns,
+        Given the index of one column of each matrix, shape (n_matrices,), returns these columns,
         shape (n_matrices, n_samples).
     diagonals : ndarray of shape (n_matrices, n_samples)
         Diagonals of the matrices.
     tol : float, default=TOLERANCE
-        Part of the trace that a factor may leave out.
+        Fraction of the trace that a factor may leave out.
     max_rank : int, default=None
-        Columns at most; n_samples where None.
+        Largest number of columns; n_samples if None.
 
     Returns
     -------
@@ -82,10 +90,10 @@ def pivoted_cholesky(
 
     Notes
     -----
-    O(n r^2) time and O(n r) memory for each matrix and r columns; the matrices take their columns
-    in step. What is left out, K - F F', is positive semi-definite, so that its trace bounds its
-    norm. The entry on the diagonal counts where a column says otherwise, as those of white noise
-    between equal tables do.
+    O(n r^2) time and O(n r) memory for each matrix and r columns; all matrices are decomposed
+    together, one column at a time. The residual K - F F' is positive semi-definite, so that its
+    trace bounds its norm. Where a column and the diagonal disagree on a diagonal entry, as for
+    white noise evaluated between two tables of equal samples, the diagonal is used.
 
     References
     ----------
@@ -133,7 +141,7 @@ def pivoted_cholesky(
 
 
 def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
-    # What is not finite in the column leaves nothing that passes the comparison.
+    # NaN fails every comparison, so that columns that are not finite are found here as well.
     if (left.min(axis=1) >= -PSD_TOLERANCE * largest).all() and np.isfinite(largest).all():
         return
     if not np.isfinite(column).all():
@@ -142,7 +150,7 @@ def _check_semidefinite(column: Array, left: Array, largest: Array) -> None:
 
 
 def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
-    """Factor of a kernel's Gram matrix on a table.
+    """Low-rank factor of a kernel's Gram matrix on a table.
 
     Parameters
     ----------
@@ -150,12 +158,12 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
         Bound to the table.
     X : ndarray of shape (n_samples, n_features)
     tol : float, default=TOLERANCE
-        Part of the trace that may be left out: of the centered trace, where that is much less.
+        Fraction of the trace that may be left out, or of the centered trace if that is much less.
 
     Returns
     -------
     ndarray of shape (n_samples, rank)
-        Exact where the kernel is an inner product of columns.
+        The factor, which is exact if the kernel is an inner product of columns.
 
     Raises
     ------
@@ -164,25 +172,29 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
 
     Notes
     -----
-    O(n r^2) time and O(n r) memory for smooth kernels of one or two features, for which r is some
-    dozens. Where the rank exceeds n / 6, as for rough kernels and many features, O(n^3) and an
+    O(n r^2) time and O(n r) memory for smooth kernels of one or two features, whose rank r is some
+    dozens. If the rank exceeds n / 6, as for rough kernels and many features, O(n^3) time and an
     n x n matrix.
     """
     n, n_features = X.shape
-    chosen = kernel.linear_columns(n_features)
-    if chosen is not None:
-        return columns_factor(X[:, chosen])
+    structure = kernel.structure
+    if isinstance(structure, InnerProduct):
+        return columns_factor(X[:, structure.positions(n_features)])
     factor = _from_columns(kernel, X, tol)
     if factor is not None:
         return factor
-    gram = assembled(tile_plan(n), n, lambda t: kernel.tile(X, t.rows, t.columns) + kernel.offset)
+
+    def block(tile: Tile) -> Array:
+        return gram_tile(kernel, X, tile.rows, tile.columns) + kernel.offset
+
+    gram = assembled(tile_plan(n), n, block)
     trace = float(np.trace(gram))
     tol = _tightened(tol, trace - n * float(gram.mean()), trace)
     return gram_factor(gram, f"The kernel {kernel.describe()}", tol)
 
 
 def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
-    """Factor from single columns of the Gram matrix; None where that takes too many."""
+    """Factor from single columns of the Gram matrix; None if it needs too many of them."""
     diagonal = np.asarray(kernel.diag(X), dtype=float)[None]
     trace, asked = float(diagonal.sum()), tol
     if not trace > 0.0:
@@ -204,14 +216,14 @@ def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
 
 
 def _tightened(tol: float, centered_trace: float, trace: float) -> float:
-    """The tolerance, less where most of the trace is a constant that centering removes."""
+    """The tolerance, reduced if most of the trace is a constant that centering removes."""
     if not trace > 0.0 or centered_trace >= _NEARLY_CONSTANT * trace:
         return tol
     return max(tol * centered_trace / trace, _SMALLEST_TOLERANCE)
 
 
 def columns_factor(V: Features) -> Array:
-    """Columns V as they are, or others of the same V V' where there are more of them than samples.
+    """A factor of V V': V itself, or a narrower one if V has more columns than samples.
 
     Parameters
     ----------
@@ -234,9 +246,9 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
     K : ndarray of shape (n_samples, n_samples)
         Symmetric.
     name : str, default="The Gram matrix"
-        What the matrix is called.
+        Name of the matrix in error messages.
     tol : float, default=TOLERANCE
-        Part of the trace that may be left out.
+        Fraction of the trace that may be left out.
 
     Returns
     -------
@@ -249,8 +261,9 @@ def gram_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERANCE)
 
     Notes
     -----
-    O(n^2 r) time and one more n x n matrix. Where something remains that no positive semi-definite
-    matrix would leave, rounding in K for instance, eigenvalues decide, in O(n^3).
+    O(n^2 r) time and memory for one more n x n matrix. If the residual is larger than that of a
+    positive semi-definite matrix can be, for instance by rounding in K, the factor is computed from
+    eigenvectors, in O(n^3).
     """
     n = len(K)
     if not np.isfinite(K).all():
@@ -279,9 +292,9 @@ def spectral_factor(K: Array, name: str = "The Gram matrix", tol: float = TOLERA
     K : ndarray of shape (n_samples, n_samples)
         Symmetric and finite.
     name : str, default="The Gram matrix"
-        What the matrix is called.
+        Name of the matrix in error messages.
     tol : float, default=TOLERANCE
-        Part of the trace that may be left out.
+        Fraction of the trace that may be left out.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The moments that alignment depends on, streamed from tiles or read off feature factors."""
+"""Centered inner products of kernels with a target and with each other, for alignment."""
 
 from __future__ import annotations
 
@@ -9,14 +9,20 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.dense import centered
-from mercer._gram.tiles import Samples, Tile, centered_columns, map_tiles, working_memory
+from mercer._gram.dense import trace_shares
+from mercer._gram.tiles import (
+    Samples,
+    Tile,
+    centered_features,
+    check_finite,
+    map_tiles,
+    working_memory,
+)
 from mercer._typing import Array
-from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _CONSTANT = 1e-13
-"""A feature whose variance is below this part of its squared mean is constant up to rounding."""
+"""A feature whose variance is below this fraction of its squared mean is constant."""
 
 
 @dataclass(frozen=True)
@@ -26,14 +32,14 @@ class Moments:
     Attributes
     ----------
     a : ndarray of shape (n_kernels,)
-        <K_kc, L_c>, the target's part.
+        <K_kc, L_c>, inner products with the target kernel L.
     M : ndarray of shape (n_kernels, n_kernels)
         <K_kc, K_lc>.
     traces : ndarray of shape (n_kernels,)
         Trace of each centered Gram matrix.
     row_means : ndarray of shape (n_kernels, n_samples), or None
-        Means of the rows of each kernel's tiles, which center them; None where they came from
-        factors.
+        Means of the rows of each kernel's tiles, by which tiles are centered; None if the moments
+        were computed from features.
     target_norm, target_trace : float
         Frobenius norm and trace of L_c.
     n_samples : int
@@ -48,17 +54,19 @@ class Moments:
     n_samples: int
 
     def alignment(self, weights: Array) -> float:
-        """Centered alignment of a weighted sum of the kernels with the target, zero for none."""
+        """Centered alignment of a weighted sum of the kernels with the target, or zero."""
         square = float(weights @ self.M @ weights)
         if not (square > 0.0 and self.target_norm > 0.0):
             return 0.0
         return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
 
     def shares(self, weights: Array) -> Array:
-        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,)."""
-        parts = np.abs(weights) * np.maximum(self.traces, 0.0)
-        total = parts.sum()
-        return parts / total if total > 0.0 else np.abs(weights) / np.abs(weights).sum()
+        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,).
+
+        Where all centered kernels vanish, these are the parts of the weights.
+        """
+        shares = trace_shares(weights, self.traces)
+        return shares if shares.any() else np.abs(weights) / np.abs(weights).sum()
 
     def alignments(self) -> Array:
         """Centered alignment of each kernel with the target, shape (n_kernels,)."""
@@ -84,9 +92,9 @@ def moments(
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     known : Moments, default=None
-        Moments of the first kernels, to which the rest are added.
+        Moments of the first kernels, which need not be computed again.
     dense : bool, default=False
-        Whether row means are needed, which factors do not give, and the kernels kept.
+        Whether to compute from tiles and to keep these, as is needed for row means.
 
     Returns
     -------
@@ -99,9 +107,9 @@ def moments(
 
     Notes
     -----
-    p kernels cost one pass over n^2 / 2 values each and O(p^2 n^2 / 2) multiplications, in matrix
-    products; memory is p tiles a thread. Inner products of features cost O(n r^2) for r columns in
-    all, and no n x n matrix.
+    One pass over n^2 / 2 values of each of p kernels and O(p^2 n^2 / 2) multiplications in matrix
+    products; memory for p tiles per thread. If all kernels are inner products of columns, r in
+    total, O(n r^2) time and no n x n matrix.
     """
     factored = None if dense or known is not None else _from_factors(samples, kernels, Y)
     if factored is not None:
@@ -127,32 +135,22 @@ def moments(
     totals = row_sums.sum(axis=1)
     products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
     products += np.outer(totals[first:], totals) / n**2
+    # Matrix products of different arrays are symmetric only up to rounding.
+    products[:, first:] = (products[:, first:] + products[:, first:].T) / 2.0
     M[first:] = products
     M[:, first:] = products.T
     traces[first:] -= totals[first:] / n
     return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
 
 
-def gram_alignment(K: Array, Y: Array) -> float:
-    """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
-    """
-    K_c = centered(K)
-    norm = float(np.linalg.norm(K_c))
-    if norm <= _CONSTANT * float(np.linalg.norm(K)):
-        return 0.0
-    return inner(K_c @ Y, Y) / (norm * _target_scale(Y)[0])
-
-
 def _on_tile(
     tile: Tile, *, samples: Samples, kernels: Sequence[Kernel], Y: Array, first: int, keep: bool
 ) -> tuple[Tile, Array, Array, Array, Array, Array]:
-    """What a tile adds for the kernels from `first` on: products, cross, diagonal, row sums."""
+    """Contributions of a tile to the moments of the kernels from index `first` on.
+
+    Returns the tile, products with all kernels, products with the target, sums over the diagonal,
+    over rows and over columns.
+    """
     values = samples.blocks(kernels, tile, keep=keep)
     new = values[first:]
     flat, flat_new = values.reshape(len(values), -1), new.reshape(len(new), -1)
@@ -166,38 +164,24 @@ def _target_scale(Y: Array) -> tuple[float, float]:
     return float(np.linalg.norm(Y.T @ Y)), float((Y * Y).sum())
 
 
-def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
-    """Refuse kernels that return NaN or infinities.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-    sums : ndarray of shape (n_kernels,)
-        Sums over each kernel's values.
-    """
-    broken = ~np.isfinite(sums)
-    if broken.any():
-        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
-        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
-
-
 def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Moments | None:
-    """Moments of inner products of columns, or None where some kernel is none or columns are many.
+    """Moments of kernels that are inner products of columns, from these columns.
 
+    None if some kernel is not such an inner product, or if the columns are too many for memory.
     With V the columns of all kernels, a_k = |V_kc' Y_c|^2 and M_kl = |V_kc' V_lc|^2 (Cortes, Mohri,
     Rostamizadeh 2010, section 5, for rank-one kernels).
     """
     if samples.stacked:
         return None
     n, n_features = samples.X.shape
-    chosen = [kernel.linear_columns(n_features) for kernel in kernels]
-    if any(columns is None for columns in chosen):
+    chosen = inner_product_columns(kernels, n_features)
+    if chosen is None:
         return None
-    sizes = [len(columns) for columns in chosen if columns is not None]
+    sizes = [len(columns) for columns in chosen]
     total = sum(sizes)
     if total > max(2 * n, 64) and 8.0 * total**2 > working_memory() / 2:
         return None
-    V = samples.X[:, np.concatenate([c for c in chosen if c is not None]).astype(int)]
+    V = samples.X[:, np.concatenate(chosen).astype(int)]
     mean = np.asarray(V.mean(axis=0)).ravel()
     if sp.issparse(V):
         square = np.asarray((V.T @ V).todense()) - n * np.outer(mean, mean)
@@ -206,7 +190,7 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
         cross = np.asarray(V.T @ Y)
         cross[constant] = 0.0
     else:
-        V = centered_columns(V)
+        V = centered_features(V)
         square, cross = V.T @ V, V.T @ Y
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     traces = np.add.reduceat(np.diag(square), starts)

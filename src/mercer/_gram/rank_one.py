@@ -1,4 +1,4 @@
-"""Columns of a table, dense or sparse, as factors of Gram matrices of rank one."""
+"""Columns of a table, dense or sparse, as factors of rank-one Gram matrices."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.tiles import assembled, centered_columns, tile_plan
+from mercer._gram.tiles import assembled, centered_features, tile_plan
 from mercer._typing import Array, Features
 
 _MANY_ENTRIES = 2**18
-"""Smaller tables are dense: bookkeeping would cost more than zeros do."""
-_FEW_NONZERO = 0.1
-"""Columns of at most this part of nonzero entries are kept sparse.
+"""Tables with fewer entries are stored dense, as sparse storage would cost more than zeros do."""
 
-Where it is below a half, so is the part of a column's square that centering takes away: no digits
-are lost.
+_FEW_NONZERO = 0.1
+"""A column is stored sparse if at most this fraction of its entries is nonzero.
+
+Centering then subtracts at most this fraction of the column's squared norm, so that no digits are
+lost when the mean is subtracted only in products.
 """
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns v_k of a matrix V, some dense and some sparse less their means.
+    """The columns v_k of a matrix V, some of them dense, the others sparse minus their means.
 
     Attributes
     ----------
@@ -31,7 +32,8 @@ class TableColumns:
     dense : ndarray of shape (n_samples, n_dense)
     sparse : sparse matrix of shape (n_samples, n_sparse)
     means : ndarray of shape (n_sparse,)
-        What the sparse columns are still to be reduced by.
+        Means of the sparse columns, which are subtracted in products; zeros if these stay as they
+        are.
     """
 
     is_sparse: Array
@@ -45,7 +47,7 @@ class TableColumns:
         return self.is_sparse.size
 
     def scaled(self, by: Array) -> TableColumns:
-        """Each column times a number.
+        """Columns that are each multiplied by a number.
 
         Parameters
         ----------
@@ -66,12 +68,12 @@ class TableColumns:
         return self._joined(np.einsum("nk,nk->k", self.dense, self.dense), sparse)
 
     def gram(self, weights: Array) -> Array:
-        """Sum of weights_k v_k v_k', shape (n_samples, n_samples).
+        """Weighted sum of the matrices v_k v_k', shape (n_samples, n_samples).
 
         Parameters
         ----------
         weights : ndarray of shape (n_columns,)
-            Not negative.
+            Weights, which must not be negative.
         """
         dense, sparse = self._parts(weights)
         used = np.flatnonzero(dense)
@@ -106,7 +108,7 @@ class TableColumns:
         return self._joined(self.dense.T @ C, sparse)
 
     def entries(self, rows: Array, which: Array) -> Array:
-        """Some rows of some columns, shape (n_rows, n_which).
+        """Entries of some columns in some rows, shape (n_rows, n_which).
 
         Parameters
         ----------
@@ -132,13 +134,13 @@ class TableColumns:
 
 
 def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumns:
-    """Columns of a table as factors, those of few nonzero entries sparse.
+    """Columns of a table as factors; those with few nonzero entries are stored sparse.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     columns : ndarray of shape (n_columns,)
-        Their positions, which may repeat.
+        Indices of the columns, which may repeat.
     centered : bool
         Whether the columns are centered.
     """
@@ -152,14 +154,14 @@ def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumn
     dense = dense.toarray() if sp.issparse(dense) else dense
     sparse = sp.csr_array(sparse)
     means = sparse.mean(axis=0) if centered else np.zeros(sparse.shape[1])
-    return TableColumns(is_sparse, centered_columns(dense) if centered else dense, sparse, means)
+    return TableColumns(is_sparse, centered_features(dense) if centered else dense, sparse, means)
 
 
 def _columns_times(V: Any, by: Array) -> Any:
-    """A sparse matrix of which each column is multiplied by a number."""
+    """A sparse matrix with each column multiplied by a number."""
     return sp.csr_array((V.data * by[V.indices], V.indices, V.indptr), V.shape)
 
 
 def _outer(V: Array) -> Array:
-    """V V', tile by tile."""
+    """Product V V', computed tile by tile."""
     return assembled(tile_plan(len(V)), len(V), lambda tile: V[tile.rows] @ V[tile.columns].T)

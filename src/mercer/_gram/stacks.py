@@ -14,9 +14,10 @@ from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
 from mercer._typing import Array
 
 _SYMMETRY_TOLERANCE = 1e-8
-"""Entries that differ by less than this part of the largest diagonal one do so by rounding."""
+"""Opposite entries may differ by this fraction of the largest diagonal entry, which is rounding."""
+
 _PSD_ROWS = 256
-"""Definiteness is tested on all rows up to this many, evenly spaced ones beyond."""
+"""Definiteness is tested on at most this many rows, evenly spaced, so that the test stays cheap."""
 
 
 def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
@@ -24,11 +25,11 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_fitted, n_kernels), or one matrix of shape (n_samples,
-    n_fitted), or \
-            a list of such matrices, or kernels-first (n_kernels, n_samples, n_fitted)
+    X : array-like of shape (n_samples, n_fitted, n_kernels) or list of ndarray
+        A stack with the kernels last or first, one matrix of shape (n_samples, n_fitted), or a list
+        of such matrices.
     fitted : (int, int), default=None
-        Number of samples fitted on and number of kernels, after a fit.
+        Number of samples in the fit and number of kernels; None in the fit itself.
 
     Returns
     -------
@@ -37,7 +38,8 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
     Raises
     ------
     ValueError
-        If the rank is wrong, the matrices differ in shape, or the layout is ambiguous.
+        If the number of dimensions is wrong, the matrices differ in shape, or the layout is
+        ambiguous.
     """
     listed = isinstance(X, list | tuple) and len(X) > 0 and hasattr(X[0], "shape")
     stack = _stacked(X, listed)
@@ -61,7 +63,7 @@ def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
 
 
 def _stacked(X: Any, listed: bool) -> Array:
-    """A three-dimensional array of real numbers."""
+    """The stack as a three-dimensional array of real numbers."""
     if sp.issparse(X):
         raise TypeError("Sparse data was passed for a stack of Gram matrices: pass a dense one.")
     if listed:
@@ -89,7 +91,7 @@ def _stacked(X: Any, listed: bool) -> Array:
 
 @serial_algebra()
 def check_stack(stack: Array) -> None:
-    """Refuse matrices that are not kernels.
+    """Raise an error if a matrix of a stack is not a valid Gram matrix.
 
     Parameters
     ----------
@@ -102,8 +104,9 @@ def check_stack(stack: Array) -> None:
 
     Notes
     -----
-    One pass over the stack. Definiteness is tested by Cholesky factors of at most 256 rows: exact
-    for up to 256 samples; beyond, a matrix with a large negative part is found, not every matrix.
+    One pass over the stack. Definiteness is tested by Cholesky decompositions of at most 256 rows
+    and columns. The test is exact up to 256 samples; for more, it may miss a matrix whose negative
+    eigenvalues are small.
     """
     _check_symmetry(stack)
     n = stack.shape[0]
@@ -138,14 +141,14 @@ def _check_symmetry(stack: Array) -> None:
 
 
 def check_symmetry(matrix: Array, name: str) -> None:
-    """Refuse a matrix that is not symmetric.
+    """Raise an error if a matrix is not symmetric.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_samples, n_samples)
-        Finite.
+        A matrix of finite numbers.
     name : str
-        What the matrix is called.
+        Name of the matrix in the error message.
     """
     difference = float(np.abs(matrix - matrix.T).max())
     if difference > _SYMMETRY_TOLERANCE * float(np.abs(np.diag(matrix)).max()):

@@ -1,4 +1,4 @@
-"""Cache-size blocks of the upper triangle of Gram matrices, worked through in threads."""
+"""Tiles of the upper triangle of Gram matrices, small enough for the cache, computed in threads."""
 
 from __future__ import annotations
 
@@ -17,28 +17,42 @@ from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
 from mercer._typing import Array, Features
-from mercer.kernels._composition import radial_groups
 from mercer.kernels._distances import centered_distances, products
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
+from mercer.kernels._structure import Columns, InnerProduct
 
 Result = TypeVar("Result")
-Piece = TypeVar("Piece")
-Columns = tuple[int, ...] | None
+Item = TypeVar("Item")
 
 _TILE_BYTES = 4 * 2**20
-"""Bytes of all kernels' values on one tile: about what a core's cache holds."""
+"""All kernels' values on one tile take at most this many bytes, about the cache of a core."""
+
 _ROWS = 64
-"""Tiles have a multiple of this many rows."""
+"""The number of rows of a tile is a multiple of this."""
+
 _LARGEST = 4 * _ROWS
+"""A tile has at most this many rows, so that there are enough tiles for all threads."""
+
 _MANY_SAMPLES = 4096
-"""From this many samples on, tiles have up to twice as many rows: there are enough of them."""
+"""From this many samples on, tiles may have twice as many rows, as there are enough of them."""
+
 _ONE_TILE_BELOW = 6 * _ROWS
-"""Fewer samples than this are one tile: threads would cost more than they save."""
+"""Fewer samples than this are one tile, since threads would cost more time than they save."""
+
+_CONSTANT_FEATURE = 1e-14
+"""A feature that differs from its mean by at most this fraction of the mean is constant."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A block of a symmetric matrix; `count` is how often the whole matrix holds its entries."""
+    """A block of a symmetric matrix.
+
+    Attributes
+    ----------
+    rows, columns : slice
+    count : float
+        One on the diagonal, two above it, where the block also stands for its transpose.
+    """
 
     rows: slice
     columns: slice
@@ -46,7 +60,7 @@ class Tile:
 
     @property
     def start(self) -> tuple[int, int]:
-        """Its first row and column, which no other tile of a plan shares."""
+        """First row and column, which identify the tile in its plan."""
         return self.rows.start, self.columns.start
 
 
@@ -57,7 +71,8 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ----------
     n_samples : int
     n_kernels : int, default=1
-        Matrices whose values on a tile are in memory together: the more, the smaller the tiles.
+        Number of matrices whose values on a tile are in memory together. The more there are, the
+        smaller are the tiles.
     """
     size = n_samples
     if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:
@@ -73,7 +88,7 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
 
 
 _reserved: ContextVar[int | None] = ContextVar("reserved", default=None)
-"""Threads that tiles may use while the linear-algebra library is held to one."""
+"""Number of threads for tiles while the linear-algebra library is limited to one, else None."""
 
 
 @lru_cache(maxsize=1)
@@ -82,7 +97,7 @@ def _controller() -> ThreadpoolController:
 
 
 def n_threads() -> int:
-    """Threads that the linear-algebra library may use here: tiles use as many."""
+    """Number of threads that the linear-algebra library may use, which is also that for tiles."""
     reserved = _reserved.get()
     if reserved is not None:
         return reserved
@@ -92,9 +107,9 @@ def n_threads() -> int:
 
 @contextmanager
 def serial_algebra() -> Iterator[None]:
-    """Leave the linear-algebra library one thread, and its others to tiles.
+    """Limit the linear-algebra library to one thread, and leave the others to tiles.
 
-    Its threads gain nothing on a tile, and cost milliseconds where they wait for each other.
+    Several of its threads gain nothing on one tile, and lose milliseconds waiting for each other.
     """
     if _reserved.get() is not None:
         yield
@@ -107,20 +122,20 @@ def serial_algebra() -> Iterator[None]:
         _reserved.reset(token)
 
 
-def map_tiles(function: Callable[[Piece], Result], plan: Sequence[Piece]) -> Iterator[Result]:
+def map_tiles(function: Callable[[Item], Result], plan: Sequence[Item]) -> Iterator[Result]:
     """Apply a function to every tile, in threads, and yield the results in the plan's order.
 
     Parameters
     ----------
     function : callable
-        Spends its time where NumPy releases the interpreter's lock.
-    plan : sequence of Tile
-        Or of any other pieces of work.
+        A function that spends its time where NumPy releases the interpreter's lock.
+    plan : sequence
+        Tiles, or arguments of another kind.
 
     Notes
     -----
-    Each thread's linear algebra runs on one core. Only a few results wait to be consumed, and their
-    order is fixed, so sums over them repeat to the last bit.
+    The linear algebra of each thread runs on one core. At most two results per thread wait to be
+    consumed. Their order is fixed, so that sums over them are reproducible to the last bit.
     """
     threads = n_threads() if len(plan) > 1 else 1
     if threads == 1:
@@ -129,8 +144,8 @@ def map_tiles(function: Callable[[Piece], Result], plan: Sequence[Piece]) -> Ite
     waiting: deque[Future[Result]] = deque()
     with serial_algebra(), ThreadPoolExecutor(threads) as pool:
         try:
-            for tile in plan:
-                waiting.append(pool.submit(function, tile))
+            for item in plan:
+                waiting.append(pool.submit(function, item))
                 if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:
@@ -148,7 +163,7 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     plan : sequence of Tile
     n_samples : int
     block : callable
-        From a tile to its values, shape (n_rows, n_columns).
+        Returns the values on a tile, shape (n_rows, n_columns).
 
     Returns
     -------
@@ -168,7 +183,7 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
 
 
 def working_memory() -> float:
-    """Bytes that intermediate arrays may take, scikit-learn's `working_memory`."""
+    """Number of bytes that temporary arrays may take, from scikit-learn's `working_memory`."""
     return float(get_config()["working_memory"]) * 2**20
 
 
@@ -178,11 +193,11 @@ class Samples:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        A table, or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     n_kernels : int, default=1
-        Number of kernels usually asked for together.
+        Number of kernels that are usually computed together.
     keep : bool, default=True
-        Whether distances may be kept, for more than one pass.
+        Whether distances may be kept in memory, for more than one pass.
 
     Attributes
     ----------
@@ -190,14 +205,13 @@ class Samples:
 
     Notes
     -----
-    Squared distances are kept, once for each set of columns, where half a matrix of them fits in a
-    half of the working memory, and are recomputed otherwise. So are tiles of kernels that are no
-    functions of such a distance and asked for again, as far as a quarter of the working memory
-    goes.
+    Squared distances are kept for each set of columns if half a matrix of them fits in a half of
+    the working memory, and are recomputed otherwise. Tiles of kernels that are not functions of
+    such a distance are kept on request, until they fill a quarter of the working memory.
 
-    Every kernel's tiles stand for its Gram matrix up to terms that centering removes: radial
-    kernels are less their offset, linear ones are of centered features, others less one of their
-    values. This is what keeps the digits of nearly constant kernels.
+    A kernel's tiles differ from its Gram matrix by terms that centering removes: the offset is
+    subtracted from radial kernels, features are centered in inner products, and one of their
+    values is subtracted from other kernels. So nearly constant kernels keep their digits.
     """
 
     def __init__(self, X: Features, n_kernels: int = 1, *, keep: bool = True) -> None:
@@ -220,7 +234,7 @@ class Samples:
             Bound kernels.
         tile : Tile
         keep : bool, default=False
-            Whether the kernels will be asked for again.
+            Whether the tiles will be needed again.
 
         Returns
         -------
@@ -235,11 +249,11 @@ class Samples:
         return values
 
     def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
-        """Values of kernels on a tile as they are, shape (n_kernels, n_rows, n_columns)."""
+        """Values of kernels on a tile, exactly, shape (n_kernels, n_rows, n_columns)."""
         shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
         values = np.empty((len(kernels), *shape))
-        everyone = list(range(len(kernels)))
-        others = everyone if self.stacked else self._fill_radial(values, kernels, tile)
+        every = list(range(len(kernels)))
+        others = every if self.stacked else self._fill_radial(values, kernels, tile)
         for position, kernel in enumerate(kernels):
             if position in others:
                 values[position] = self.raw_block(kernel, tile)
@@ -248,25 +262,23 @@ class Samples:
         return values
 
     def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
-        """Fill in the kernels of a distance, less their offsets; returns who the others are."""
+        """Fill in radial kernels less their offsets, and return the indices of the others."""
         rest = set(range(len(kernels)))
         for columns, group in radial_groups(kernels).items():
             squared = self.squared_distances(columns, tile)
-            for position in group:
-                radial = kernels[position].radial()
-                assert radial is not None
-                values[position] = radial.from_squared(squared)
-            rest.difference_update(group)
+            for position, function in group:
+                values[position] = function.from_squared(squared)
+                rest.remove(position)
         return sorted(rest)
 
     def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
-        """Values of one kernel on a tile as they are, shape (n_rows, n_columns)."""
+        """Values of one kernel on a tile, exactly, shape (n_rows, n_columns)."""
         if self.stacked:
-            return np.array(kernel.of_stack(self.X[tile.rows, tile.columns]))
-        return kernel.tile(self.X, tile.rows, tile.columns) + kernel.offset
+            return np.array(stack_values(kernel, self.X[tile.rows, tile.columns]))
+        return gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset
 
     def squared_distances(self, columns: Columns, tile: Tile) -> Array:
-        """Squared distances on a tile, measured on some columns (None: all); not to be changed."""
+        """Squared distances on a tile, measured on some columns; they must not be overwritten."""
         if columns not in self._distances:
             chosen = self.X if columns is None else self.X[:, list(columns)]
             self._distances[columns] = _Distances(chosen, self._keeps)
@@ -277,8 +289,8 @@ class Samples:
         here, there = self.X[tile.rows, tile.columns], self.X[corner]
         values = np.empty((len(kernels), *here.shape[:2]))
         for position, kernel in enumerate(kernels):
-            values[position] = kernel.of_stack(here)
-            values[position] -= kernel.of_stack(there).item()
+            values[position] = stack_values(kernel, here)
+            values[position] -= stack_values(kernel, there).item()
         return values
 
     def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
@@ -292,25 +304,25 @@ class Samples:
         return block
 
     def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
-        columns = kernel.linear_columns(self.X.shape[1])
-        if columns is not None:
-            features = self._centered_features()[:, columns]
+        structure = kernel.structure
+        if isinstance(structure, InnerProduct):
+            features = self._centered_table()[:, structure.positions(self.X.shape[1])]
             return products(features[tile.rows], features[tile.columns])
-        block = kernel.tile(self.X, tile.rows, tile.columns)
+        block = gram_tile(kernel, self.X, tile.rows, tile.columns)
         corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
         with np.errstate(invalid="ignore"):
-            block -= kernel.tile(self.X, *corner).item()
+            block -= gram_tile(kernel, self.X, *corner).item()
         return block
 
-    def _centered_features(self) -> Features:
+    def _centered_table(self) -> Features:
         if self._centered is None:
             sparse = sp.issparse(self.X)
-            self._centered = self.X if sparse else centered_columns(self.X)
+            self._centered = self.X if sparse else centered_features(self.X)
         return self._centered
 
 
-def centered_columns(X: Array) -> Array:
-    """Features less their means; exactly zero where a feature is constant up to rounding.
+def centered_features(X: Array) -> Array:
+    """Features minus their means, exactly zero if a feature is constant up to rounding.
 
     Parameters
     ----------
@@ -318,12 +330,27 @@ def centered_columns(X: Array) -> Array:
     """
     mean = X.mean(axis=0)
     result: Array = X - mean
-    result[:, np.abs(result).max(axis=0) <= 1e-14 * np.abs(mean)] = 0.0
+    result[:, np.abs(result).max(axis=0) <= _CONSTANT_FEATURE * np.abs(mean)] = 0.0
     return result
 
 
+def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    """Raise a ValueError if a kernel returns NaN or infinities.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    sums : ndarray of shape (n_kernels,)
+        Sums over each kernel's values.
+    """
+    broken = ~np.isfinite(sums)
+    if broken.any():
+        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
+        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
+
+
 class _Distances:
-    """Squared distances between the rows of a table, tile by tile, kept where asked for."""
+    """Squared distances between the rows of a table, tile by tile, optionally kept in memory."""
 
     def __init__(self, X: Features, keep: bool) -> None:
         self._X = X if sp.issparse(X) else X - X.mean(axis=0)

@@ -21,6 +21,7 @@ from mercer._typing import Array
 from mercer._weights.alignment_weights import normalized
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._distances import scaled_features
+from mercer.kernels._structure import RadialFunction
 
 PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
 """Strengths to choose from: none, and those of Afkanpour et al. (2013, appendix B.2)."""
@@ -80,7 +81,7 @@ def learn_families(
     Dictionary
     """
     if penalty.strength == np.inf:
-        families = [family.isotropic() or family for family in families]
+        families = [family.structure.isotropic() or family for family in families]
         penalty, starts = UNPENALIZED, [None] * len(families)
     if starts is None:
         starts = alignment_starts(families, samples, target, growth)
@@ -160,9 +161,9 @@ def scalable(families: Sequence[Kernel]) -> list[Kernel]:
     ValueError
         If a family has no widths, or is of some of the features only.
     """
-    spheres = [family.isotropic() or family for family in families]
+    spheres = [family.structure.isotropic() or family for family in families]
     for family, sphere in zip(families, spheres, strict=True):
-        if sphere.n_widths != 1 or sphere.radial_columns() is not None:
+        if sphere.structure != RadialFunction(sphere, n_widths=1):
             raise ValueError(
                 "scaling needs families of one width, or one for each feature, such as Gaussian(); "
                 f"got {family.describe()}."
@@ -204,7 +205,7 @@ def isotropic_starts(
     """
     starts: list[Array | None] = []
     for family in families:
-        spherical = family.isotropic()
+        spherical = family.structure.isotropic()
         if spherical is None:
             starts.append(None)
             continue
@@ -213,7 +214,7 @@ def isotropic_starts(
         parameters = np.array([kernel.theta for kernel in kernels])
         width = float(weights @ np.exp(parameters[:, 0]))
         start = np.full(family.theta.size, np.log(width))
-        start[family.n_widths :] = weights @ parameters[:, spherical.n_widths :]
+        start[family.structure.n_widths :] = weights @ parameters[:, spherical.structure.n_widths :]
         starts.append(start)
     return starts
 
@@ -308,5 +309,5 @@ def _choose_relative(
 
 def _is_spherical(kernel: Kernel) -> bool:
     """Whether all widths agree, so that a larger penalty changes nothing."""
-    widths = kernel.theta[: kernel.n_widths]
+    widths = kernel.theta[: kernel.structure.n_widths]
     return widths.size == 0 or float(np.ptp(widths)) < _SPHERICAL

@@ -240,7 +240,7 @@ class ContinuousAlignment(KernelLearner):
         """Return the strength of the penalty, selected where that is asked for and matters."""
         if self.width_penalty != "auto":
             return float(self.width_penalty)
-        if self.scaling_ is not None or all(family.n_widths <= 1 for family in families):
+        if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
             return 0.0
         strength, _ = choose_penalty(
             families,
@@ -269,7 +269,7 @@ class ContinuousAlignment(KernelLearner):
                 )
             return lengths
         kernel = data.kernel(self.scaling.kernel)
-        if kernel.n_widths not in (1, n_features) or not kernel.relevance(n_features).all():
+        if not _has_lengths(kernel, n_features):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
         self.scaler_ = scaler.fit(X, y)
@@ -292,6 +292,12 @@ _NO_SCALER = (
     "KernelOptimization(Gaussian(ard=True)) does; got {}."
 )
 """Error message for a learner that yields no length for each feature."""
+
+
+def _has_lengths(kernel: Kernel, n_features: int) -> bool:
+    """Tell whether a kernel has one width, or one for each feature."""
+    n_widths = kernel.structure.n_widths
+    return n_widths in (1, n_features) and bool(kernel.relevance(n_features).all())
 
 
 def _check_scaling(scaling: Any) -> None:

@@ -228,7 +228,7 @@ class KernelOptimization(KernelLearner):
         """Return the penalty, and how many iterations may follow the isotropic search."""
         criterion = CRITERIA[self.criterion]
         form = self.ard_penalty_on or RELATIVE_FORMS[0]
-        if kernel.n_widths < 2 or kernel.isotropic() is None:
+        if kernel.structure.n_widths < 2 or kernel.structure.isotropic() is None:
             return WidthPenalty(0.0, form), None
         if not isinstance(self.early_stopping, bool | np.bool_):
             return WidthPenalty(0.0, form), int(self.early_stopping)

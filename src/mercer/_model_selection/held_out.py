@@ -11,7 +11,7 @@ from mercer._gram.tiles import Samples
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._weights.ridge import ridge_predictions
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
 """Ridge penalties tried, for a kernel of unit scale."""
@@ -103,7 +103,7 @@ def _losses(kernel: Kernel, X: Features, Y: Array, n_train: int) -> Array:
     """Squared errors for each ridge penalty on all but the first, shape (n_alphas, n_held_out)."""
     train, test = slice(0, n_train), slice(n_train, len(Y))
     # Less a constant, which centering takes off anyway: wide kernels keep their digits.
-    gram, rows = kernel.tile(X, train, train), kernel.tile(X, test, train)
+    gram, rows = gram_tile(kernel, X, train, train), gram_tile(kernel, X, test, train)
     largest = np.abs(gram).max()
     means = gram.mean(axis=0)
     rows -= means + (rows.mean(axis=1) - means.mean())[:, None]

@@ -177,6 +177,6 @@ def best_sphere(
     samples : Samples
     target : Target
     """
-    spherical = kernel.isotropic()
+    spherical = kernel.structure.isotropic()
     assert spherical is not None
     return optimize_criterion(criterion, spherical, samples, target)

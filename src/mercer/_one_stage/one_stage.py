@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.moments import gram_alignment
+from mercer._gram.dense import gram_alignment
 from mercer._gram.tiles import Samples
 from mercer._learners.legacy import KernelEstimator, owned
 from mercer._targets import Target, as_target, one_against_rest

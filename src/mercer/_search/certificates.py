@@ -11,7 +11,7 @@ from scipy.signal import czt
 
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._typing import Array
-from mercer.kernels._kernel import DistanceFunction
+from mercer.kernels._structure import DistanceFunction
 
 N_WIDTHS = 200
 """Widths at which the objective is first evaluated."""

@@ -101,7 +101,7 @@ def optimize_criterion(
         width = best_width(criterion, kernel, samples, target, tol=tol, max_iter=max_iter)
         on_step()
         return _optimized(kernel, width)
-    spherical = kernel.isotropic()
+    spherical = kernel.structure.isotropic()
     if kernel.theta.size == 0:
         value = criterion.evaluate(samples, kernel, target)[0]
         return OptimizedKernel(kernel, value, (value,), 0, True)
@@ -169,7 +169,7 @@ def ellipsoids(
     log_width = float(theta[0])
     path, n_iter, converged = sphere.path, sphere.n_iter, sphere.converged
     for penalty in penalties:
-        bound = penalty.about(log_width, sphere.value, kernel.n_widths)
+        bound = penalty.about(log_width, sphere.value, kernel.structure.n_widths)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter, bound)
         found = problem.solved(theta)
         theta = found.kernel.theta
@@ -181,7 +181,7 @@ def ellipsoids(
 def _on_all(kernel: Kernel, sphere: Kernel) -> Array:
     """Log-parameters of a kernel with the sphere's one width for every feature."""
     theta = np.full(kernel.theta.size, sphere.theta[0])
-    theta[kernel.n_widths :] = sphere.theta[sphere.n_widths :]
+    theta[kernel.structure.n_widths :] = sphere.theta[sphere.structure.n_widths :]
     return theta
 
 

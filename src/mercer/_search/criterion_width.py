@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._criteria import Criterion
-from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, spread
+from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, linear_binning
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._search.certificates import local_maxima
 from mercer._search.gradient_search import Maximum, maximize
@@ -18,6 +18,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import RadialFunction
 
 _STEP = 0.125
 """Widths tried on the mesh are this close in logarithms: peaks are far wider."""
@@ -39,8 +40,9 @@ def has_one_width(kernel: Kernel) -> bool:
     ----------
     kernel : Kernel
     """
-    radial = kernel.radial()
-    return radial is not None and kernel.theta.size == 1 and not radial.band_limited
+    structure = kernel.structure
+    radial = isinstance(structure, RadialFunction) and not structure.function.band_limited
+    return radial and kernel.theta.size == 1
 
 
 def best_width(
@@ -119,11 +121,11 @@ class _Profile:
     def __init__(
         self, criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
     ) -> None:
-        radial = kernel.radial()
-        assert radial is not None
+        structure = kernel.structure
+        assert isinstance(structure, RadialFunction)
         self.criterion = criterion
         self.samples = samples
-        self.radial, self.columns = radial, kernel.radial_columns()
+        self.radial, self.columns = structure.function, structure.columns
         self.log_bounds = kernel.log_bounds(samples.X)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
         self.offset = 0.0 if criterion.is_centered else kernel.offset
@@ -197,7 +199,7 @@ class _Profile:
             L = self._target(tile)[None]
             return np.concatenate([L, np.ones_like(L)]) if self.criterion.reads_norm else L
 
-        weights = spread(self.samples, self.columns, mesh, pairs)
+        weights = linear_binning(self.samples, self.columns, mesh, pairs)
         used = np.any(weights != 0.0, axis=0)
         weights = weights[:, used]
         return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])

@@ -14,6 +14,7 @@ from mercer._search.width_penalty import UNPENALIZED, BoundPenalty, WidthPenalty
 from mercer._search.width_search import HistogramSearch, RadialSearch
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import RadialFunction
 
 _STEP_TOLERANCE = 2e-2
 """Relative change at which a search by gradients stops: a greedy step need not be exact."""
@@ -58,7 +59,7 @@ class GradientSearch(FamilySearch):
         self.log_bounds = family.log_bounds(samples.X)
         self.start = start
         self.penalty = penalty
-        sphere = family.isotropic() if penalty.strength > 0.0 else None
+        sphere = family.structure.isotropic() if penalty.strength > 0.0 else None
         # A penalty holds the widths to their mean so firmly that the mean itself hardly moves.
         self._sphere = None if sphere is None else family_search(sphere, samples)
 
@@ -79,7 +80,7 @@ class GradientSearch(FamilySearch):
         starts = family.starts(samples.X) if self.start is None else self.start[None]
         if self._sphere is not None:
             best = self._sphere.best(P).kernel.theta
-            common = np.append(np.full(family.n_widths, best[0]), best[1:])
+            common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])
             starts = np.vstack([starts, common])
         values = [objective(start)[0] for start in starts] if len(starts) > 1 else [0.0]
         found = maximize(
@@ -94,7 +95,7 @@ class GradientSearch(FamilySearch):
 
     def _bound_penalty(self, common: Array, objective: Objective) -> BoundPenalty:
         """The penalty, relative to the kernel of one common width where it asks for one."""
-        penalty, n_widths = self.penalty, self.family.n_widths
+        penalty, n_widths = self.penalty, self.family.structure.n_widths
         if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
             return penalty.about(0.0, 0.0, n_widths)
         return penalty.about(float(common[0]), objective(common)[0], n_widths)
@@ -132,9 +133,9 @@ def family_searches(
         If a certificate is asked for where none is known: more than one parameter, or not radial.
     """
     first = families[0]
-    radial = first.radial()
+    structure = first.structure
     alone = len(families) == 1 and first.theta.size == 1 and movable
-    if alone and radial is not None and not radial.band_limited:
+    if alone and isinstance(structure, RadialFunction) and not structure.function.band_limited:
         return [HistogramSearch(first, samples, Y, certificate=certificate)]
     return [
         family_search(family, samples, start=start, penalty=penalty, certificate=certificate)
@@ -170,4 +171,4 @@ def family_search(
 
 def is_searched_globally(family: Kernel) -> bool:
     """Whether a family has one width or frequency, which can be searched with a certificate."""
-    return family.theta.size == 1 and family.radial() is not None
+    return family.theta.size == 1 and isinstance(family.structure, RadialFunction)

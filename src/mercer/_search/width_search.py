@@ -15,16 +15,17 @@ from mercer._gram.distance_histograms import (
     LogarithmicMesh,
     Mesh,
     UniformMesh,
-    spread,
+    linear_binning,
     squared_range,
 )
-from mercer._gram.tiles import Columns, Samples, Tile
+from mercer._gram.tiles import Samples, Tile
 from mercer._search.certificates import N_WIDTHS, search_frequency, search_width
 from mercer._search.family_search import Candidate, FamilySearch
 from mercer._search.gradient_search import maximize
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import Columns, RadialFunction
 
 _POLISHED = 1e-7
 """Relative change at which the widths of a dictionary are settled."""
@@ -53,11 +54,10 @@ class RadialSearch(FamilySearch):
 
     def __init__(self, family: Kernel, samples: Samples, *, certificate: bool = False) -> None:
         super().__init__(family, samples)
-        radial = family.radial()
-        assert radial is not None
-        self.radial = radial
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial, self.columns = structure.function, structure.columns
         self.certificate = certificate
-        self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
         self._mesh: Mesh | None = None
         self._spread_factor: tuple[Array, Array] | None = None
@@ -107,7 +107,7 @@ class RadialSearch(FamilySearch):
             def weights(tile: Tile) -> Array:
                 return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
 
-            found = spread(self.samples, self.columns, self.mesh(), weights)[0]
+            found = linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
             self._spread_factor = (P.factor, found)
         return self._spread_factor[1]
 
@@ -117,7 +117,7 @@ class RadialSearch(FamilySearch):
             center_tiles(blocks, means[None], tile)
             return blocks
 
-        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
 
     def _identity_weights(self) -> Array:
         """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
@@ -127,7 +127,7 @@ class RadialSearch(FamilySearch):
             shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
             return np.full(shape, -1.0 / n)
 
-        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
 
 
 def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> LogarithmicMesh:
@@ -166,16 +166,17 @@ class HistogramSearch(FamilySearch):
         self, family: Kernel, samples: Samples, Y: Array, *, certificate: bool = False
     ) -> None:
         super().__init__(family, samples)
-        radial = family.radial()
-        assert radial is not None
-        self.radial = radial
-        columns = family.radial_columns()
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial, columns = structure.function, structure.columns
         self.log_bounds = family.log_bounds(samples.X)[0]
         mesh = width_mesh(samples, columns, self.log_bounds)
         self._histogram = DistanceHistogram(samples, columns, mesh, Y)
         self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
         self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)
-        self._values = np.stack([radial.at_theta(self._histogram.nodes, t) for t in self._thetas])
+        self._values = np.stack(
+            [self.radial.at_theta(self._histogram.nodes, t) for t in self._thetas]
+        )
         self._norms = self._norm(self._values)
 
     def best(self, P: Sensitivity) -> Candidate:

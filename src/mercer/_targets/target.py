@@ -16,6 +16,7 @@ from mercer._typing import Array
 from mercer._validation import check_choice, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._conversion import NAMES
+from mercer.kernels._structure import PrecomputedGram
 
 Task = Literal["auto", "classification", "regression"]
 TASKS = ("auto", "classification", "regression")
@@ -259,7 +260,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
         kernel = as_kernel(output_kernel)
     except TypeError:
         raise TypeError(_accepted(output_kernel)) from None
-    if kernel.takes_stack:
+    if isinstance(kernel.structure, PrecomputedGram):
         raise TypeError(_accepted(output_kernel))
     return kernel
 

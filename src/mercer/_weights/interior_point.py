@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from mercer._gram.kernel_products import BaseGrams, Images
+from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._typing import Array
 from mercer.losses import Boxes
 
@@ -93,7 +93,7 @@ def _start(boxes: Boxes, grams: BaseGrams) -> _Point:
     a = np.full(boxes.costs.shape, 0.5 * boxes.C)
     theta = np.full(grams.n_kernels, 1.0 / grams.n_kernels)
     c = (boxes.signs * a).sum(axis=0)
-    t = 2.0 * max(float(grams.images(c).quadratics.sum(axis=1).max()), boxes.C)
+    t = 2.0 * max(float(grams.kernel_products(c).quadratics.sum(axis=1).max()), boxes.C)
     multipliers = np.full(a.shape, float(np.abs(boxes.costs).mean()) + 1e-3)
     s = np.full(theta.size, t)
     return _Point(a, multipliers, multipliers, np.zeros(c.shape[1]), theta, s, t)
@@ -132,7 +132,7 @@ class _Newton:
     def __init__(self, point: _Point, boxes: Boxes, grams: BaseGrams) -> None:
         self.point, self.boxes, self.grams = point, boxes, grams
         self.c = (boxes.signs * point.a).sum(axis=0)
-        self.images = grams.images(self.c)
+        self.images = grams.kernel_products(self.c)
         self.mean = _complementarity(point, boxes)
         self.slack = point.t - self.images.quadratics.sum(axis=1) - point.s
         self.room = boxes.C - point.a
@@ -179,11 +179,11 @@ class _Newton:
                 a -= free * signs * ((signs * a).sum(axis=(0, 1)) / free.sum(axis=(0, 1)))
             c = (signs * a).sum(axis=0)
             inside = a.min() >= 0.0 and a.max() <= C
-            if inside and self._gap(theta, a, self.grams.images(c)) <= allowed:
+            if inside and self._gap(theta, a, self.grams.kernel_products(c)) <= allowed:
                 return np.asarray(c)
         return self.c
 
-    def _gap(self, theta: Array, a: Array, images: Images) -> float:
+    def _gap(self, theta: Array, a: Array, images: KernelProducts) -> float:
         """Relative duality gap of machines under some weights."""
         boxes, values = self.boxes, _sums(images, theta, self.c.shape[1])
         slopes = -boxes.costs - boxes.signs * (values + self.point.b)
@@ -205,7 +205,7 @@ class _Newton:
         """All products a part of their mean, given the step that would make them zero."""
         target = aim * self.mean
         dc = (self.boxes.signs * ahead.a).sum(axis=0)
-        images = self.grams.images(dc)
+        images = self.grams.kernel_products(dc)
         return _Aim(
             target - ahead.a * ahead.lower,
             target + ahead.a * ahead.upper,
@@ -244,7 +244,7 @@ class _Newton:
         return _BySamples(self) if by_samples else _ByWeights(self)
 
 
-def _sums(images: Images, weights: Array, n_vectors: int) -> Array:
+def _sums(images: KernelProducts, weights: Array, n_vectors: int) -> Array:
     """The images of each vector under a weighted sum of the kernels."""
     return np.column_stack([images.summed(weights, j) for j in range(n_vectors)])
 
@@ -263,12 +263,12 @@ class _ByWeights:
         point, self.intercept = newton.point, newton.boxes.intercept
         self.theta, self.sums = point.theta, newton.c.sum(axis=0)
         self.missing = 1.0 - float(point.theta.sum())
-        K, every = newton.grams.combined(point.theta), np.arange(point.theta.size)
+        K, every = newton.grams.weighted_sum(point.theta), np.arange(point.theta.size)
         system = np.diag(point.s / point.theta)
         self.machines = []
         for j, give in enumerate(newton.give.T):
             factor = _factor(K + np.diag(1.0 / give))
-            V = newton.images.of(every, np.arange(len(K)), j).T
+            V = newton.images.block(every, np.arange(len(K)), j).T
             first, one = np.split(_solve(factor, np.column_stack([V, np.ones(len(V))])), [-1], 1)
             shift = first.sum(axis=0) / one.sum() if self.intercept else np.zeros(V.shape[1])
             first -= one * shift
@@ -302,7 +302,7 @@ class _BySamples:
         self.s, self.sum = point.s, float(newton.c.sum())
         self.missing = 1.0 - float(point.theta.sum())
         self.w = point.theta / point.s
-        system = newton.grams.with_images(point.theta, 2.0 * self.w, newton.images)
+        system = newton.grams.sum_with_squares(point.theta, 2.0 * self.w, newton.images)
         system[np.diag_indices_from(system)] += 1.0 / newton.give[:, 0]
         self.factor = _factor(system)
         self.across = self.images.summed(self.w, 0)
@@ -326,7 +326,7 @@ class _BySamples:
         else:
             dt, db = sides[0] / rows[0, 0], 0.0
         dc = by_rho + dt * self.by_t - db * self.by_one
-        dtheta = h - self.w * dt + 2.0 * self.w * self.images.against(dc, 0)
+        dtheta = h - self.w * dt + 2.0 * self.w * self.images.inner_products(dc, 0)
         return dc[:, None], dtheta, np.array([db]), float(dt)
 
 

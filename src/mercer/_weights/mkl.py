@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from mercer._gram.kernel_products import BaseGrams, Images
+from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._gram.tiles import n_threads, serial_algebra
 from mercer._history import WeightStep
 from mercer._typing import Array
@@ -203,7 +203,7 @@ class _State:
     conjugate: float
     C: Array
     f: Array
-    images: Images
+    images: KernelProducts
     q: Array
 
     @property
@@ -222,7 +222,7 @@ class _Search:
 
     def at(self, theta: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
         """The machines for some weights."""
-        K = self.grams.combined(theta)
+        K = self.grams.weighted_sum(theta)
         return self._with(theta, K, self.problems.fit(K, accuracy, start))
 
     def _with(self, theta: Array, K: Array, machines: list[Machine]) -> _State:
@@ -232,7 +232,7 @@ class _Search:
         primal = sum(loss.objective(K, y, machine)[0] for y, machine in pairs)
         conjugate = sum(loss.conjugate(y, machine.c) for y, machine in pairs)
         f = K @ C + [machine.intercept for machine in machines]
-        images = self.grams.images(C)
+        images = self.grams.kernel_products(C)
         q = np.maximum(images.quadratics.sum(axis=1), 0.0)
         return _State(theta, K, machines, float(primal), float(conjugate), C, f, images, q)
 
@@ -293,7 +293,7 @@ class _Search:
             return None
         theta, C, intercepts = found
         machines = [Machine(c, b) for c, b in zip(C.T, intercepts.tolist(), strict=True)]
-        near = self._with(theta, self.grams.combined(theta), machines)
+        near = self._with(theta, self.grams.weighted_sum(theta), machines)
         cut = near.cut()
         proven = _relative(near.primal - self.bound([cut], np.ones(1)), near.primal) <= tol
         return near if proven or near.primal < state.primal else state, cut
@@ -340,7 +340,7 @@ class _Curvature:
         for position in range(self.problems.Y.shape[1]):
             free, L = self._system(position)
             if L is not None:
-                image = self.state.images.of(which, free, position).T
+                image = self.state.images.block(which, free, position).T
                 solved = self._solved(L, image)
                 H += solved.T @ solved
         return H

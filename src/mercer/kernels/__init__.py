@@ -11,13 +11,8 @@ from mercer.kernels._conversion import (
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._on_columns import OnColumns
-from mercer.kernels._stationary import (
-    Dirichlet,
-    Gaussian,
-    Laplacian,
-    Matern,
-    RationalQuadratic,
-)
+from mercer.kernels._radial import Gaussian
+from mercer.kernels._stationary import Dirichlet, Laplacian, Matern, RationalQuadratic
 
 __all__ = [
     "CallableKernel",

@@ -1,4 +1,4 @@
-"""Kernels made of kernels."""
+"""Sums and products of kernels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner, products, squared_distances
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, radial_groups, stack_values
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 
 class Composite(Kernel):
-    """A kernel whose parameters are those of its parts, one after the other."""
+    """A kernel made of other kernels, its parts, whose parameters are concatenated."""
 
     def _parts(self) -> Sequence[Kernel]:
         raise NotImplementedError
@@ -28,13 +29,8 @@ class Composite(Kernel):
         return all(part.accepts_sparse for part in self._parts())
 
     @property
-    def takes_stack(self) -> bool:  # type: ignore[override]
-        """Whether the parts are slices of a stack of Gram matrices."""
-        return any(part.takes_stack for part in self._parts())
-
-    @property
     def theta(self) -> Array:
-        """Log-parameters of all parts, one after the other."""
+        """Log-parameters of all parts, concatenated."""
         return np.concatenate([part.theta for part in self._parts()])
 
     @property
@@ -54,7 +50,7 @@ class Composite(Kernel):
         )
 
     def log_bounds(self, X: Features) -> Array:
-        """The parts' intervals, one after the other."""
+        """The parts' intervals, concatenated."""
         return np.vstack([part.log_bounds(X) for part in self._parts()])
 
     def bind(self, X: Features) -> Self:
@@ -69,12 +65,12 @@ class WeightedSum(Composite):
     ----------
     kernels : sequence of Kernel
     weights : array-like of shape (n_kernels,)
-        The coefficients; a kernel if none is negative. They are no part of `theta`.
+        The coefficients, which are not part of `theta`. The sum is a kernel if none is negative.
 
     Notes
     -----
-    Kernels of the same distances share them, and inner products of single columns become one
-    product.
+    Functions of the same distance share its computation, and all inner products of columns are
+    computed as one product of weighted columns.
 
     Examples
     --------
@@ -94,13 +90,16 @@ class WeightedSum(Composite):
         return float(sum(w * part.offset for w, part in self._terms()))
 
     def expand(self, X: Features) -> list[Kernel]:
-        """Itself: its weights are fixed."""
+        """The sum itself, as its weights are fixed."""
         self._terms()
         return [self]
 
-    def linear_columns(self, n_features: int) -> None:
-        """None: an inner product of columns has equal weights."""
-        return
+    @property
+    def structure(self) -> Structure:
+        """A weighted sum of slices of a stack if some part is a slice; unknown otherwise."""
+        if any(isinstance(part.structure, PrecomputedGram) for part in self.kernels):
+            return PrecomputedGram(self._from_stack)
+        return Structure()
 
     def relevance(self, n_features: int) -> Array:
         """The weighted sum of the parts' relevances."""
@@ -110,15 +109,14 @@ class WeightedSum(Composite):
         return total
 
     def describe(self) -> str:
-        """The weights and the parts."""
+        """The weights and the parts' descriptions."""
         return " + ".join(f"{w:.3g} x {part.describe()}" for w, part in self._terms())
 
-    def of_stack(self, stack: Array) -> Array:
-        """Weighted sum of the parts' matrices; see :meth:`Kernel.of_stack`."""
+    def _from_stack(self, stack: Array) -> Array:
         total = np.zeros(stack.shape[:2])
         for weight, part in self._terms():
             if weight != 0.0:
-                total += weight * part.of_stack(stack)
+                total += weight * stack_values(part, stack)
         return total
 
     def _terms(self) -> list[tuple[float, Kernel]]:
@@ -141,11 +139,11 @@ class WeightedSum(Composite):
         total = np.zeros((X.shape[0], (X if Z is None else Z).shape[0]))
         dense, scales = [], np.zeros(X.shape[1])
         for weight, part in terms:
-            columns = part.linear_columns(X.shape[1])
-            if columns is None:
-                dense.append((weight, part))
+            structure = part.structure
+            if isinstance(structure, InnerProduct):
+                scales[structure.positions(X.shape[1])] += weight
             else:
-                scales[columns] += weight
+                dense.append((weight, part))
         if scales.any():
             weighted = X.multiply(scales).tocsr() if sp.issparse(X) else X * scales
             total += products(weighted, X if Z is None else Z)
@@ -200,7 +198,7 @@ class Product(Composite):
         return np.sum([part.relevance(n_features) for part in self._parts()], axis=0)
 
     def describe(self) -> str:
-        """The parts."""
+        """The parts' descriptions."""
         return " x ".join(f"({part.describe()})" for part in self._parts())
 
     def _parts(self) -> Sequence[Kernel]:
@@ -218,7 +216,10 @@ class Product(Composite):
         return self._multiplied([part._shifted_diag(X) for part in self._parts()])
 
     def _multiplied(self, shifted: list[Array]) -> Array:
-        """(s + a)(t + b) - ab = st + bs + at, part by part: no constant is added and taken away."""
+        """Product less its offset, by (s + a)(t + b) - ab = st + bs + at for offsets a and b.
+
+        No constant is added and subtracted again, which would cost digits.
+        """
         offsets = [part.offset for part in self._parts()]
         total, offset = shifted[0], offsets[0]
         for other, other_offset in zip(shifted[1:], offsets[1:], strict=True):
@@ -242,40 +243,17 @@ class Product(Composite):
         return inner(P, np.prod(grams, axis=0)), np.concatenate(gradients)
 
 
-def radial_groups(kernels: Sequence[Kernel]) -> dict[tuple[int, ...] | None, list[int]]:
-    """Kernels that are functions of one and the same distance, by the columns it is measured on.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-
-    Returns
-    -------
-    dict
-        From the columns (None for all) to positions in `kernels`; kernels of no distance are left
-        out.
-    """
-    groups: dict[tuple[int, ...] | None, list[int]] = {}
-    for position, kernel in enumerate(kernels):
-        if kernel.radial() is not None:
-            groups.setdefault(kernel.radial_columns(), []).append(position)
-    return groups
-
-
 def shifted_blocks(
     kernels: Sequence[Kernel], X: Features, Z: Features | None
 ) -> Iterator[tuple[int, Array]]:
-    """Each kernel's Gram matrix less its offset, one at a time, sharing distances."""
-    groups = radial_groups(kernels)
-    grouped = {position for group in groups.values() for position in group}
-    for columns, group in groups.items():
+    """Index and Gram matrix less its offset of each kernel; kernels of one distance share it."""
+    grouped = set()
+    for columns, group in radial_groups(kernels).items():
         chosen = slice(None) if columns is None else list(columns)
         squared = squared_distances(X[:, chosen], None if Z is None else Z[:, chosen])
-        for position in group:
-            radial = kernels[position].radial()
-            assert radial is not None
-            yield position, radial.from_squared(squared)
+        for position, function in group:
+            grouped.add(position)
+            yield position, function.from_squared(squared)
     for position, kernel in enumerate(kernels):
         if position not in grouped:
             yield position, kernel._shifted(X, Z)

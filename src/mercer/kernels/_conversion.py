@@ -12,7 +12,9 @@ from sklearn.utils import gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._stationary import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._radial import Gaussian
+from mercer.kernels._stationary import Dirichlet, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._structure import PrecomputedGram, Structure
 
 NAMES: dict[str, Kernel] = {
     "gaussian": Gaussian(),
@@ -25,10 +27,10 @@ NAMES: dict[str, Kernel] = {
     "polynomial": Polynomial(),
     "poly": Polynomial(),
 }
-"""What each name stands for."""
+"""The kernel that each name stands for."""
 
 _TENSOR_ROWS = 64
-"""Rows and columns of a foreign kernel's gradient tensor that are in memory at once."""
+"""A scikit-learn kernel's gradient tensor is computed in blocks of this many rows and columns."""
 
 
 def as_kernel(source: Any) -> Kernel:
@@ -118,8 +120,8 @@ class SklearnKernel(Kernel):
 
     Notes
     -----
-    scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is asked for blocks of
-    rows, so that no more than a few thousand n_theta numbers are in memory at once.
+    scikit-learn returns a gradient as a tensor of shape (n, n, n_theta). It is computed in blocks
+    of 64 rows and columns, so that only some thousand times n_theta numbers are in memory at once.
 
     Examples
     --------
@@ -153,11 +155,11 @@ class SklearnKernel(Kernel):
         return np.reshape(np.array(self.kernel.bounds, dtype=float), (-1, 2))
 
     def bind(self, X: Features) -> Self:
-        """A copy, which later changes of the given object do not reach."""
+        """A copy, which does not change with the given object."""
         return type(self)(clone(self.kernel))
 
     def describe(self) -> str:
-        """scikit-learn's own words."""
+        """The representation by scikit-learn."""
         return str(self.kernel)
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
@@ -185,10 +187,11 @@ class SklearnKernel(Kernel):
     def _contract_block(
         self, X: Array, P: Array, Z: Array, start: int | None
     ) -> tuple[float, Array]:
-        """One block, through the square block of all its rows, the only shape with a gradient.
+        """One block of <P, K> and its gradient.
 
-        Where rows stand in both tables they are passed once: kernels such as WhiteKernel tell
-        a sample from its equal by position.
+        scikit-learn has gradients of square Gram matrices only: the one of all rows of both tables
+        is computed. Where both tables are the same rows, these are passed once, since kernels such
+        as WhiteKernel distinguish equal samples by their position.
         """
         shared = start is not None and start == 0 and X.shape == Z.shape
         both = X if shared else np.vstack([X, Z])
@@ -199,7 +202,7 @@ class SklearnKernel(Kernel):
 
 
 class Precomputed(Kernel):
-    """One slice of a stack of Gram matrices; its "features" are the stack itself.
+    """One slice of a stack of Gram matrices, which is passed in place of features.
 
     Parameters
     ----------
@@ -216,7 +219,6 @@ class Precomputed(Kernel):
     """
 
     accepts_sparse = False
-    takes_stack = True
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -225,9 +227,10 @@ class Precomputed(Kernel):
         """Position in the stack."""
         return f"kernel {self.index}"
 
-    def of_stack(self, stack: Array) -> Array:
-        """A view of the slice; see :meth:`Kernel.of_stack`."""
-        return stack[:, :, self.index]
+    @property
+    def structure(self) -> Structure:
+        """The slice, as a view of the stack."""
+        return PrecomputedGram(lambda stack: stack[:, :, self.index])
 
 
 def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:

@@ -1,4 +1,4 @@
-"""Inner products and distances of rows, and the search intervals read off them."""
+"""Inner products and distances of samples, and the search intervals that are derived from them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 
+Bounds: TypeAlias = Literal["data"] | tuple[float, float]
+"""A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
+
+_SAMPLE_ROWS = 300
+"""Distances are measured between at most this many samples: a search interval needs no more."""
+
+_SMALL_QUANTILE = 0.01
+"""A small distance is this quantile of the positive ones, so that near duplicates do not count."""
+
+_ROUNDING = 1e-12
+"""A squared distance below this fraction of the largest one is zero up to rounding."""
+
+_SMALLEST_RATIO = 1e-6
+"""An interval whose given lower end is zero starts at this fraction of its upper end."""
+
 
 def inner(A: Array, B: Array) -> float:
-    """Frobenius inner product of two dense matrices, without their elementwise product."""
+    """Frobenius inner product of two dense matrices, computed without their elementwise product."""
     return float(np.einsum("ij,ij->", A, B))
 
 
@@ -29,7 +44,7 @@ def products(X: Features, Z: Features) -> Array:
 
 
 def scaled_features(X: Features, lengths: float | Array) -> Features:
-    """Features divided by a length, or one length each.
+    """Features divided by one length, or each by its own.
 
     Parameters
     ----------
@@ -40,7 +55,7 @@ def scaled_features(X: Features, lengths: float | Array) -> Features:
 
 
 def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
-    """Squared Euclidean distances from inner products, never negative.
+    """Squared Euclidean distances between rows, from inner products; never negative.
 
     Parameters
     ----------
@@ -48,8 +63,8 @@ def squared_distances(X: Features, Z: Features | None = None, start: int | None 
     Z : ndarray or sparse matrix of shape (n_samples_z, n_features), default=None
         `X` again where None.
     start : int, default=None
-        Position of the first row of `X` in `Z`, where `X` is a part of it: distances of a row to
-        itself are then exactly zero.
+        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`: the
+        distance of a row to itself is then exactly zero.
 
     Returns
     -------
@@ -57,16 +72,15 @@ def squared_distances(X: Features, Z: Features | None = None, start: int | None 
 
     Notes
     -----
-    Dense features are first moved to the mean of `Z`, which keeps the digits that a large common
-    offset would cost.
+    The mean of `Z` is first subtracted from dense features, as a large common offset costs digits.
     """
     if Z is None:
         Z, start = X, 0
-    return centered_distances(*to_common_center(X, Z), start)
+    return centered_distances(*subtract_mean(X, Z), start)
 
 
-def to_common_center(X: Features, Z: Features) -> tuple[Features, Features]:
-    """Both tables less the mean of the second, where they are dense.
+def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
+    """Both tables minus the mean of the second; sparse tables are returned as they are.
 
     Parameters
     ----------
@@ -74,19 +88,19 @@ def to_common_center(X: Features, Z: Features) -> tuple[Features, Features]:
     """
     if sp.issparse(Z):
         return X, Z
-    center = Z.mean(axis=0)
-    moved = Z - center
-    return (moved if X is Z else X - center), moved
+    mean = Z.mean(axis=0)
+    centered = Z - mean
+    return (centered if X is Z else X - mean), centered
 
 
 def centered_distances(X: Features, Z: Features, start: int | None) -> Array:
-    """Squared distances of rows near the origin; see :func:`squared_distances`.
+    """Squared distances between rows whose mean is near the origin; see :func:`squared_distances`.
 
     Parameters
     ----------
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     start : int or None
-        Position of the first row of `X` in `Z`, where `X` is a part of it.
+        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
     """
     squared = products(X, Z)
     squared *= -2.0
@@ -100,16 +114,8 @@ def centered_distances(X: Features, Z: Features, start: int | None) -> Array:
     return squared
 
 
-Bounds: TypeAlias = Literal["data"] | tuple[float, float]
-
-_SAMPLE_ROWS = 300
-_SMALL_QUANTILE = 0.01
-_SMALLEST_RATIO = 1e-6
-"""An interval that includes zero starts this far below its upper end."""
-
-
 def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
-    """Natural logarithms of a given interval; None where it is to be read off the data.
+    """Natural logarithms of the ends of a given interval; None if it is derived from the data.
 
     Parameters
     ----------
@@ -158,8 +164,8 @@ def distance_range(X: Features) -> tuple[float, float]:
 
     Notes
     -----
-    Of more than 300 samples, those are taken that divide the distances from the mean evenly, so
-    that the answer does not depend on the order of rows.
+    Of more than 300 samples, 300 are used that are evenly spaced in the order of their distances
+    from the mean, so that the result does not depend on the order of rows.
     """
     positive = _positive_squared(X)
     low = np.sqrt(np.quantile(positive, _SMALL_QUANTILE))
@@ -169,28 +175,30 @@ def distance_range(X: Features) -> tuple[float, float]:
 def median_distance(X: Features) -> float:
     """The median of the positive distances between samples; one where all rows agree.
 
-    Of more than 300 samples, some are taken, as by :func:`distance_range`.
-
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Notes
+    -----
+    Of more than 300 samples, 300 are used; see :func:`distance_range`.
     """
     return float(np.median(np.sqrt(_positive_squared(X))))
 
 
 def _positive_squared(X: Features) -> Array:
-    """Positive squared distances between samples, or some of them; one where there are none."""
+    """Positive squared distances between at most 300 samples; a single one where there are none."""
     if X.shape[0] > _SAMPLE_ROWS:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
-        places = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
-        X = X[np.argsort(from_mean, kind="stable")[places]]
+        ranks = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
+        X = X[np.argsort(from_mean, kind="stable")[ranks]]
     squared = squared_distances(X)
-    positive = squared[squared > 1e-12 * squared.max()]
+    positive = squared[squared > _ROUNDING * squared.max()]
     return positive if positive.size else np.ones(1)
 
 
-def feature_spread(X: Features) -> Array:
+def feature_deviations(X: Features) -> Array:
     """Standard deviation of each feature, shape (n_features,)."""
     if sp.issparse(X):
         mean = np.asarray(X.mean(axis=0)).ravel()

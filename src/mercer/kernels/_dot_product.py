@@ -7,6 +7,7 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, inner, log_interval, products, rows_squared
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import InnerProduct, Structure
 
 
 class Linear(Kernel):
@@ -15,8 +16,8 @@ class Linear(Kernel):
     Parameters
     ----------
     per_feature : bool, default=False
-        As an entry of a dictionary, stand for one rank-one kernel a feature, x_z x'_z. Dictionaries
-        of thousands of them are handled without one n x n matrix.
+        Whether the kernel, as an entry of a dictionary, stands for one rank-one kernel x_z x'_z per
+        feature. Dictionaries of thousands of them are handled without an n x n matrix.
 
     References
     ----------
@@ -36,16 +37,17 @@ class Linear(Kernel):
         self.per_feature = per_feature
 
     def expand(self, X: Features) -> list[Kernel]:
-        """One kernel a feature where `per_feature` asks for it, else itself."""
+        """One kernel per feature with `per_feature`, else the kernel itself."""
         if not self.per_feature:
             return [self]
         from mercer.kernels._on_columns import OnColumns
 
         return [OnColumns(Linear(), [z]) for z in range(np.shape(X)[1])]
 
-    def linear_columns(self, n_features: int) -> Array:
-        """All columns, shape (n_features,)."""
-        return np.arange(n_features)
+    @property
+    def structure(self) -> Structure:
+        """The inner product of all columns."""
+        return InnerProduct()
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         return products(X, X if Z is None else Z)
@@ -60,15 +62,15 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        A positive whole number; not learned.
+        A positive whole number, which is not learned.
     gamma : float, default=1.0
         Scale of the inner product, in inverse squared units of the features.
     coef0 : float, default=1.0
-        Constant, not negative, without unit; not learned: with `degree`, a common factor of `gamma`
+        Constant, not negative, without unit. It is not learned, since a common factor of `gamma`
         and `coef0` only rescales the kernel.
     bounds : "data" or (float, float), default="data"
-        Interval in which `gamma` is searched; `"data"` is a thousandth of to a thousand times the
-        inverse of the mean squared norm of the samples.
+        Interval in which `gamma` is searched. With `"data"` it ranges from a thousandth of the
+        inverse mean squared norm of the samples to a thousand times that.
 
     Examples
     --------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,44 +11,32 @@ from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
+from mercer.kernels._structure import (
+    Columns,
+    DistanceFunction,
+    InnerProduct,
+    PrecomputedGram,
+    RadialFunction,
+    Structure,
+)
 
 _BLOCK_ROWS = 256
-"""Rows of a contraction handled at once, so that its temporaries stay in cache."""
-
+"""`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
 
 N_STARTS = 9
-"""Starting points of a search, from one end of the search interval to the other."""
-
-
-class DistanceFunction(Protocol):
-    """A kernel as a function of one distance, less its value at distance zero."""
-
-    band_limited: bool
-    """Whether it oscillates in the distance at one frequency, rather than decays."""
-
-    def from_squared(self, squared: Array) -> Array:
-        """Values at squared distances, which are left as they are."""
-
-    def at_theta(self, squared: Array, theta: float) -> Array:
-        """Values at squared distances for another width or frequency, given its logarithm."""
-
-    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
-        """Values for another width s, and derivatives in 1 / s^2, which are never positive."""
+"""A search by gradients may start from this many points, evenly spaced in its interval."""
 
 
 class Kernel(BaseEstimator):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
     Kernels are value objects: they hold parameters, never data, and no method changes them. A
-    subclass implements `_shifted` (the Gram matrix less the constant `offset`) and, where it has
-    parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+    subclass implements `_shifted` (the Gram matrix less the constant `offset`), `_shifted_diag`
+    and, if it has parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
     """
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
-
-    takes_stack: bool = False
-    """Whether it reads a stack of Gram matrices in place of features."""
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`.
@@ -68,8 +57,8 @@ class Kernel(BaseEstimator):
         ValueError
             If a table holds NaN or infinities, is not two-dimensional, or the widths differ.
         """
-        if self.takes_stack:
-            return np.array(self.of_stack(np.asarray(X)))
+        if isinstance(self.structure, PrecomputedGram):
+            return np.array(self.structure.from_stack(np.asarray(X)))
         if hasattr(X, "columns"):
             return self.bind(X)(np.asarray(X), None if Z is None else np.asarray(Z))
         X, dtype = self._checked(X)
@@ -98,8 +87,8 @@ class Kernel(BaseEstimator):
         """
         if hasattr(X, "columns"):
             return self.bind(X).diag(np.asarray(X))
-        if self.takes_stack:
-            return np.array(np.einsum("ii->i", self.of_stack(np.asarray(X))))
+        if isinstance(self.structure, PrecomputedGram):
+            return np.array(np.einsum("ii->i", self.structure.from_stack(np.asarray(X))))
         X, dtype = self._checked(X)
         return (self._shifted_diag(X) + self.offset).astype(dtype, copy=False)
 
@@ -121,8 +110,8 @@ class Kernel(BaseEstimator):
 
         Notes
         -----
-        Rows are taken in blocks, so that beyond `P` only a few hundred rows of a Gram matrix are in
-        memory at once.
+        Rows are handled in blocks, so that besides `P` only a few hundred rows of a Gram matrix are
+        in memory at once.
 
         Examples
         --------
@@ -173,14 +162,9 @@ class Kernel(BaseEstimator):
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
-            Read where the bounds are `"data"`.
+            Samples from which bounds are derived that are `"data"`.
         """
         return np.empty((0, 2))
-
-    @property
-    def n_widths(self) -> int:
-        """How many of the parameters, the first ones, are widths in the unit of the features."""
-        return 0
 
     def starts(self, X: Features) -> Array:
         """Log-parameters to start a search from, shape (n_starts, n_theta).
@@ -193,20 +177,19 @@ class Kernel(BaseEstimator):
         inside = np.linspace(0.0, 1.0, N_STARTS + 2)[1:-1, None]
         return bounds[:, 0] + inside * (bounds[:, 1] - bounds[:, 0])
 
-    def isotropic(self) -> Kernel | None:
-        """The same kernel with one width in place of one for each feature, where it has those."""
-        return None
-
     @property
     def offset(self) -> float:
-        """Constant that `_shifted` leaves out: the value that a wide kernel tends to.
+        """Constant that `_shifted` leaves out, the value that a wide kernel tends to.
 
-        Centering ignores constants, so criteria lose no digits to it.
+        Centering removes constants anyway; without this one, nearly constant kernels keep their
+        digits.
         """
         return 0.0
 
     def bind(self, X: Features) -> Self:
-        """The same kernel for the columns of a table: names become positions, `ard` widths many.
+        """The same kernel for one table: column names become positions, `"median"` a number.
+
+        With `ard`, a single width becomes one per feature.
 
         Parameters
         ----------
@@ -215,23 +198,16 @@ class Kernel(BaseEstimator):
         return self
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that this one stands for in a dictionary; itself, for most."""
+        """The base kernels that this one stands for in a dictionary, mostly itself alone."""
         return [self]
 
-    def radial(self) -> DistanceFunction | None:
-        """The function of a distance that this kernel is, where it is one."""
-        return None
-
-    def radial_columns(self) -> tuple[int, ...] | None:
-        """Columns that the distance of a radial kernel is measured on, None for all."""
-        return None
-
-    def linear_columns(self, n_features: int) -> Array | None:
-        """Positions of the columns whose inner product this kernel is, where it is one."""
-        return None
+    @property
+    def structure(self) -> Structure:
+        """What is known of the kernel's formula; see :class:`Structure`."""
+        return Structure()
 
     def relevance(self, n_features: int) -> Array:
-        """How strongly the kernel reads each feature: 1 / width^2, or one for an inner product.
+        """How strongly the kernel depends on each feature: 1 / width^2, or one in inner products.
 
         Parameters
         ----------
@@ -242,38 +218,13 @@ class Kernel(BaseEstimator):
         ndarray of shape (n_features,)
         """
         relevance = np.zeros(n_features)
-        columns = self.linear_columns(n_features)
-        if columns is not None:
-            relevance[columns] = 1.0
+        if isinstance(self.structure, InnerProduct):
+            relevance[self.structure.positions(n_features)] = 1.0
         return relevance
 
     def describe(self) -> str:
-        """The kernel in a few words, for tables and pictures."""
+        """A short description for tables and figures."""
         return type(self).__name__
-
-    def of_stack(self, stack: Array) -> Array:
-        """The kernel's Gram matrix from a stack of precomputed ones, or any tile of it, unchecked.
-
-        Parameters
-        ----------
-        stack : ndarray of shape (n_rows, n_columns, n_kernels)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_columns)
-        """
-        raise TypeError(f"{self.describe()} reads features, not a stack of Gram matrices.")
-
-    def tile(self, X: Features, rows: slice, columns: slice) -> Array:
-        """Shifted Gram matrix of some rows of `X` and others, unchecked."""
-        return self._shifted(X[rows], None if rows == columns else X[columns])
-
-    def tile_vjp(self, X: Features, P: Array, rows: slice, columns: slice) -> tuple[float, Array]:
-        """<P, K> and its gradient over one tile of the Gram matrix, unchecked."""
-        part = X[rows]
-        if rows == columns:
-            return self._contract(part, P, part, 0)
-        return self._contract(part, P, X[columns], None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and _content(self) == _content(other)
@@ -296,17 +247,107 @@ class Kernel(BaseEstimator):
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
-        """<P, K> and its gradient for rows `X` against `Z`.
+        """<P, K> and its gradient in theta, for the Gram matrix K of `X` and `Z`.
 
-        `start` is the position of the first row of `X` in `Z` where `X` is a part of it.
+        `start` is the index in `Z` of the first row of `X` where the rows of `X` are consecutive
+        rows of `Z`, and None otherwise.
         """
         if self.theta.size:
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
 
+def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
+    """Tile of a Gram matrix, less the kernel's offset; the table is not validated.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    rows, columns : slice
+    """
+    return kernel._shifted(X[rows], None if rows == columns else X[columns])
+
+
+def gram_tile_vjp(
+    kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
+) -> tuple[float, Array]:
+    """<P, K> and its gradient in theta over one tile of the Gram matrix; nothing is validated.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    P : ndarray of shape (n_rows, n_columns)
+    rows, columns : slice
+    """
+    part = X[rows]
+    if rows == columns:
+        return kernel._contract(part, P, part, 0)
+    return kernel._contract(part, P, X[columns], None)
+
+
+def stack_values(kernel: Kernel, stack: Array) -> Array:
+    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+    Raises
+    ------
+    TypeError
+        If the kernel reads features.
+    """
+    structure = kernel.structure
+    if isinstance(structure, PrecomputedGram):
+        return structure.from_stack(stack)
+    raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
+
+
+def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
+    """Columns whose inner product each kernel is; None if some kernel is not an inner product.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+    n_features : int
+    """
+    structures = [kernel.structure for kernel in kernels]
+    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
+    return products if len(products) == len(structures) else None
+
+
+def radial_groups(
+    kernels: Sequence[Kernel],
+) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
+    """Groups of kernels that are functions of the same distance, which has to be computed once.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From the columns that a distance is measured on to the indices of its kernels and their
+        functions. Kernels that are not functions of a distance are left out.
+    """
+    groups: dict[Columns, list[tuple[int, DistanceFunction]]] = {}
+    for position, kernel in enumerate(kernels):
+        structure = kernel.structure
+        if isinstance(structure, RadialFunction):
+            groups.setdefault(structure.columns, []).append((position, structure.function))
+    return groups
+
+
 def _content(value: Any) -> Any:
-    """What two kernels, or parameters of them, are equal by: types and exact numbers."""
+    """Types and exact numbers by which two kernels, or two of their parameters, are equal."""
     if hasattr(value, "get_params"):
         parameters = value.get_params(deep=False)
         return (type(value), *((name, _content(parameters[name])) for name in sorted(parameters)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -10,7 +11,8 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
-from mercer.kernels._kernel import DistanceFunction, Kernel
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import ARDFunction, InnerProduct, RadialFunction, Structure
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -53,88 +55,76 @@ class OnColumns(Composite):
         return self.kernel.diag(take_columns(X, self.columns))
 
     def vjp(self, X: Features, P: Array, Z: Features | None = None) -> tuple[float, Array]:
-        """<P, K> and its gradient on the chosen columns; see :meth:`Kernel.vjp`."""
+        """Value and gradient of <P, K> on the chosen columns; see :meth:`Kernel.vjp`."""
         chosen = None if Z is None else take_columns(Z, self.columns)
         return self.kernel.vjp(take_columns(X, self.columns), P, chosen)
 
     @property
     def offset(self) -> float:
-        """The part's offset."""
+        """The inner kernel's offset."""
         return self.kernel.offset
 
     @property
     def bounds(self) -> Any:
-        """The part's bounds."""
+        """The inner kernel's bounds."""
         return getattr(self.kernel, "bounds", None)
 
     def log_bounds(self, X: Features) -> Array:
-        """The part's intervals, read off the chosen columns."""
+        """The inner kernel's intervals, derived from the chosen columns."""
         return self.kernel.log_bounds(take_columns(X, self.columns))
 
-    @property
-    def n_widths(self) -> int:
-        """The part's number of widths."""
-        return self.kernel.n_widths
-
     def starts(self, X: Features) -> Array:
-        """The part's starts, on the chosen columns."""
+        """The inner kernel's starting points on the chosen columns."""
         return self.kernel.starts(take_columns(X, self.columns))
 
-    def isotropic(self) -> Kernel | None:
-        """The part with one width, on the same columns."""
-        part = self.kernel.isotropic()
-        return None if part is None else OnColumns(part, self.columns)
-
-    def radial(self) -> DistanceFunction | None:
-        """The part's function of a distance, where the columns are known by position."""
-        nested = self.kernel.radial_columns() is not None
-        return self.kernel.radial() if isinstance(self.columns, list) and not nested else None
-
-    def radial_columns(self) -> tuple[int, ...] | None:
-        """The columns that distances are measured on."""
-        return tuple(self.columns) if isinstance(self.columns, list) else None
+    @property
+    def structure(self) -> Structure:
+        """The inner kernel's structure on the chosen columns, if these are known by position."""
+        structure = self.kernel.structure
+        if isinstance(structure, ARDFunction):
+            make = structure.make_isotropic
+            return replace(structure, make_isotropic=lambda: OnColumns(make(), self.columns))
+        chosen = self._known_positions()
+        if chosen is not None and isinstance(structure, RadialFunction | InnerProduct):
+            inside = structure.columns
+            columns = chosen if inside is None else [chosen[position] for position in inside]
+            return replace(structure, columns=tuple(columns))
+        return Structure()
 
     def bind(self, X: Features) -> OnColumns:
-        """The bound part on the positions of the chosen columns."""
+        """The bound inner kernel on the positions of the chosen columns."""
         positions = column_positions(X, self.columns)
         return OnColumns(self.kernel.bind(take_columns(X, positions)), positions)
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that the part stands for, on their columns."""
-        positions = np.asarray(column_positions(X, self.columns))
-        parts = self.kernel.expand(take_columns(X, positions.tolist()))
-        if len(parts) == 1:
-            return [OnColumns(parts[0], positions.tolist())]
-        expanded: list[Kernel] = []
-        for part in parts:
-            inside = part.linear_columns(positions.size)
-            expanded.append(OnColumns(_inner_kernel(part), positions[inside].tolist()))
-        return expanded
-
-    def linear_columns(self, n_features: int) -> Array | None:
-        """Positions of the part's columns in the table."""
-        positions = self._positions(n_features)
-        inside = self.kernel.linear_columns(positions.size)
-        return None if inside is None else positions[inside]
+        """The base kernels that the inner kernel stands for, each on its columns."""
+        positions = column_positions(X, self.columns)
+        return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
-        """The part's relevance on its columns, zero elsewhere."""
+        """The inner kernel's relevances on the chosen columns, zero elsewhere."""
         positions = self._positions(n_features)
         total = np.zeros(n_features)
         total[positions] = self.kernel.relevance(positions.size)
         return total
 
     def describe(self) -> str:
-        """The part and its columns."""
+        """The inner kernel's description and the columns."""
         columns = self.columns
         if isinstance(columns, list) and len(columns) > 3:
             return f"{self.kernel.describe()} on {len(columns)} columns"
         return f"{self.kernel.describe()} on {columns}"
 
+    def _known_positions(self) -> list[int] | None:
+        """The columns where they are a list of positions, as in a bound kernel; None otherwise."""
+        if isinstance(self.columns, list) and set(map(type, self.columns)) <= {int, np.int64}:
+            return self.columns
+        return None
+
     def _positions(self, n_features: int) -> Array:
-        if isinstance(self.columns, list) and all(type(c) is int for c in self.columns):
-            return np.asarray(self.columns)
-        return np.asarray(column_positions(np.empty((0, n_features)), self.columns))
+        known = self._known_positions()
+        table = np.empty((0, n_features))
+        return np.asarray(column_positions(table, self.columns) if known is None else known)
 
     def _parts(self) -> Sequence[Kernel]:
         return [self.kernel]
@@ -157,8 +147,11 @@ class OnColumns(Composite):
         return self.kernel._contract(self._chosen(X), P, self._chosen(Z), start)
 
 
-def _inner_kernel(kernel: Kernel) -> Kernel:
-    return kernel.kernel if isinstance(kernel, OnColumns) else kernel
+def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:
+    """A kernel on some columns, without nesting if it already is one on some of these."""
+    if isinstance(kernel, OnColumns) and (inside := kernel._known_positions()) is not None:
+        return OnColumns(kernel.kernel, [positions[position] for position in inside])
+    return OnColumns(kernel, positions)
 
 
 def column_positions(X: Features, columns: Any) -> list[int]:

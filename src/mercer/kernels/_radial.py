@@ -1,4 +1,4 @@
-"""What kernels of one distance share: shifted values, slopes, widths and their gradients."""
+"""Kernels of a Euclidean distance: their base classes, and the Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -13,37 +13,43 @@ from mercer.kernels._distances import (
     Bounds,
     centered_distances,
     distance_range,
-    feature_spread,
+    feature_deviations,
     inner,
     log_interval,
     median_distance,
     scaled_features,
     squared_distances,
-    to_common_center,
+    subtract_mean,
 )
 from mercer.kernels._kernel import N_STARTS, Kernel
+from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
+"""One width, one per feature, or "median" for the median distance between samples."""
 
 _WIDEST = 10.0
-"""Widths up to this many times the largest distance: beyond, nothing changes but the scale."""
+"""Widths are searched up to this many times the largest distance; wider kernels are proportional
+to each other, up to a constant."""
+
 _NARROWEST = 0.1
-"""Widths down to this part of a small distance: below, the Gram matrix is the identity."""
+"""Widths are searched down to this fraction of a small distance; narrower kernels have the identity
+as their Gram matrix."""
 
 
 class Radial(Kernel):
     """A kernel that is a function of one scaled Euclidean distance.
 
-    A subclass gives `offset`, `_from_scaled` (the kernel less its offset at scaled squared
+    A subclass implements `offset`, `_from_scaled` (the kernel less its offset at scaled squared
     distances) and `_slope` (its derivative).
     """
 
     band_limited: ClassVar[bool] = False
     """Whether the kernel oscillates in the distance at one frequency, rather than decays."""
 
-    def radial(self) -> Radial | None:
-        """Itself, where one scale serves all features."""
-        return self if np.ndim(self._scale()) == 0 else None
+    @property
+    def structure(self) -> Structure:
+        """A function of the distance on all columns."""
+        return RadialFunction(self)
 
     def from_squared(self, squared: Array) -> Array:
         """The kernel less its offset, from unscaled squared distances.
@@ -51,12 +57,12 @@ class Radial(Kernel):
         Parameters
         ----------
         squared : ndarray
-            Squared Euclidean distances, of any shape; left as they are.
+            Squared Euclidean distances, of any shape; they are not overwritten.
         """
         return self._from_scaled(squared / self._scale() ** 2)
 
     def at_theta(self, squared: Array, theta: float) -> Array:
-        """The same as :meth:`from_squared` at another width or frequency, without a new kernel.
+        """The kernel less its offset at another width or frequency, without a new kernel.
 
         Parameters
         ----------
@@ -68,7 +74,7 @@ class Radial(Kernel):
         return self._from_scaled(squared * np.exp(-2.0 * theta))
 
     def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
-        """The shifted kernel at another width, and its derivative in gamma = 1 / s^2.
+        """The kernel less its offset at another width s, and its derivative in gamma = 1 / s^2.
 
         Parameters
         ----------
@@ -87,7 +93,7 @@ class Radial(Kernel):
 
     @abstractmethod
     def _scale(self) -> float | Array:
-        """Length that distances are divided by: a number, or one for each feature."""
+        """Length that distances are divided by, or one for each feature."""
 
     @abstractmethod
     def _from_scaled(self, u: Array) -> Array:
@@ -95,7 +101,7 @@ class Radial(Kernel):
 
     @abstractmethod
     def _slope(self, u: Array, shifted: Array) -> Array:
-        """Derivative with respect to `u`, given the shifted kernel there."""
+        """Derivative with respect to `u`, given the values of `_from_scaled` at `u`."""
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         X = self._scaled(X)
@@ -121,23 +127,25 @@ class Radial(Kernel):
     ) -> tuple[float, Array]:
         same = X is Z
         Z = self._scaled(Z)
-        X, Z = to_common_center(Z if same else self._scaled(X), Z)
+        X, Z = subtract_mean(Z if same else self._scaled(X), Z)
         u = centered_distances(X, Z, start)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())
         weighted = self._slope(u, shifted)
         weighted *= P
         if np.ndim(self._scale()) == 0:
-            return value, np.array([-2.0 * inner(weighted, u), *self._shape_gradient(P, u)])
-        return value, np.array([*-2.0 * _moved(X, weighted, Z), *self._shape_gradient(P, u)])
+            squares = np.array([inner(weighted, u)])
+        else:
+            squares = _weighted_squares(X, weighted, Z)
+        return value, np.append(-2.0 * squares, self._shape_gradient(P, u))
 
     def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
-        """Derivatives of <P, K> in the log-parameters beyond the widths."""
+        """Derivatives of <P, K> in the log-parameters that are no widths."""
         return ()
 
 
-def _moved(X: Features, W: Array, Z: Features) -> Array:
-    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z, of centered rows: no tensor."""
+def _weighted_squares(X: Features, W: Array, Z: Features) -> Array:
+    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z, of centered rows, without a tensor."""
     if sp.issparse(X):
         cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
         return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
@@ -146,7 +154,7 @@ def _moved(X: Features, W: Array, Z: Features) -> Array:
 
 
 class Stationary(Radial):
-    """Kernels of a width: one for all features, or one for each.
+    """Base class of kernels with a width: one for all features, or one for each.
 
     Parameters
     ----------
@@ -157,8 +165,8 @@ class Stationary(Radial):
         One width per feature ("automatic relevance determination"): a single `bandwidth` becomes
         one for each feature as soon as the kernel meets a table.
     bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features; `"data"` reads it off
-        the distances.
+        Interval in which widths are searched, in the unit of the features; with `"data"` it is
+        derived from the distances between samples.
     """
 
     def __init__(
@@ -201,28 +209,29 @@ class Stationary(Radial):
         """Interval of each log-width, shape (n_theta, 2)."""
         return self._width_bounds(X, self.theta.size)
 
-    @property
-    def n_widths(self) -> int:
-        """One, or one for each feature."""
-        return int(np.size(self._scale()))
-
     def starts(self, X: Features) -> Array:
-        """Nine common widths within the interval of a single one, shape (9, n_theta)."""
+        """Nine widths common to all features, in the interval of a single width, (9, n_theta)."""
         starts = super().starts(X)
         interval = self._width_bounds(X, 1)[0]
-        starts[:, : self.n_widths] = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        widths = np.linspace(interval[0], interval[1], N_STARTS + 2)[1:-1, None]
+        starts[:, : np.size(self._scale())] = widths
         return starts
 
-    def isotropic(self) -> Kernel | None:
-        """The same kernel with one width, the geometric mean; None where it has one."""
-        if np.ndim(self._scale()) == 0:
-            return None
+    @property
+    def structure(self) -> Structure:
+        """A function of the distance, or of the distance of features that widths scale."""
+        if np.ndim(self.bandwidth) == 0:
+            return RadialFunction(self, n_widths=1)
+        return ARDFunction(self._isotropic, n_widths=np.size(self.bandwidth))
+
+    def _isotropic(self) -> Kernel:
+        """The same kernel with one width, the geometric mean."""
         mean = float(np.exp(np.log(self._scale()).mean()))
         return self._replaced(bandwidth=mean, ard=False)
 
     def bind(self, X: Features) -> Self:
-        """The same kernel with a width from the data, or one per feature, where asked for."""
-        if self._is_unread():
+        """The same kernel with the median distance, or one width per feature, if it has those."""
+        if self._is_median():
             table = X if sp.issparse(X) else np.asarray(X)
             width = median_distance(table.astype(np.float64, copy=False))
             return self._replaced(bandwidth=width).bind(table)
@@ -237,7 +246,7 @@ class Stationary(Radial):
 
     def describe(self) -> str:
         """Name and width, or the range of widths."""
-        if self._is_unread():
+        if self._is_median():
             return f"{type(self).__name__}, width the median distance"
         scale = np.atleast_1d(self._scale())
         name = type(self).__name__
@@ -245,13 +254,13 @@ class Stationary(Radial):
             return f"{name}, width {scale[0]:.3g}"
         return f"{name}, widths {scale.min():.3g} to {scale.max():.3g}"
 
-    def _is_unread(self) -> bool:
+    def _is_median(self) -> bool:
         return isinstance(self.bandwidth, str) and self.bandwidth == "median"
 
     def _scale(self) -> float | Array:
         if isinstance(self.bandwidth, float) and 0.0 < self.bandwidth < np.inf:
             return self.bandwidth
-        if self._is_unread():
+        if self._is_median():
             raise ValueError(
                 'bandwidth="median" is read off the data: bind the kernel to a table first, '
                 "as in kernel.bind(X)."
@@ -279,7 +288,46 @@ class Stationary(Radial):
         interval = np.array([_NARROWEST * low, _WIDEST * high])
         if n_widths == 1:
             return np.log(interval)[None, :]
-        spread = feature_spread(X)
-        lows = np.minimum(interval[0], np.where(spread > 0, _NARROWEST * spread, interval[0]))
-        highs = np.maximum(interval[1], _WIDEST**2 * spread)
+        deviations = feature_deviations(X)
+        narrowest = np.where(deviations > 0, _NARROWEST * deviations, interval[0])
+        lows = np.minimum(interval[0], narrowest)
+        highs = np.maximum(interval[1], _WIDEST**2 * deviations)
         return np.log(np.column_stack([lows, highs]))
+
+
+class Gaussian(Stationary):
+    """Gaussian kernel, exp(-|x - x'|^2 / s^2).
+
+    Parameters
+    ----------
+    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
+        Width s, in the unit of the features: gamma = 1 / s^2, and a length scale (as
+        Gaussian-process libraries have it) is s / sqrt(2). With `"median"` the median distance
+        between the samples of the table that the kernel is bound to, as every estimator binds it.
+    ard : bool, default=False
+        One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
+    bounds : "data" or (float, float), default="data"
+        Interval in which widths are searched, in the unit of the features.
+
+    Notes
+    -----
+    O(n^2 d) time. The contracted gradient costs one more product of that size for all widths.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), section 2.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> Gaussian(bandwidth=2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.3679],
+           [0.3679, 1.    ]])
+    """
+
+    def _from_scaled(self, u: Array) -> Array:
+        np.negative(u, out=u)
+        return np.expm1(u, out=u)
+
+    def _slope(self, u: Array, shifted: Array) -> Array:
+        return -1.0 - shifted

@@ -1,4 +1,4 @@
-"""Kernels that depend on the distance of two samples alone."""
+"""Kernels of the distance of two samples other than the Gaussian."""
 
 from __future__ import annotations
 
@@ -11,45 +11,13 @@ from mercer.kernels._distances import Bounds, distance_range, inner, log_interva
 from mercer.kernels._radial import Bandwidth, Radial, Stationary
 
 _MOST_PERIODS = 1000.0
-"""Periods over the largest distance of the data, up to which frequencies are searched."""
+"""Frequencies are searched up to this many periods over the largest distance between samples."""
 
+_FEWEST_PERIODS = 0.25
+"""Frequencies are searched down to this many periods over the largest distance between samples."""
 
-class Gaussian(Stationary):
-    """Gaussian kernel, exp(-|x - x'|^2 / s^2).
-
-    Parameters
-    ----------
-    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features: gamma = 1 / s^2, and a length scale (as
-        Gaussian-process libraries have it) is s / sqrt(2). With `"median"` the median distance
-        between the samples of the table that the kernel is bound to, as every estimator binds it.
-    ard : bool, default=False
-        One width per feature: exp(-sum_z (x_z - x'_z)^2 / s_z^2).
-    bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
-
-    Notes
-    -----
-    O(n^2 d) time. The contracted gradient costs one more product of that size for all widths.
-
-    References
-    ----------
-    Afkanpour, Szepesvari, Bowling (2013), section 2.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Gaussian
-    >>> Gaussian(bandwidth=2.0)([[0.0], [2.0]]).round(4)
-    array([[1.    , 0.3679],
-           [0.3679, 1.    ]])
-    """
-
-    def _from_scaled(self, u: Array) -> Array:
-        np.negative(u, out=u)
-        return np.expm1(u, out=u)
-
-    def _slope(self, u: Array, shifted: Array) -> Array:
-        return -1.0 - shifted
+_ALPHA_BOUNDS = (0.01, 100.0)
+"""Interval in which the shape of a rational quadratic kernel is searched."""
 
 
 class Laplacian(Stationary):
@@ -135,9 +103,9 @@ class Matern(Stationary):
         shifted = np.expm1(-a)
         if self.nu == 0.5:
             return shifted
-        rest = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
-        far = shifted + rest * (1.0 + shifted)
-        return np.where(a < _SERIES_BELOW, _near(a, self.nu), far)
+        polynomial = a if self.nu == 1.5 else a * (1.0 + a / 3.0)
+        closed = shifted + polynomial * (1.0 + shifted)
+        return np.where(a < _SERIES_BELOW, _matern_series(a, self.nu), closed)
 
     def _slope(self, u: Array, shifted: Array) -> Array:
         a = np.sqrt(2.0 * self._smoothness() * u)
@@ -153,10 +121,11 @@ class Matern(Stationary):
 
 
 _SERIES_BELOW = 0.02
-"""Where the closed form of a smooth Matern kernel less one would cancel, its series is used."""
+"""Below this argument the closed form of a smooth Matern kernel less one cancels, and its series
+is used."""
 
 
-def _near(a: Array, nu: float) -> Array:
+def _matern_series(a: Array, nu: float) -> Array:
     """Series of the Matern kernel less one in a = sqrt(2 nu) |x - x'| / s, for small a."""
     a2 = a * a
     if nu == 1.5:
@@ -225,7 +194,7 @@ class RationalQuadratic(Stationary):
     def log_bounds(self, X: Features) -> Array:
         """Interval of each log-width, then of log alpha."""
         widths = self._width_bounds(X, self.theta.size - 1)
-        return np.vstack([widths, np.log([0.01, 100.0])])
+        return np.vstack([widths, np.log(_ALPHA_BOUNDS)])
 
     def describe(self) -> str:
         """Name, width and alpha."""
@@ -261,9 +230,9 @@ class Dirichlet(Radial):
     frequency : float, default=1.0
         Angular frequency s, in radians per unit of the features.
     bounds : "data" or (float, float), default="data"
-        Interval in which frequencies are searched; `"data"` reaches from a quarter of a period
-        over the largest distance to one period over a small one, or a thousand periods over the
-        largest if those are longer. The lower end may be zero.
+        Interval in which frequencies are searched. With `"data"` it starts at a quarter of a period
+        over the largest distance and ends at one period over a small distance, or at a thousand
+        periods over the largest one if that is less. A given lower end may be zero.
 
     Notes
     -----
@@ -309,7 +278,8 @@ class Dirichlet(Radial):
         if given is not None:
             return given[None, :]
         low, high = distance_range(X)
-        return np.log([[0.5 * np.pi / high, 2.0 * np.pi * min(1.0 / low, _MOST_PERIODS / high)]])
+        most = min(1.0 / low, _MOST_PERIODS / high)
+        return np.log([[2.0 * np.pi * _FEWEST_PERIODS / high, 2.0 * np.pi * most]])
 
     def describe(self) -> str:
         """Name and frequency."""

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.moments import gram_alignment
+from mercer._gram.dense import gram_alignment
 from mercer._gram.tiles import Samples
 from mercer._history import ObjectiveStep
 from mercer._learners.legacy import KernelEstimator, base_kernels, owned

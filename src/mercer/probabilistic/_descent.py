@@ -252,8 +252,8 @@ class _Search:
         length = step * _longest(self.point.theta, direction.theta)
         theta = self.point.theta + length * direction.theta
         alpha = self.point.alpha + length * direction.alpha
-        images = self.point.images + length * self.grams.images(direction.alpha).all()
-        point = Point(theta, alpha, self.grams.combined(theta), images, self.point.jitter)
+        images = self.point.images + length * self.grams.kernel_products(direction.alpha).as_array()
+        point = Point(theta, alpha, self.grams.weighted_sum(theta), images, self.point.jitter)
         if self.problem.objective.convex and not self.majorizer.direct:
             # Values cost next to nothing here, and tell whether the step's own latents will do.
             reached = self.problem.touching(point, self.majorizer).value + self._bar(point)
@@ -268,7 +268,7 @@ class _Search:
             return self._solved(point)
         model = NewtonModel(self.majorizer, self.Y, point, 0.0, self.width)
         direction = model.settling()
-        images = self.grams.images(direction.alpha).all()
+        images = self.grams.kernel_products(direction.alpha).as_array()
         value, step = self._majorized(point), 1.0
         while step > _SHORTEST_STEP:
             trial = replace(
@@ -285,7 +285,7 @@ class _Search:
         K = with_diagonal(point.K, point.jitter)
         loss = self.problem.objective.loss
         alpha = np.column_stack([loss.solved(K.copy(), y) for y in self.Y.T])
-        return replace(point, alpha=alpha, images=self.grams.images(alpha).all())
+        return replace(point, alpha=alpha, images=self.grams.kernel_products(alpha).as_array())
 
     def _majorized(self, point: Point) -> float:
         """The majorizer as a function of the latent values, up to a constant."""

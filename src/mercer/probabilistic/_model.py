@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.kernel_products import WithIdentity, base_grams
+from mercer._gram.kernel_products import GramsWithIdentity, base_grams
 from mercer._gram.tiles import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
@@ -238,7 +238,7 @@ class _Weighing:
         jitter = noise if settings.exact else settings.jitter
         grams = self.plain
         if self.noisy:
-            jitter, grams = _SMALLEST_NOISE * size, WithIdentity(self.plain, samples.n_samples)
+            jitter, grams = _SMALLEST_NOISE * size, GramsWithIdentity(self.plain, samples.n_samples)
         goal = as_objective(
             "mlm" if settings.exact else settings.objective,
             settings.given(noise),
@@ -302,7 +302,7 @@ class _Weighing:
             kernels=self.kernels,
             weights=weights,
             traces=self.traces,
-            K=self.plain.combined(theta[:p]),
+            K=self.plain.weighted_sum(theta[:p]),
             noise=None if settings.likelihood == "logistic" else noise,
             value=value,
             gap=gap,

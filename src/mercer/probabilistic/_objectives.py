@@ -178,7 +178,7 @@ class Majorizer:
             w = scale[:, None] * solve_triangular(
                 factor, probes, lower=True, trans=1, check_finite=False
             )
-            images = grams.images(w).all() * scale
+            images = grams.kernel_products(w).as_array() * scale
             flat = images.reshape(-1, len(w)).T
             E = solve_triangular(factor, flat, lower=True, check_finite=False)
             E = E.reshape(len(w), probes.shape[1], -1)
@@ -290,7 +290,7 @@ class PenalizedRisk(Objective):
         columns = range(Y.shape[1])
         alpha = np.column_stack([self.loss.feasible(Y[:, c], point.alpha[:, c]) for c in columns])
         same = np.array_equal(alpha, point.alpha)
-        q = point.quadratics if same else grams.images(alpha).quadratics.sum(axis=1)
+        q = point.quadratics if same else grams.kernel_products(alpha).quadratics.sum(axis=1)
         if self.norm == 1.0:
             alpha = alpha * min(1.0, np.sqrt(self.penalty / max(q.max(), 1e-300)))
             cost = 0.0
@@ -333,7 +333,7 @@ class JointMAP(Objective):
         value = self._fit(Y, point) + n_problems * log_determinant(factor)
         if value > most:
             return None
-        slopes = n_problems * grams.contracted(inverted(factor))
+        slopes = n_problems * grams.inner_products(inverted(factor))
         return Majorizer(self.loss, value, None, None, slopes, 0.0, 1.0, factors)
 
 
@@ -391,5 +391,5 @@ class VariationalBound(Objective):
             inverse *= scale
             tilts.append(Tilt.at(width, np.diag(inverse), tilt.m))
             total += inverse
-        slopes = grams.contracted(total)
+        slopes = grams.inner_products(total)
         return Majorizer(loss, value, tuple(tilts), gamma, slopes, 0.0, 1.0, tuple(factors))

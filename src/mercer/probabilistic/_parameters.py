@@ -16,7 +16,7 @@ from mercer._gram.dense import definite_factor, inverted, log_determinant
 from mercer._gram.kernel_products import DenseGram, base_grams
 from mercer._gram.tiles import Samples, Tile, map_tiles, serial_algebra
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, gram_tile_vjp
 from mercer.probabilistic._descent import minimize
 from mercer.probabilistic._likelihoods import LaplaceLikelihood, Likelihood
 from mercer.probabilistic._objectives import VariationalBound
@@ -179,7 +179,7 @@ class _Problem:
         self.parts = [slice(int(a), int(b)) for a, b in pairwise(edges)]
         self.widths = np.zeros(int(edges[-1]), dtype=bool)
         for kernel, part in zip(kernels, self.parts, strict=True):
-            self.widths[part.start : part.start + kernel.n_widths] = True
+            self.widths[part.start : part.start + kernel.structure.n_widths] = True
         self.is_whole = True
         self._alpha: Array | None = None
 
@@ -217,14 +217,14 @@ class _Problem:
 
     def value(self, x: Array) -> float:
         kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).combined(theta)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
         if self.likelihood is not None:
             return self._bound(K, noise).value
         return self._gaussian(K, noise)[0]
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).combined(theta)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
         evidence = self._evidence(K, noise) if self.likelihood is None else self._bound(K, noise)
         widest = max(part.stop - part.start for part in self.parts)
 
@@ -234,7 +234,7 @@ class _Problem:
             )
             result = np.zeros((len(kernels), 1 + widest))
             for k, kernel in enumerate(kernels):
-                value, slopes = kernel.tile_vjp(self.samples.X, part, tile.rows, tile.columns)
+                value, slopes = gram_tile_vjp(kernel, self.samples.X, part, tile.rows, tile.columns)
                 result[k, 0], result[k, 1 : 1 + slopes.size] = value, slopes
             return tile.count * result
 

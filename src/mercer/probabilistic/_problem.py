@@ -34,7 +34,7 @@ class Problem:
         theta : ndarray of shape (n_kernels,)
         """
         n, c = self.Y.shape
-        K = self.grams.combined(theta)
+        K = self.grams.weighted_sum(theta)
         images = np.zeros((c, theta.size, n))
         return Point(theta, np.zeros((n, c)), K, images, self.objective.jitter)
 

@@ -112,7 +112,7 @@ def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
         if not (parts <= bound).any():
             break
         weights = np.where(parts <= bound, 0.0, theta)
-        point = replace(found.point, theta=weights, K=problem.grams.combined(weights))
+        point = replace(found.point, theta=weights, K=problem.grams.weighted_sum(weights))
         final = _inferred(problem, point, found, tol)
         value, residual = final.majorizer.value, _residual(final)
         if (

@@ -1,4 +1,4 @@
-"""Sums of ellipsoids of one shape: on given lengths, and on those that a learner finds."""
+"""Continuous alignment on scaled features, by given lengths and by those that a learner finds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LENGTHS = np.array([0.5, 2.0, 1e3])
         [Gaussian(), Laplacian()],
     ],
 )
-def test_lengths_are_what_features_are_divided_by(family: Any, step: str) -> None:
+def test_features_are_divided_by_the_lengths(family: Any, step: str) -> None:
     X, y = table(1)
     scaled = ContinuousAlignment(family, step=step, scaling=LENGTHS).fit(X, y)
     plain = ContinuousAlignment(family, step=step).fit(X / LENGTHS, y)
@@ -59,7 +59,7 @@ def test_lengths_are_what_features_are_divided_by(family: Any, step: str) -> Non
         assert_allclose(mine.kernel(X), other.kernel(X / LENGTHS), atol=1e-12)
 
 
-def test_kernels_are_ellipsoids_of_one_shape() -> None:
+def test_widths_of_all_kernels_are_proportional_to_the_lengths() -> None:
     X, y = table(2)
     fit = ContinuousAlignment(scaling=list(LENGTHS)).fit(X, y)
     sizes = [np.exp(kernel.theta) / LENGTHS for kernel in fit.kernel_.kernels]
@@ -71,7 +71,7 @@ def test_kernels_are_ellipsoids_of_one_shape() -> None:
 
 
 @pytest.mark.parametrize("family", [Gaussian(ard=True), Gaussian([1.0, 2.0, 3.0])])
-def test_a_width_for_each_feature_is_given_up_for_the_shape(family: Gaussian) -> None:
+def test_ard_families_are_searched_over_one_width(family: Gaussian) -> None:
     X, y = table(3)
     fit = ContinuousAlignment(family, width_penalty=7.0, scaling=LENGTHS).fit(X, y)
     assert fit.kernel_(X) == pytest.approx(
@@ -79,13 +79,13 @@ def test_a_width_for_each_feature_is_given_up_for_the_shape(family: Gaussian) ->
     )
 
 
-def test_one_shape_is_searched_with_a_certificate() -> None:
+def test_one_width_on_scaled_features_is_searched_with_a_certificate() -> None:
     X, y = table(3)
     fit = ContinuousAlignment(scaling=LENGTHS, certificate=True).fit(X, y)
     assert all(step.gap is not None and step.gap >= 0.0 for step in fit.history_)
 
 
-def test_sparse_tables_and_one_feature() -> None:
+def test_scaling_of_sparse_tables_and_of_one_feature() -> None:
     X, y = table(4)
     X = X * (X > 0.0)
     dense = ContinuousAlignment(scaling=LENGTHS).fit(X, y)
@@ -96,7 +96,7 @@ def test_sparse_tables_and_one_feature() -> None:
     assert_allclose(one.kernel_(X[:, :1]), plain.kernel_(X[:, :1] / 2.0), atol=1e-9)
 
 
-def test_a_penalty_has_nothing_to_hold() -> None:
+def test_a_penalty_of_widths_is_zero_on_scaled_features() -> None:
     X, y = table(4)
     fit = ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", scaling=LENGTHS).fit(X, y)
     assert fit.width_penalty_ == 0.0
@@ -116,7 +116,7 @@ def test_a_penalty_has_nothing_to_hold() -> None:
         KernelOptimization(),
     ],
 )
-def test_a_learner_finds_the_lengths(scaler: KernelOptimization) -> None:
+def test_lengths_are_the_widths_that_a_learner_finds(scaler: KernelOptimization) -> None:
     X, y = table(5)
     fit = ContinuousAlignment(scaling=scaler).fit(X, y)
     alone = clone(scaler).fit(X, y)
@@ -127,7 +127,7 @@ def test_a_learner_finds_the_lengths(scaler: KernelOptimization) -> None:
     assert not hasattr(given, "scaler_")
 
 
-def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
+def test_scaler_is_a_fitted_learner() -> None:
     X, y = table(5)
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
     fit = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1)).fit(frame, y)
@@ -138,7 +138,7 @@ def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
         fit.scaler_.transform(frame.select(["a", "b"]))
 
 
-def test_lengths_belong_to_their_columns() -> None:
+def test_lengths_are_in_the_order_of_the_features() -> None:
     X, y = table(6)
     turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
     fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, ard_penalty=0.1)).fit(X, y)
@@ -147,7 +147,7 @@ def test_lengths_belong_to_their_columns() -> None:
     assert fit.scaling_.argmin() == 0
 
 
-def test_the_learner_learns_for_the_same_outputs() -> None:
+def test_scaler_has_the_same_output_kernel() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)
     similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
@@ -168,7 +168,7 @@ def test_the_scaler_repeats_what_it_selected() -> None:
     assert again.kernel_ == chosen.kernel_
 
 
-def test_settings_of_the_learner_by_their_names() -> None:
+def test_parameters_of_the_scaler_are_set_by_name() -> None:
     X, y = table(1)
     learner = ContinuousAlignment(scaling=ellipsoid())
     assert clone(learner).get_params()["scaling__ard_penalty"] == "auto"
@@ -186,7 +186,7 @@ def test_settings_of_the_learner_by_their_names() -> None:
     assert search.best_estimator_.learner_.scaler_.ard_penalty_ == best
 
 
-# --- refusals ----------------------------------------------------------------------------------
+# --- validation --------------------------------------------------------------------------------
 
 _FAMILY = "scaling needs families of one width, or one for each feature, such as Gaussian"
 _LEARNER = r"scaling must learn one kernel with a width for each feature, as KernelOptimization\("
@@ -218,9 +218,11 @@ _LENGTHS = "scaling must be a learner, or a positive and finite length for each 
         ({"scaling": LENGTHS, "family": OnColumns(Gaussian(), [0, 1, 2])}, _FAMILY),
     ],
 )
-def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_scaling_raises_an_error(
+    settings: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_work(*_: Any) -> None:
-        raise AssertionError("nothing is learned before settings are checked")
+        raise AssertionError("Parameters must be validated before anything is learned.")
 
     monkeypatch.setattr("mercer._learners.kernel_optimization.optimize_criterion", no_work)
     monkeypatch.setattr("mercer._learners.continuous_alignment.learn_scaled", no_work)
@@ -245,7 +247,7 @@ def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.Mo
         {"output_kernel": "lab"},
     ],
 )
-def test_settings_are_refused_before_the_data_are_read(settings: dict[str, Any]) -> None:
+def test_parameters_are_validated_before_the_data(settings: dict[str, Any]) -> None:
     name = next(iter(settings))
     with pytest.raises((TypeError, ValueError), match=f"{name} must|max_iter must"):
         ContinuousAlignment(**settings).fit(None, None)

@@ -1,0 +1,115 @@
+"""What a kernel's formula is made of, for computations that do without its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+
+from mercer._typing import Array
+
+if TYPE_CHECKING:
+    from mercer.kernels._kernel import Kernel
+
+Columns: TypeAlias = tuple[int, ...] | None
+"""Positions of columns of a table, None for all of them."""
+
+
+class DistanceFunction(Protocol):
+    """A kernel as a function of one Euclidean distance, less its value at distance zero."""
+
+    band_limited: bool
+    """Whether it oscillates in the distance at one frequency, rather than decays."""
+
+    def from_squared(self, squared: Array) -> Array:
+        """Values at squared distances, which are not overwritten."""
+
+    def at_theta(self, squared: Array, theta: float) -> Array:
+        """Values at squared distances for another width or frequency, given its logarithm."""
+
+    def slope_at_theta(self, squared: Array, theta: float) -> tuple[Array, Array]:
+        """Values for another width s, and derivatives in 1 / s^2, which are never positive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structure:
+    """What is known of a kernel's formula; nothing, in this base class.
+
+    Callers match on the subclass, and compute with what it holds in place of the kernel's values.
+
+    Attributes
+    ----------
+    n_widths : int, default=0
+        Number of widths, in the unit of the features, which are the first of the parameters.
+    """
+
+    n_widths: int = 0
+
+    def isotropic(self) -> Kernel | None:
+        """The same kernel with one width in place of one per feature; None if it has no such."""
+        return None
+
+
+@dataclass(frozen=True)
+class RadialFunction(Structure):
+    """The kernel is a function of one Euclidean distance.
+
+    Attributes
+    ----------
+    function : DistanceFunction
+    columns : tuple of int, or None
+        Columns that the distance is measured on, None for all.
+    """
+
+    function: DistanceFunction
+    columns: Columns = None
+
+
+@dataclass(frozen=True)
+class ARDFunction(Structure):
+    """The kernel is a function of one Euclidean distance, of features each divided by a width.
+
+    Attributes
+    ----------
+    make_isotropic : callable
+        Returns the same kernel with one width.
+    """
+
+    make_isotropic: Callable[[], Kernel]
+
+    def isotropic(self) -> Kernel:
+        """The same kernel with one width in place of one per feature."""
+        return self.make_isotropic()
+
+
+@dataclass(frozen=True)
+class InnerProduct(Structure):
+    """The kernel is the inner product of two samples.
+
+    Attributes
+    ----------
+    columns : tuple of int, or None
+        Columns that are multiplied, None for all.
+    """
+
+    columns: Columns = None
+
+    def positions(self, n_features: int) -> Array:
+        """Positions of the columns in a table of `n_features`, shape (n_columns,)."""
+        return np.arange(n_features) if self.columns is None else np.asarray(self.columns)
+
+
+@dataclass(frozen=True)
+class PrecomputedGram(Structure):
+    """The kernel reads a stack of Gram matrices in place of features.
+
+    Attributes
+    ----------
+    from_stack : callable
+        Given a stack of shape (n_rows, n_columns, n_kernels), or a tile of one, returns the
+        kernel's values, shape (n_rows, n_columns).
+    """
+
+    from_stack: Callable[[Array], Array]

@@ -1,0 +1,152 @@
+"""Formulas of kernels against scikit-learn, their digits at any scale, and search intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_cases import N_FEATURES, STATIONARY, WIDTHS
+from numpy.testing import assert_allclose
+from reference import gaussian, gaussian_ard_gradient
+from scipy.spatial.distance import pdist
+from sklearn.base import clone
+from sklearn.gaussian_process import kernels as gp
+from sklearn.metrics import pairwise
+
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    Polynomial,
+    RationalQuadratic,
+)
+from mercer.kernels._kernel import gram_tile
+
+stationary = pytest.mark.parametrize("kernel", STATIONARY.values(), ids=STATIONARY)
+
+
+@pytest.fixture
+def X() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(20, N_FEATURES))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Gaussian(1.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=1.3**-2)),
+        (Gaussian(WIDTHS, ard=True), gp.RBF(WIDTHS / np.sqrt(2))),
+        (Laplacian(0.8), gp.Matern(0.8, nu=0.5)),
+        (Matern(1.2, nu=0.5), gp.Matern(1.2, nu=0.5)),
+        (Matern(1.2, nu=1.5), gp.Matern(1.2, nu=1.5)),
+        (Matern(1.2, nu=2.5), gp.Matern(1.2, nu=2.5)),
+        (RationalQuadratic(1.1, alpha=0.6), gp.RationalQuadratic(1.1 / np.sqrt(2), alpha=0.6)),
+        (Linear(), pairwise.linear_kernel),
+        (
+            Polynomial(3, gamma=0.4, coef0=0.5),
+            lambda X, Z: pairwise.polynomial_kernel(X, Z, degree=3, gamma=0.4, coef0=0.5),
+        ),
+        (Dirichlet(1.7), lambda X, Z: 1 + 2 * np.cos(1.7 * pairwise.euclidean_distances(X, Z))),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Kernel) else "",
+)
+def test_formula_agrees_with_scikit_learn(kernel: Kernel, expected: Any, X: np.ndarray) -> None:
+    Z = np.random.default_rng(7).normal(size=(5, N_FEATURES))
+    assert_allclose(kernel(X, Z), expected(X, Z), rtol=1e-9, atol=1e-12)
+
+
+def test_laplacian_of_one_feature_agrees_with_scikit_learn(X: np.ndarray) -> None:
+    x = X[:, :1]
+    assert_allclose(Laplacian(0.8)(x), pairwise.laplacian_kernel(x, gamma=1 / 0.8), rtol=1e-10)
+
+
+def test_gradient_of_an_ard_kernel_agrees_with_the_tensor_of_all_pairs() -> None:
+    rng = np.random.default_rng(3)
+    X, P = rng.normal(size=(40, 6)), rng.normal(size=(40, 40))
+    widths = rng.uniform(0.5, 5.0, size=6)
+    value, gradient = Gaussian(widths, ard=True).vjp(X, P)
+    assert value == pytest.approx(np.sum(P * gaussian(X, widths)))
+    assert_allclose(gradient, gaussian_ard_gradient(X, widths, P), rtol=1e-10)
+
+
+@stationary
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_stationary_kernels_scale_with_features(kernel: Any, scale: float, X: np.ndarray) -> None:
+    scaled = clone(kernel).set_params(bandwidth=kernel.bandwidth * scale)
+    P = np.random.default_rng(5).normal(size=(20, 20))
+    assert_allclose(scaled(X * scale), kernel(X), rtol=1e-10, atol=1e-12)
+    assert_allclose(scaled.vjp(X * scale, P)[1], kernel.vjp(X, P)[1], rtol=1e-7, atol=1e-9)
+    assert_allclose(
+        kernel.log_bounds(X * scale)[0], kernel.log_bounds(X)[0] + np.log(scale), rtol=1e-9
+    )
+
+
+@stationary
+def test_a_common_offset_of_the_features_costs_no_digits(kernel: Kernel, X: np.ndarray) -> None:
+    rounded = np.round(X * 2**20) / 2**20
+    assert_allclose(kernel(rounded + 2.0**20), kernel(rounded), rtol=1e-9, atol=1e-9)
+    P = np.random.default_rng(6).normal(size=(20, 20))
+    assert_allclose(kernel.vjp(rounded + 2.0**20, P)[1], kernel.vjp(rounded, P)[1], rtol=1e-6)
+
+
+@stationary
+def test_shifted_gram_matrix_keeps_its_digits_for_wide_kernels(kernel: Any, X: np.ndarray) -> None:
+    wide = clone(kernel).set_params(bandwidth=kernel.bandwidth * 1e6)
+    wider = clone(kernel).set_params(bandwidth=kernel.bandwidth * 2e6)
+    rows = slice(0, 20)
+    tiles = [gram_tile(k, X, rows, rows) for k in (wide, wider)]
+    off = ~np.eye(20, dtype=bool)
+    power = 1 if isinstance(kernel, Laplacian) or getattr(kernel, "nu", None) == 0.5 else 2
+    assert_allclose(tiles[0][off] / tiles[1][off], 2.0**power, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ((2.0, 1.0), "reversed"),
+        ((-1.0, 1.0), "positive"),
+        ((1.0, np.inf), "finite"),
+        ((1.0,), "pair"),
+        (3.0, "pair"),
+        ("date", '"data"'),
+    ],
+)
+@pytest.mark.parametrize("family", [Gaussian, Matern, RationalQuadratic, Dirichlet, Polynomial])
+def test_invalid_bounds_raise_an_error(
+    family: Any, bounds: Any, message: str, X: np.ndarray
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        family(bounds=bounds).log_bounds(X)
+
+
+@pytest.mark.parametrize("bounds", [(0.5, 2.0), (1.0, 1.0)])
+def test_given_bounds_are_in_the_parameters_own_unit(
+    bounds: tuple[float, float], X: np.ndarray
+) -> None:
+    assert_allclose(np.exp(Gaussian(bounds=bounds).log_bounds(X)), [bounds])
+    assert_allclose(np.exp(Dirichlet(bounds=bounds).log_bounds(X)), [bounds])
+    ard = Gaussian(ard=True, bounds=bounds).bind(X)
+    assert_allclose(np.exp(ard.log_bounds(X)), [bounds] * N_FEATURES)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e5])
+def test_frequencies_start_at_a_quarter_of_a_period_over_the_largest_distance(
+    scale: float, X: np.ndarray
+) -> None:
+    largest = scale * pdist(X).max()
+    low, high = np.exp(Dirichlet().log_bounds(scale * X)[0])
+    assert_allclose(low * largest, 0.5 * np.pi, rtol=1e-9)
+    assert 2.0 * np.pi / largest < high <= 2000.0 * np.pi / largest * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(("distance", "periods"), [(0.1, 10.0), (1e-5, 1000.0)])
+def test_frequencies_end_at_one_period_over_a_small_distance(
+    distance: float, periods: float
+) -> None:
+    """At most a thousand periods fit into the largest distance, which is one."""
+    x = np.concatenate([np.zeros(10), np.full(10, distance), [1.0]])[:, None]
+    high = np.exp(Dirichlet().log_bounds(x)[0, 1])
+    assert_allclose(high, 2.0 * np.pi * periods, rtol=1e-9)
