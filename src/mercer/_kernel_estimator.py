@@ -126,7 +126,7 @@ class TrainingData:
         if self.stored is None:
             return [Precomputed(index) for index in range(self.features.shape[2])]
         if sources is None:
-            low, high = distance_range(self.features)
+            low, high = distance_range(self.features.astype(np.float64, copy=False))
             widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
             sources = [Gaussian(float(width)) for width in widths]
         return self.families(sources)
