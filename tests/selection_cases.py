@@ -14,7 +14,7 @@ RELEVANT = [1, 4]
 
 
 def problem(kind: str, n: int = 60, p: int = 8, seed: int = 0) -> tuple[np.ndarray, Any]:
-    """Features of several kinds, of which two matter, and a target of one kind."""
+    """Draw features of several kinds, of which two are relevant, and a target of one kind."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     X[:, 2] = rng.integers(0, 3, size=n)
@@ -38,7 +38,7 @@ def default_kernel(kind: str, y: np.ndarray) -> np.ndarray:
 
 
 def exclusive_or(n: int = 300, p: int = 202) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that say whether the signs of features 5 and 100 agree; all others are noise."""
+    """Draw labels that tell whether the signs of features 5 and 100 agree; the others are noise."""
     X = np.random.default_rng(0).normal(size=(n, p))
     return X, X[:, 5] * X[:, 100] > 0.0
 

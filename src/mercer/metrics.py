@@ -1,7 +1,7 @@
 """Measures of dependence between two kernels, or a kernel and a target, from Gram matrices.
 
-Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses in place of
-the Gram matrix of their output kernel. All form n x n matrices, in O(n^2) time and memory.
+Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses, which
+stand for the Gram matrix of their output kernel. Time and memory are O(n^2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Alternating maximization: neither half of an iteration, nor fewer initial weights, do better."""
+"""Alternating maximization ends where neither weights nor partition can be improved."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clustering_cases import (
     grams,
     views,
 )
-from clustering_reference import agreement, best_agreement, gains
+from clustering_reference import best_weights, gains, penalized_alignment
 from numpy.testing import assert_allclose
 from reference import center
 from sklearn.base import clone
@@ -39,9 +39,9 @@ def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
     fitted = clone(MULTIPLE_MODELS[name]).fit(X)
     A = np.eye(4) if fitted.similarity is None else CHAIN
     kernels = grams(fitted, X)
-    best = best_agreement(kernels, A, fitted.labels_, fitted.penalty)
-    reached = agreement(kernels, A, fitted.labels_, best, fitted.penalty)
-    assert_allclose(fitted.objective_, reached, rtol=1e-8)
+    best = best_weights(kernels, A, fitted.labels_, fitted.penalty)
+    expected = penalized_alignment(kernels, A, fitted.labels_, best, fitted.penalty)
+    assert_allclose(fitted.objective_, expected, rtol=1e-8)
     assert_allclose(fitted.shares_, best, atol=1e-5)
     K = center(fitted.kernel_(X))
     assert gains(K, A, fitted.labels_).max() <= 1e-8 * np.trace(K)
@@ -56,7 +56,7 @@ def test_more_initial_weights_are_never_worse() -> None:
 
 
 def test_base_kernels_are_not_held_in_memory() -> None:
-    """Twelve kernels on 1200 samples are 138 MB; the combined matrix and its copy are 23 MB."""
+    """Twelve kernels on 1200 samples take 138 MB; the combined matrix and its copy take 23 MB."""
     n, widths = 1200, np.geomspace(1.0, 10.0, 12)
     X, _ = views(n=n)
     model = MultipleKernelClustering([Gaussian(s) for s in widths], 4, n_init=1, random_state=0)

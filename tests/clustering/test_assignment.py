@@ -1,4 +1,4 @@
-"""Clusters of new samples: nearest centers, and derivatives of the objective."""
+"""New samples are assigned to nearest centers, and by derivatives of the objective."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_nearest_center(kernel: Any) -> None:
 
 @every_hsic_model
 def test_slope_is_a_derivative(model: Any) -> None:
-    """The gain of a sample of little weight, by the naive objective with weighted indicators."""
+    """The slope is the gain of a sample of small weight, by the dense objective."""
     X = np.random.default_rng(3).normal(size=(60, 2))
     Z = np.random.default_rng(4).normal(size=(10, 2))
     fitted = clone(model).fit(X)

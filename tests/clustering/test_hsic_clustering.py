@@ -1,4 +1,4 @@
-"""Clusters of one kernel: the objective, known clusters, and k-means."""
+"""Clustering by one kernel, on known clusters and in comparison with k-means."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def test_clusters_follow_a_chain(similarity: Any) -> None:
     X, _ = blobs()
     for seed in range(3):
         labels = HSICClustering(4, similarity=similarity, random_state=seed).fit(X).labels_
-        places = [X[labels == cluster, 0].mean() for cluster in range(4)]
-        assert places in (sorted(places), sorted(places, reverse=True))
+        centers = [X[labels == cluster, 0].mean() for cluster in range(4)]
+        assert centers in (sorted(centers), sorted(centers, reverse=True))
 
 
 def test_clusters_follow_a_ring() -> None:
     rng = np.random.default_rng(0)
     angles = rng.uniform(0.0, 2.0 * np.pi, 300)
     X = np.column_stack([np.cos(angles), np.sin(angles)]) + 0.05 * rng.normal(size=(300, 2))
-    places = 2.0 * np.pi * np.arange(8) / 8.0
-    ring = 1.0 + np.cos(places[:, None] - places)
+    positions = 2.0 * np.pi * np.arange(8) / 8.0
+    ring = 1.0 + np.cos(positions[:, None] - positions)
     for normalize in (True, False):
         model = HSICClustering(8, similarity=ring, normalize=normalize, random_state=0).fit(X)
         centers = [np.exp(1j * angles[model.labels_ == cluster]).mean() for cluster in range(8)]
@@ -84,7 +84,7 @@ def k_means_sets() -> list[np.ndarray]:
 
 
 def test_inertia_is_that_of_k_means_or_less() -> None:
-    """With a linear kernel the objective is the variance less k-means' inertia: no higher one."""
+    """With a linear kernel the objective is the variance minus the inertia of k-means."""
     ratios = []
     for X in k_means_sets():
         variance = ((X - X.mean(axis=0)) ** 2).sum()
@@ -93,13 +93,13 @@ def test_inertia_is_that_of_k_means_or_less() -> None:
             centers = [X[model.labels_ == cluster].mean(axis=0) for cluster in range(n_clusters)]
             inertia = ((X - np.array(centers)[model.labels_]) ** 2).sum()
             assert_allclose(model.objective_, variance - inertia, rtol=1e-9)
-            theirs = KMeans(n_clusters, n_init=10, random_state=seed).fit(X)
-            ratios.append(inertia / theirs.inertia_)
+            k_means = KMeans(n_clusters, n_init=10, random_state=seed).fit(X)
+            ratios.append(inertia / k_means.inertia_)
     assert np.mean(ratios) <= 1.0
     assert max(ratios) < 1.02
 
 
-def test_width_is_the_median_distance() -> None:
+def test_bandwidth_is_the_median_distance() -> None:
     X, _ = blobs()
     distances = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
     expected = np.median(distances[distances > 0.0])
@@ -107,17 +107,17 @@ def test_width_is_the_median_distance() -> None:
 
 
 def test_real_sets_are_clustered_as_well_as_by_k_means(data: Any) -> None:
-    """The default width against k-means, on features in [0, 1]."""
-    better = 0.0
+    """With the default bandwidth and features in [0, 1], the adjusted Rand indices are higher."""
+    difference = 0.0
     for name in ("segment", "vehicle", "ecoli"):
         bunch = data(name)
         X, y = bunch.data.astype(float), np.unique(bunch.target, return_inverse=True)[1]
         X = (X - X.min(axis=0)) / np.maximum(np.ptp(X, axis=0), 1e-300)
         k = int(y.max()) + 1
         ours = HSICClustering(k, random_state=0).fit(X).labels_
-        theirs = KMeans(k, n_init=10, random_state=0).fit(X).labels_
-        better += adjusted_rand_score(y, ours) - adjusted_rand_score(y, theirs)
-    assert better > 0.0
+        k_means = KMeans(k, n_init=10, random_state=0).fit(X).labels_
+        difference += adjusted_rand_score(y, ours) - adjusted_rand_score(y, k_means)
+    assert difference > 0.0
 
 
 @every_hsic_model
@@ -212,7 +212,7 @@ def test_invalid_samples(X: Any, kernel: Any, message: str) -> None:
 
 
 def test_rank_one_kernels_count_as_their_sum() -> None:
-    """`Linear(per_feature=True)` stands for a dictionary; clustered, it is their sum."""
+    """`Linear(per_feature=True)` stands for a dictionary, and clustering uses the sum of it."""
     X, _ = blobs()
     each = HSICClustering(4, Linear(per_feature=True), random_state=0).fit(X)
     assert_array_equal(each.labels_, HSICClustering(4, "linear", random_state=0).fit(X).labels_)

@@ -1,4 +1,4 @@
-"""Initial partitions, and the best local search from several of them."""
+"""Initial partitions by k-means++ and by eigenvectors, and the best of several local searches."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_seeds_find_clusters_far_apart() -> None:
 
 
 def test_samples_are_labeled_by_the_nearest_seed() -> None:
-    """In three clusters of one sample each, two seeds leave the third with the nearer of them."""
+    """Of three samples and two seeds, the third sample joins the nearer seed."""
     X = np.array([[0.0], [1.0], [10.0]])
     for seed in range(5):
         labels = kmeans_plusplus_labels(X @ X.T, 2, np.random.RandomState(seed))
@@ -50,16 +50,16 @@ def test_samples_are_labeled_by_the_nearest_seed() -> None:
 def test_more_initial_partitions_are_never_worse(method: str, distinct: int, kind: str) -> None:
     X = np.random.default_rng(2).normal(size=(distinct, 2))[np.arange(N_SAMPLES) % distinct]
     problem = Dependence(center(X @ X.T), similarities(6)[kind])
-    reached = []
+    objectives = []
     for n_init in (1, 4, 12):
         found = best_local_search(problem, method, n_init, np.random.RandomState(0))
         assert np.bincount(found.partition.labels, minlength=6).all()
-        reached.append(found.partition.objective)
-    assert reached == sorted(reached)
+        objectives.append(found.partition.objective)
+    assert objectives == sorted(objectives)
 
 
 def test_eigenvectors_solve_the_relaxation() -> None:
-    """tr(Y'KYA) over orthonormal Y is the sum of products of eigenvalues, largest with largest."""
+    """The maximum of tr(Y'KYA) over orthonormal Y is the sum of products of sorted eigenvalues."""
     K, A = gram(0), similarities(4)["chain"]
     rows = spectral_embedding(Dependence(K, A), np.random.RandomState(0))
     pairs = np.linalg.eigvalsh(K)[::-1][:3] * np.linalg.eigvalsh(A)[::-1][:3]

@@ -1,4 +1,4 @@
-"""What holds for clusterings by one kernel and by several: tables, settings, and validation."""
+"""Properties that clusterings by one kernel and by several have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local search: what it ends in, what each iteration gains, and the numbers of the clusters."""
+"""The local search ends in a local optimum, and clusters are numbered in a canonical order."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def test_no_single_move_is_left(kind: str, normalize: bool, seed: int, kernel: s
 def test_no_exchange_of_two_labels_is_left(kind: str, normalize: bool) -> None:
     K, A = gram(3, n=60), similarities(5)[kind]
     labels = local_search(Dependence(K, A, normalize), labeling(3, 5, n=60)).partition.labels
-    reached = dependence(K, A, labels, normalize)
+    objective = dependence(K, A, labels, normalize)
     for first in range(5):
         for second in range(first):
-            places = np.arange(5)
-            places[[first, second]] = second, first
-            assert dependence(K, A, places[labels], normalize) <= reached * (1.0 + 1e-10)
+            exchanged = np.arange(5)
+            exchanged[[first, second]] = second, first
+            assert dependence(K, A, exchanged[labels], normalize) <= objective * (1.0 + 1e-10)
 
 
 def test_each_iteration_gains_at_least_the_best_move() -> None:
@@ -55,8 +55,8 @@ def test_each_iteration_gains_at_least_the_best_move() -> None:
     labels = labeling(5, 6, n=80)
     for _ in range(5):
         found = local_search(problem, labels, max_iter=1)
-        start = Partition(problem, labels)
-        assert found.history[-1] >= start.objective + start.gains().max() * (1.0 - 1e-10)
+        before = Partition(problem, labels)
+        assert found.history[-1] >= before.objective + before.gains().max() * (1.0 - 1e-10)
         assert len(found.history) == 2
         assert not found.converged
         labels = found.partition.labels
@@ -91,7 +91,7 @@ def test_clusters_are_numbered_by_their_first_samples() -> None:
 @either_normalization
 @pytest.mark.parametrize("seed", range(3))
 def test_equivalent_numberings_become_one(kind: str, normalize: bool, seed: int) -> None:
-    """Over all permutations of the labels, the smallest that leaves the similarity unchanged."""
+    """The labels are the first of all equivalent ones in lexicographic order."""
     A, labels = similarities(4)[kind], labeling(seed, 4)[::-1]
     problem = Dependence(gram(seed), A, normalize)
     symmetries = [
@@ -106,7 +106,7 @@ def test_equivalent_numberings_become_one(kind: str, normalize: bool, seed: int)
 
 @pytest.mark.parametrize("sizes", [(12, 13), (8, 8, 8)])
 def test_numbering_of_many_equivalent_clusters(sizes: tuple[int, ...]) -> None:
-    """Clusters are similar within groups; only those of one size can take each other's place."""
+    """With groups of similar clusters, the groups keep their places and the similarity stays."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     A = np.eye(len(group)) + (group[:, None] == group)
     order = np.random.default_rng(0).permutation(len(group))

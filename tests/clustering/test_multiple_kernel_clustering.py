@@ -1,4 +1,4 @@
-"""Clusters of several kernels: weights, partition, and what they agree on."""
+"""Clustering by several kernels: the weights, precomputed stacks, and validation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clustering_cases import (
     grams,
     views,
 )
-from clustering_reference import agreement, indicators
+from clustering_reference import indicators, penalized_alignment
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, centered_alignment, gaussian
 from sklearn.base import clone
@@ -42,7 +42,7 @@ def test_fitted_attributes(model: Any) -> None:
     traces = np.array([np.trace(center(K)) for K in kernels])
     shares = fitted.weights_ * traces / (fitted.weights_ @ traces)
     assert_allclose(fitted.shares_, shares, rtol=1e-8, atol=1e-12)
-    expected = agreement(kernels, A, labels, shares, model.penalty)
+    expected = penalized_alignment(kernels, A, labels, shares, model.penalty)
     assert_allclose(fitted.objective_, expected, rtol=1e-8)
     Y = indicators(labels, 4, True)
     aligned = centered_alignment(fitted.kernel_(X), Y @ A @ Y.T)
@@ -63,7 +63,7 @@ def test_a_noise_kernel_gets_little_weight() -> None:
 
 
 def test_a_clustered_noise_kernel_gets_little_weight() -> None:
-    """A noise view in four tight groups is aligned perfectly with them, and with nothing else."""
+    """A noise view in four tight groups is perfectly aligned with these groups only."""
     X, y = views(n=300, noise=1.5)
     rng = np.random.default_rng(9)
     X[:, 5] = 10.0 * rng.integers(4, size=300) + 0.1 * rng.normal(size=300)
@@ -97,21 +97,21 @@ def test_one_kernel_is_hsic_clustering() -> None:
 
 
 def test_six_views_of_digits(data: Any) -> None:
-    """More is found than by any single view, and than by k-means of all features."""
+    """All views together give better clusters than any single view, or k-means of all features."""
     bunch = data("mfeat")
     chosen = np.random.default_rng(0).permutation(2000)[:600]
     X = scale(bunch.data.astype(float))[chosen]
     y = np.unique(bunch.target, return_inverse=True)[1][chosen]
     kernels = [OnColumns(Gaussian("median"), columns) for columns in bunch.views.values()]
     fitted = MultipleKernelClustering(kernels, 10, random_state=0).fit(X)
-    reached = adjusted_rand_score(y, fitted.labels_)
+    score = adjusted_rand_score(y, fitted.labels_)
     single = [
         adjusted_rand_score(y, HSICClustering(10, kernel, random_state=0).fit(X).labels_)
         for kernel in kernels
     ]
     plain = adjusted_rand_score(y, KMeans(10, n_init=10, random_state=0).fit(X).labels_)
-    assert reached > max(single) + 0.1
-    assert reached > plain + 0.05
+    assert score > max(single) + 0.1
+    assert score > plain + 0.05
 
 
 @pytest.mark.parametrize("name", ["default", "alignf", "kernels", "chain"])

@@ -36,7 +36,7 @@ def linear_gram(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def median_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """exp(-|x - x'| / s), s twice the median distance, from the Gaussian's logarithm."""
+    """The kernel exp(-|x - x'| / s), where s is twice the median distance."""
     return np.exp(-0.5 * np.sqrt(np.maximum(-np.log(median_gaussian(X, whole)), 0.0)))
 
 
@@ -102,9 +102,9 @@ def test_constant_features_are_eliminated_first() -> None:
     assert_array_equal(found.ranking_ == found.ranking_.max(), np.isin(np.arange(8), [0, 6]))
     assert_array_equal(found.scores_[[0, 6]], 0.0)
     assert_array_equal(BAHSIC(7).fit(X, y).support_, np.arange(8) != 6)
-    alike = BAHSIC(3).fit(np.ones_like(X), y)
-    assert_array_equal(alike.get_support(indices=True), [0, 1, 2])
-    assert_allclose(alike.hsic_, 0.0, atol=1e-15)
+    constant = BAHSIC(3).fit(np.ones_like(X), y)
+    assert_array_equal(constant.get_support(indices=True), [0, 1, 2])
+    assert_allclose(constant.hsic_, 0.0, atol=1e-15)
 
 
 def test_equal_features_are_not_eliminated_together_one_at_a_time() -> None:
@@ -131,7 +131,7 @@ def test_units_of_features_and_order_of_rows_do_not_matter(kind: str, kernel: st
 
 
 def test_many_samples_in_another_order() -> None:
-    """To the last digits, where the factor of the target kernel is exact."""
+    """With an exact factor of the target kernel, scores agree to nearly all digits."""
     X, y = problem("regression", n=700)
     order = np.random.default_rng(1).permutation(len(X))
     selector = BAHSIC(3, output_kernel="linear")

@@ -1,4 +1,4 @@
-"""What holds for every selector of features: scikit-learn's conventions, and bad input."""
+"""Properties that all selectors of features have in common, and the validation of their input."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from mercer._feature_selection.feature_factors import (
 )
 
 
-@pytest.mark.parametrize("spread", [1.0, 100.0])
-def test_factors_leave_out_a_billionth_of_the_trace(spread: float) -> None:
-    """Also those of more columns than most features need."""
-    features = spread * np.random.default_rng(0).standard_t(3, size=(4, 90))
+@pytest.mark.parametrize("deviation", [1.0, 100.0])
+def test_factors_leave_out_a_billionth_of_the_trace(deviation: float) -> None:
+    """This holds too if the rank is larger than usual."""
+    features = deviation * np.random.default_rng(0).standard_t(3, size=(4, 90))
     for x, factor in zip(features, gaussian_factors(features), strict=True):
         rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
         assert np.trace(rest) <= 1e-9 * 90

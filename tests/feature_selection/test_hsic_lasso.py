@@ -33,7 +33,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def copies(n: int = 80, p: int = 60, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Most features are noisy copies of the first; the last five matter, but less."""
+    """Most features are noisy copies of the first; the last five are relevant, but less."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, p))
     X[:, 1:-5] = X[:, :1] + noise * rng.normal(size=(n, p - 6))
@@ -135,8 +135,8 @@ def test_constant_features_are_not_selected() -> None:
     assert_array_equal(found.weights_[[0, 6]], 0.0)
     assert_array_equal(found.scores_[[0, 6]], 0.0)
     with pytest.warns(UserWarning, match="0 features are selected, not 2"):
-        nothing = HSICLasso(2).fit(np.ones_like(X), y)
-    assert not nothing.support_.any()
+        empty = HSICLasso(2).fit(np.ones_like(X), y)
+    assert not empty.support_.any()
     assert not HSICLasso(alpha=0.1).fit(np.ones_like(X), y).support_.any()
 
 
@@ -155,9 +155,9 @@ def test_numbers_of_features() -> None:
     assert HSICLasso().fit(X, y).support_.sum() <= 5
     assert HSICLasso(0.25).fit(X, y).support_.sum() == 2
     assert HSICLasso(0.01).fit(X, y).support_.sum() == 1
-    nothing = HSICLasso(alpha=2.0).fit(X, y)
-    assert not nothing.support_.any()
-    assert not HSICLasso(alpha=nothing.scores_.max()).fit(X, y).support_.any()
+    empty = HSICLasso(alpha=2.0).fit(X, y)
+    assert not empty.support_.any()
+    assert not HSICLasso(alpha=empty.scores_.max()).fit(X, y).support_.any()
 
 
 @every_kind

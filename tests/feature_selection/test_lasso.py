@@ -1,4 +1,4 @@
-"""The non-negative Lasso on given inner products."""
+"""The non-negative Lasso for given inner products meets the conditions of optimality."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ def test_few_products_are_computed_and_the_solution_is_optimal(seed: int) -> Non
     roots = np.abs(rng.normal(size=(30, 400))) ** 3
     roots /= np.linalg.norm(roots, axis=0)
     M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
-    asked: list[int] = []
+    computed: list[int] = []
 
     def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        asked.append(rows.size * columns.size)
+        computed.append(rows.size * columns.size)
         return M[np.ix_(rows, columns)]
 
     point = lasso_with(5, a, products)
     assert_optimal(point.weights, point.alpha, a, M)
     assert np.count_nonzero(point.weights) == 5
-    assert sum(asked) < 0.5 * M.size
+    assert sum(computed) < 0.5 * M.size
     fixed = lasso_at(0.5 * float(a.max()), a, products)
     assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
 

@@ -1,4 +1,4 @@
-"""Scorers of backward elimination against each other."""
+"""The scorer by a series agrees with the one that evaluates kernels."""
 
 from __future__ import annotations
 
