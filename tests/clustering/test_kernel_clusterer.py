@@ -15,6 +15,7 @@ from clustering_cases import (
     every_hsic_model,
     every_model,
     samples,
+    views,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -171,3 +172,30 @@ def test_saving(model: Any) -> None:
     assert_array_equal(loaded.predict(X), fitted.predict(X))
     if isinstance(model, MultipleKernelClustering):
         assert_array_equal(loaded.history_[-1].weights, fitted.weights_)
+
+
+INVALID = {
+    "n_clusters=0": ({"n_clusters": 0}, ValueError, "n_clusters must be at least 1"),
+    "n_clusters=2.5": ({"n_clusters": 2.5}, TypeError, "n_clusters must be an instance of"),
+    "n_clusters=81": ({"n_clusters": 81}, ValueError, "n_samples=80 should be >= n_clusters=81"),
+    "n_init": ({"n_init": 0}, ValueError, "n_init must be at least 1"),
+    "n_init=many": ({"n_init": "many"}, TypeError, "n_init must be an instance of"),
+    "max_iter": ({"max_iter": 0}, ValueError, "max_iter must be at least 1"),
+    "tol": ({"tol": -1.0}, ValueError, "tol must be finite and not negative"),
+    "tol=nan": ({"tol": np.nan}, ValueError, "tol must be finite and not negative"),
+    "random_state": ({"random_state": "x"}, ValueError, "cannot be used to seed"),
+    "shape": ({"similarity": np.eye(3)}, ValueError, r"\(4, 4\); got \(3, 3\)"),
+    "larger": ({"similarity": np.eye(5)}, ValueError, r"\(4, 4\); got \(5, 5\)"),
+    "vector": ({"similarity": np.ones(4)}, ValueError, "Expected 2D array"),
+    "skew": ({"similarity": np.triu(np.ones((4, 4)))}, ValueError, "must be symmetric"),
+    "indefinite": ({"similarity": 1.0 - np.eye(4)}, ValueError, "positive semi-definite"),
+    "zero": ({"similarity": np.zeros((4, 4))}, ValueError, "similarity is zero"),
+    "nan": ({"similarity": np.full((4, 4), np.nan)}, ValueError, "similarity contains NaN"),
+}
+
+
+@pytest.mark.parametrize("clusterer", [HSICClustering, MultipleKernelClustering])
+@pytest.mark.parametrize(("parameters", "kind", "message"), INVALID.values(), ids=INVALID)
+def test_invalid_parameters(clusterer: Any, parameters: Any, kind: type, message: str) -> None:
+    with pytest.raises(kind, match=message):
+        clusterer(**{"n_clusters": 4, **parameters}).fit(views()[0])

@@ -7,16 +7,14 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.random import RandomState
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._clustering.initialization import best_local_search
 from mercer._clustering.kernel_clusterer import (
     KernelClusterer,
-    check_clustering,
-    cluster_similarity,
     clustering_data,
-    number_of_initializations,
+    clustering_settings,
 )
 from mercer._clustering.local_search import numbered
 from mercer._clustering.partitions import Dependence
@@ -68,9 +66,9 @@ class HSICClustering(KernelClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of each training sample; none of the clusters is empty. Clusters are numbered in the
-        order of their first samples as far as `similarity` leaves a choice: a chain can only be
-        reversed, and of its two numberings the one is taken that gives sample 0 the lower label
-        or, if that is the same, the first sample in which the two differ.
+        order of their first samples, as far as `similarity` allows. On a chain, for instance, the
+        numbers can only be reversed: of the two equivalent numberings, the one is taken that gives
+        a lower label to the first sample in which they differ.
     objective_ : float
         <K_c, Y A Y'>.
     alignment_ : float
@@ -163,11 +161,9 @@ class HSICClustering(KernelClusterer):
             If X holds NaN or infinities, there are fewer samples than clusters, a parameter is out
             of its range, or the kernel returns NaN or is constant on the samples.
         """
-        check_clustering(self)
+        similarity, n_init, random_state = clustering_settings(self)
         check_choice("method", self.method, ("greedy", "spectral"))
         check_bool("normalize", self.normalize)
-        similarity = cluster_similarity(self.similarity, self.n_clusters)
-        random_state = check_random_state(self.random_state)
         data = clustering_data(self, X)
         kernel = data.kernel(Gaussian("median") if self.kernel is None else self.kernel)
         K = _centered_gram(data.samples(keep=False), kernel)
@@ -175,7 +171,7 @@ class HSICClustering(KernelClusterer):
             found = best_local_search(
                 Dependence(K, similarity, bool(self.normalize)),
                 self.method,
-                number_of_initializations(self.n_init),
+                n_init,
                 random_state,
                 tol=self.tol,
                 max_iter=self.max_iter,

@@ -9,7 +9,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_array, gen_batches
+from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._clustering.assignment import Assignment
@@ -32,7 +32,7 @@ are rounding errors."""
 class KernelClusterer(ClusterMixin, KernelEstimator):
     """Base class of clusterings by a kernel, with the clusters of new samples.
 
-    The `fit` of a subclass calls :func:`check_clustering` and :func:`clustering_data`, finds a
+    The `fit` of a subclass calls :func:`clustering_settings` and :func:`clustering_data`, finds a
     partition, sets `kernel_`, `X_fit_` and `labels_`, and calls `_fit_assignment`.
     """
 
@@ -89,18 +89,28 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         return sums
 
 
-def check_clustering(clusterer: KernelClusterer) -> None:
-    """Refuse values of the parameters that all clusterings share which are out of their range.
+def clustering_settings(clusterer: KernelClusterer) -> tuple[Array, int, RandomState]:
+    """Validate the parameters that all clusterings share.
 
     Parameters
     ----------
     clusterer : KernelClusterer
+
+    Returns
+    -------
+    similarity : ndarray of shape (n_clusters, n_clusters)
+    n_init : int
+    random_state : RandomState
     """
     check_number("n_clusters", clusterer.n_clusters, whole=True, low=1)
-    if not (isinstance(clusterer.n_init, str) and clusterer.n_init == "auto"):
-        check_number("n_init", clusterer.n_init, whole=True, low=1)
+    n_init = clusterer.n_init
+    if isinstance(n_init, str) and n_init == "auto":
+        n_init = _DEFAULT_N_INIT
+    check_number("n_init", n_init, whole=True, low=1)
     check_number("max_iter", clusterer.max_iter, whole=True, low=1)
     check_number("tol", clusterer.tol)
+    similarity = cluster_similarity(clusterer.similarity, clusterer.n_clusters)
+    return similarity, int(n_init), check_random_state(clusterer.random_state)
 
 
 def clustering_data(clusterer: KernelClusterer, X: Features) -> TrainingData:
@@ -121,16 +131,6 @@ def clustering_data(clusterer: KernelClusterer, X: Features) -> TrainingData:
     if n_samples < clusterer.n_clusters:
         raise ValueError(f"n_samples={n_samples} should be >= n_clusters={clusterer.n_clusters}.")
     return data
-
-
-def number_of_initializations(n_init: int | Literal["auto"]) -> int:
-    """Return the number that a parameter `n_init` stands for.
-
-    Parameters
-    ----------
-    n_init : int or "auto"
-    """
-    return _DEFAULT_N_INIT if n_init == "auto" else int(n_init)
 
 
 def cluster_similarity(similarity: Any, n_clusters: int) -> Array:

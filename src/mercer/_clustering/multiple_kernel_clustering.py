@@ -6,16 +6,13 @@ from typing import Any, Literal, Self
 
 from numpy.random import RandomState
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._clustering.alternation import PenalizedAlignment, best_alternation
 from mercer._clustering.kernel_clusterer import (
     KernelClusterer,
-    check_clustering,
-    cluster_similarity,
     clustering_data,
-    number_of_initializations,
+    clustering_settings,
 )
 from mercer._clustering.local_search import numbered
 from mercer._typing import Features
@@ -160,11 +157,9 @@ class MultipleKernelClustering(KernelClusterer):
             If X holds NaN or infinities, there are fewer samples than clusters, a parameter is out
             of its range, a kernel returns NaN, or all kernels are constant on the samples.
         """
-        check_clustering(self)
+        similarity, n_init, random_state = clustering_settings(self)
         check_number("penalty", self.penalty)
         check_choice("weights_init", self.weights_init, ("uniform", "kernels"))
-        similarity = cluster_similarity(self.similarity, self.n_clusters)
-        random_state = check_random_state(self.random_state)
         data = clustering_data(self, X)
         kernels = data.dictionary(self.kernels)
         alignment = PenalizedAlignment.from_kernels(
@@ -176,7 +171,7 @@ class MultipleKernelClustering(KernelClusterer):
             found = best_alternation(
                 alignment,
                 self.weights_init,
-                number_of_initializations(self.n_init),
+                n_init,
                 random_state,
                 tol=self.tol,
                 max_iter=self.max_iter,

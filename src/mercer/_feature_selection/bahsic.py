@@ -12,7 +12,6 @@ from mercer._feature_selection.dependence_selector import (
     DependenceSelector,
     check_selection,
     is_count,
-    number_of_features,
     selection_data,
 )
 from mercer._feature_selection.elimination import Scorer, eliminate
@@ -145,8 +144,7 @@ class BAHSIC(DependenceSelector):
         check_selection(self)
         _check_step(self.step)
         _check_kernel(self.kernel)
-        X, Y = selection_data(self, X, y)
-        number = number_of_features(self.n_features_to_select, X.shape[1])
+        X, Y, number = selection_data(self, X, y)
         features = standardized_rows(X.astype(np.float64, copy=False)).T
         varying = np.asarray(features.any(axis=0))
         found = eliminate(_scorer(self.kernel, features, Y), varying, number, self.step)

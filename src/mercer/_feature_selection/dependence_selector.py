@@ -59,7 +59,9 @@ def check_selection(selector: DependenceSelector) -> None:
     check_output_kernel(selector.output_kernel)
 
 
-def selection_data(selector: DependenceSelector, X: Features, y: Any) -> tuple[Features, Array]:
+def selection_data(
+    selector: DependenceSelector, X: Features, y: Any
+) -> tuple[Features, Array, int]:
     """Validate the arguments of a fit, and record the number and names of the features.
 
     Parameters
@@ -74,6 +76,13 @@ def selection_data(selector: DependenceSelector, X: Features, y: Any) -> tuple[F
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_factors)
         Centered factor of the target kernel, L_c = Y Y'.
+    number : int
+        Number of features to select.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer features than are to be selected, or X or y is not valid.
     """
     X, y = validate_data(
         selector,
@@ -84,11 +93,12 @@ def selection_data(selector: DependenceSelector, X: Features, y: Any) -> tuple[F
         dtype=[np.float64, np.float32],
         ensure_min_samples=2,
     )
+    number = number_of_features(selector.n_features_to_select, X.shape[1])
     target = as_target(y, selector.task, X.shape[0], selector.output_kernel)
     if selector.output_kernel is None:
         default = "gaussian" if target.classes is None else "balanced"
         target = as_target(y, selector.task, X.shape[0], default)
-    return X, target.centered
+    return X, target.centered, number
 
 
 def is_count(value: Any) -> bool:

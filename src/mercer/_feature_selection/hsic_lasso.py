@@ -7,7 +7,6 @@ from typing import Any, Self
 from mercer._feature_selection.dependence_selector import (
     DependenceSelector,
     check_selection,
-    number_of_features,
     selection_data,
 )
 from mercer._feature_selection.feature_factors import FeatureFactors
@@ -144,8 +143,7 @@ class HSICLasso(DependenceSelector):
             check_number("alpha", self.alpha)
             if self.n_features_to_select is not None:
                 raise ValueError("n_features_to_select and alpha must not both be given.")
-        X, Y = selection_data(self, X, y)
-        number = number_of_features(self.n_features_to_select, X.shape[1])
+        X, Y, number = selection_data(self, X, y)
         factors = FeatureFactors(X)
         self.scores_ = factors.relevance(Y)
         if self.alpha is None:

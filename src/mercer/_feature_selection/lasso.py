@@ -166,12 +166,13 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
 
     If the path never has so many, it ends at alpha = 0.
     """
-    without_ties = a - _TIE_BREAK * float(a.max()) * np.arange(a.size)
+    max_iter = 20 * a.size + 100
+    untied = a - _TIE_BREAK * float(a.max()) * np.arange(a.size)
     with warnings.catch_warnings():
         # scikit-learn warns if features depend on each other, or if alpha is nearly zero.
         warnings.simplefilter("ignore", ConvergenceWarning)
         alphas, _, weights = lars_path_gram(
-            Xy=without_ties,
+            Xy=untied,
             Gram=M,
             n_samples=1,
             method="lasso",
