@@ -172,12 +172,7 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
         # scikit-learn warns if features depend on each other, or if alpha is nearly zero.
         warnings.simplefilter("ignore", ConvergenceWarning)
         alphas, _, weights = lars_path_gram(
-            Xy=untied,
-            Gram=M,
-            n_samples=1,
-            method="lasso",
-            positive=True,
-            max_iter=20 * a.size + 100,
+            Xy=untied, Gram=M, n_samples=1, method="lasso", positive=True, max_iter=max_iter
         )
     weights[weights <= _ZERO_WEIGHT * weights.max()] = 0.0
     enough = np.flatnonzero((weights > 0.0).sum(axis=0) >= n_nonzero)
