@@ -1,25 +1,105 @@
-"""Clusterings by one kernel and clusters far apart, for the tests that hold for all."""
+"""Clusterings by one kernel and by several, and the samples and Gram matrices they are tried on."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from reference import center, gaussian
 from sklearn.datasets import make_blobs
 
-from mercer import HSICClustering
+from mercer import HSICClustering, MultipleKernelClustering
+from mercer.kernels import Gaussian, Laplacian, Linear, OnColumns
 
 CHAIN = np.exp(-((np.arange(4)[:, None] - np.arange(4)) ** 2))
-MODELS = {
+HSIC_MODELS = {
     "greedy": HSICClustering(4, random_state=0),
     "spectral": HSICClustering(4, method="spectral", random_state=0),
     "linear": HSICClustering(4, "linear", random_state=0),
     "chain": HSICClustering(4, similarity=CHAIN, random_state=0),
     "plain": HSICClustering(4, similarity=CHAIN, normalize=False, random_state=0),
 }
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+every_hsic_model = pytest.mark.parametrize("model", HSIC_MODELS.values(), ids=HSIC_MODELS)
+
+KERNELS: list[Any] = [
+    OnColumns(Gaussian("median"), [0, 1]),
+    OnColumns(Laplacian(3.0), [2]),
+    OnColumns(Linear(), [3, 4]),
+    OnColumns(Gaussian(0.5), [5]),
+]
+MULTIPLE_MODELS = {
+    "default": MultipleKernelClustering(KERNELS, 4, random_state=0),
+    "alignf": MultipleKernelClustering(KERNELS, 4, penalty=0.0, random_state=0),
+    "strong": MultipleKernelClustering(KERNELS, 4, penalty=100.0, random_state=0),
+    "kernels": MultipleKernelClustering(KERNELS, 4, weights_init="kernels", random_state=0),
+    "chain": MultipleKernelClustering(KERNELS, 4, similarity=CHAIN, random_state=0),
+    "widths": MultipleKernelClustering(None, 4, random_state=0),
+    "features": MultipleKernelClustering([Linear(per_feature=True)], 4, random_state=0),
+}
+every_multiple_model = pytest.mark.parametrize(
+    "model", MULTIPLE_MODELS.values(), ids=MULTIPLE_MODELS
+)
+
+ALL_MODELS = HSIC_MODELS | {f"multiple {name}": model for name, model in MULTIPLE_MODELS.items()}
+every_model = pytest.mark.parametrize("model", ALL_MODELS.values(), ids=ALL_MODELS)
 
 
 def blobs() -> tuple[np.ndarray, np.ndarray]:
     """Four clusters on a line in the plane, far enough apart for one best partition."""
     centers = np.array([[0.0, 0.0], [3.0, 1.0], [6.0, 0.0], [9.0, -1.0]])
     return make_blobs([30, 20, 25, 15], centers=centers, cluster_std=0.4, random_state=0)
+
+
+def views(n: int = 80, seed: int = 0, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Draw four classes; each of three views tells some of them apart, and the last is noise."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(4, size=n)
+    corners = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [6.0, 6.0]])
+    parts = [corners[y], 5.0 * (y[:, None] % 2), 4.0 * corners[y] / 6.0, np.zeros((n, 1))]
+    X = np.column_stack(parts)
+    return X + noise * rng.normal(size=X.shape), y
+
+
+def grams(model: Any, X: np.ndarray) -> list[np.ndarray]:
+    """Evaluate each base kernel of a fitted model."""
+    return [kernel(X) for kernel in model.kernel_.kernels]
+
+
+def samples(model: Any) -> np.ndarray:
+    """The samples that a model is tried on."""
+    return blobs()[0] if isinstance(model, HSICClustering) else views()[0]
+
+
+N_SAMPLES = 24
+"""Number of samples of the Gram matrices that partitions are tried on."""
+
+
+def similarities(k: int) -> dict[str, np.ndarray]:
+    """Similarities of k clusters, of several kinds."""
+    places = np.arange(k)
+    root = np.random.default_rng(k).normal(size=(k, k))
+    return {
+        "identity": np.eye(k),
+        "diagonal": np.diag(1.0 + places),
+        "chain": np.exp(-((places[:, None] - places) ** 2) / 2.0),
+        "ring": 1.0 + np.cos(2.0 * np.pi * (places[:, None] - places) / k),
+        "any": root @ root.T,
+    }
+
+
+KINDS = list(similarities(2))
+every_kind = pytest.mark.parametrize("kind", KINDS)
+either_normalization = pytest.mark.parametrize("normalize", [True, False])
+
+
+def gram(seed: int, n: int = N_SAMPLES, kernel: str = "gaussian") -> np.ndarray:
+    """A centered Gram matrix."""
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    return center(gaussian(X, 1.5) if kernel == "gaussian" else X @ X.T)
+
+
+def labeling(seed: int, k: int, n: int = N_SAMPLES) -> np.ndarray:
+    """Random labels: no cluster is empty, and the first one has a single sample."""
+    rng = np.random.default_rng(seed)
+    return np.append(np.arange(k), rng.integers(min(1, k - 1), k, size=n - k))

@@ -8,19 +8,19 @@ from scipy.optimize import nnls
 
 
 def indicators(labels: Matrix, k: int, normalize: bool) -> Matrix:
-    """Y: one column a cluster, divided by the square root of its size."""
+    """Y, with one column per cluster; divided by the square root of its size if `normalize`."""
     Y = (labels[:, None] == np.arange(k)).astype(float)
     return Y / np.sqrt(Y.sum(axis=0)) if normalize else Y
 
 
 def dependence(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> float:
-    """<K_c, Y A Y'>."""
+    """The objective <K_c, Y A Y'>."""
     Y = indicators(labels, len(A), normalize)
     return float(np.sum(center(K) * (Y @ A @ Y.T)))
 
 
 def gains(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> Matrix:
-    """What each move of one sample adds, one move at a time; -inf where there is none."""
+    """The gain of every move of one sample, one by one; -inf for moves that are not allowed."""
     result = np.full((len(A), len(labels)), -np.inf)
     now = dependence(K, A, labels, normalize)
     for i, own in enumerate(labels):
@@ -31,10 +31,10 @@ def gains(K: Matrix, A: Matrix, labels: Matrix, normalize: bool = True) -> Matri
     return result
 
 
-def agreement(
+def penalized_alignment(
     kernels: list[Matrix], A: Matrix, labels: Matrix, weights: Matrix, penalty: float
 ) -> float:
-    """v'a / sqrt(v'(M + penalty D) v) for kernels scaled to a centered trace of one."""
+    """The penalized alignment v'a / sqrt(v'(M + penalty D) v), with kernels of trace one."""
     scaled = [center(K) / np.trace(center(K)) for K in kernels]
     a = np.array([dependence(K, A, labels) for K in scaled])
     M = np.array([[np.sum(K * L) for L in scaled] for K in scaled])
@@ -42,8 +42,8 @@ def agreement(
     return float(weights @ a / np.sqrt(weights @ M @ weights))
 
 
-def best_agreement(kernels: list[Matrix], A: Matrix, labels: Matrix, penalty: float) -> Matrix:
-    """The weights of the greatest agreement, by least squares over all n^2 entries and a ridge."""
+def best_weights(kernels: list[Matrix], A: Matrix, labels: Matrix, penalty: float) -> Matrix:
+    """The weights of the largest penalized alignment, by ridge regression on all n^2 entries."""
     scaled = [center(K) / np.trace(center(K)) for K in kernels]
     Y = indicators(labels, len(A), True)
     target = center(Y @ A @ Y.T).ravel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.testing import assert_allclose
 from reference import output_kernel
 
 KINDS = ["binary", "strings", "three classes", "regression", "two outputs"]
@@ -13,7 +14,7 @@ RELEVANT = [1, 4]
 
 
 def problem(kind: str, n: int = 60, p: int = 8, seed: int = 0) -> tuple[np.ndarray, Any]:
-    """Features of several kinds, of which two matter, and a target of one kind."""
+    """Draw features of several kinds, of which two are relevant, and a target of one kind."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     X[:, 2] = rng.integers(0, 3, size=n)
@@ -37,6 +38,24 @@ def default_kernel(kind: str, y: np.ndarray) -> np.ndarray:
 
 
 def exclusive_or(n: int = 300, p: int = 202) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that say whether the signs of features 5 and 100 agree; all others are noise."""
+    """Draw labels that tell whether the signs of features 5 and 100 agree; the others are noise."""
     X = np.random.default_rng(0).normal(size=(n, p))
     return X, X[:, 5] * X[:, 100] > 0.0
+
+
+def dense_problem(design: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inner products a with the target and M among the columns of the design."""
+    return design.T @ target, design.T @ design
+
+
+def assert_optimal(weights: np.ndarray, alpha: float, a: np.ndarray, M: np.ndarray) -> None:
+    """Check the conditions of optimality over all features."""
+    left = a - M @ weights
+    assert (weights >= 0.0).all()
+    assert left.max() <= alpha + 1e-8
+    assert_allclose(left[weights > 0.0], alpha, rtol=0.0, atol=1e-8)
+
+
+def standardized(X: np.ndarray) -> np.ndarray:
+    """Features of mean zero and unit variance."""
+    return (X - X.mean(axis=0)) / X.std(axis=0)

@@ -52,8 +52,8 @@ def test_sine_follows_its_formula() -> None:
 @pytest.mark.parametrize("gamma", [0, 5, 40])
 def test_relevance_has_its_means_and_bayes_error(gamma: float) -> None:
     X, y = datasets.make_relevance(40_000, gamma=gamma, random_state=1)
-    theta = (np.arange(1, 51) / 50.0) ** gamma
-    mean = 1.75 * theta / np.linalg.norm(theta)
+    direction = (np.arange(1, 51) / 50.0) ** gamma
+    mean = 1.75 * direction / np.linalg.norm(direction)
     assert abs(np.mean(y)) < 0.02
     np.testing.assert_allclose(X[y == 1].mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(X[y == -1].mean(axis=0), -mean, atol=0.03)
@@ -61,8 +61,19 @@ def test_relevance_has_its_means_and_bayes_error(gamma: float) -> None:
     assert np.mean(np.sign(X @ mean) != y) == pytest.approx(norm.cdf(-1.75), abs=0.005)
 
 
+@pytest.mark.parametrize("gamma", [0.0, 1.0, 2.5, 40.0])
+def test_relevance_follows_its_formula(gamma: float) -> None:
+    """The means are +-rho v / |v| with v_i = (i / d)^gamma (Afkanpour et al. 2013, section 3.1)."""
+    X, y = datasets.make_relevance(30, gamma=gamma, n_features=4, rho=3.0, random_state=5)
+    noise, labels = datasets.make_relevance(30, gamma=gamma, n_features=4, rho=0.0, random_state=5)
+    direction = np.array([0.25, 0.5, 0.75, 1.0]) ** gamma
+    mean = 3.0 * direction / np.sqrt((direction**2).sum())
+    np.testing.assert_array_equal(y, labels)
+    np.testing.assert_allclose(X - noise, np.outer(y, mean), rtol=0.0, atol=1e-14)
+
+
 @pytest.mark.parametrize("name", ["gamma", "rho"])
-def test_relevance_refuses_negative_parameters(name: str) -> None:
+def test_relevance_parameters_must_not_be_negative(name: str) -> None:
     with pytest.raises(ValueError, match=name):
         datasets.make_relevance(**{name: -1.0})
 
@@ -91,7 +102,7 @@ def test_waveform_classes_mix_two_triangles() -> None:
         np.testing.assert_allclose(np.cov(X[y == label].T), covariance, atol=0.2)
 
 
-def test_ringnorm_refuses_no_features() -> None:
+def test_ringnorm_needs_a_feature() -> None:
     with pytest.raises(ValueError, match="n_features"):
         datasets.make_ringnorm(n_features=0)
 

@@ -1,4 +1,4 @@
-"""Measures of dependence against their definitions."""
+"""Measures of dependence agree with their definitions."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_alignments_do_not_depend_on_scale(name: str, scale: float, shift: float
 
 
 def test_values_in_closed_form() -> None:
-    """Two perfect clusters; and the identity, for which <H, L_c> is the trace of L_c."""
+    """Values of the block matrix of two clusters, and of the identity, where <H, L_c> = tr(L_c)."""
     y = np.array([-1, -1, 1, 1])
     block = (y[:, None] == y).astype(float)
     assert_allclose(centered_alignment(block, y), 1.0, rtol=1e-12)
@@ -82,19 +82,19 @@ def test_values_in_closed_form() -> None:
     assert_allclose(centered_alignment(np.eye(4), y), 1.0 / np.sqrt(3.0), rtol=1e-12)
 
 
-def test_centered_alignment_of_independent_things_vanishes() -> None:
+def test_dependence_of_independent_variables_is_zero() -> None:
     x, y = np.repeat([0.0, 1.0], 2), np.array([0, 1, 0, 1])
     assert_allclose(centered_alignment(np.outer(x, x), y), 0.0, atol=1e-12)
     assert_allclose(hsic(np.outer(x, x), y), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["alignment", "centered_alignment"])
-def test_matrices_without_any_variance(name: str) -> None:
+def test_alignments_of_zero_matrices_are_zero(name: str) -> None:
     assert METRICS[name](np.zeros((4, 4)), [0, 1, 0, 1]) == 0.0
     assert centered_alignment(np.ones((4, 4)), [0, 1, 0, 1]) == 0.0
 
 
-def test_single_precision_is_measured_in_double() -> None:
+def test_single_precision_is_computed_in_double_precision() -> None:
     K = gaussian(table(300), 50.0).astype(np.float32)
     y = np.sign(table(300)[:, 0])
     assert_allclose(centered_alignment(K, y), centered_alignment(K.astype(float), y), rtol=1e-12)
@@ -119,6 +119,6 @@ def test_single_precision_is_measured_in_double() -> None:
         (np.eye(3), [0.5, np.nan, 1.0], "contains NaN"),
     ],
 )
-def test_bad_matrices(name: str, A: Any, B: Any, message: str) -> None:
+def test_invalid_matrices(name: str, A: Any, B: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         METRICS[name](A, B)

@@ -1,4 +1,4 @@
-"""scikit-learn's fit callbacks (progress bars), silently absent before scikit-learn 1.9."""
+"""scikit-learn's fit callbacks, such as progress bars; before scikit-learn 1.9 they do nothing."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: this scikit-learn has no callbacks."""
+        """An empty stand-in, as this scikit-learn has no callbacks."""
 
     def with_callbacks(method: Method) -> Method:
-        """The method itself: this scikit-learn has no callbacks."""
+        """Return the method unchanged, as this scikit-learn has no callbacks."""
         return method
 
 
 @contextmanager
 def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Callable[..., None]]:
-    """Tell an estimator's callbacks of its fit and of each step of it.
+    """Notify an estimator's callbacks of its fit and of each step of the fit.
 
     Parameters
     ----------
     estimator : estimator
-        Within a `fit` decorated by `with_callbacks`.
+        The context must be entered within a `fit` that `with_callbacks` decorates.
     n_steps : int, default=None
-        Number of steps, None where it is not known in advance.
+        Number of steps; None if it is not known in advance.
 
     Yields
     ------
     callable
-        To be called after each step, with any arguments.
+        It must be called after each step, and ignores its arguments.
     """
     if not hasattr(estimator, "_init_callback_context"):
         yield lambda *_: None

@@ -67,7 +67,7 @@ def make_sine(
 
     The inputs are uniform on [-10, 10], and the label is the sign of
     :math:`\sin(\sqrt{2} x) + \sin(\sqrt{12} x) + \sin(\sqrt{60} x)`. Dirichlet kernels of these
-    three frequencies together solve it; no single one does.
+    three frequencies solve the problem together; none of them does alone.
 
     Parameters
     ----------
@@ -116,17 +116,16 @@ def make_relevance(
     r"""Draw two Gaussian classes whose features differ in relevance.
 
     Both classes have the identity as covariance and are equally likely; their means are
-    :math:`\pm \rho\, \theta / \|\theta\|` with :math:`\theta_i = (i / d)^\gamma`,
-    :math:`i = 1, \dots, d`. With ``gamma=0`` all features matter alike; the larger ``gamma``, the
-    fewer matter. The error of the best possible classifier is :math:`\Phi(-\rho)`, 4 % for the
-    default, whatever ``gamma``.
+    :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \dots, d`. With
+    ``gamma=0`` all features are equally relevant; the larger ``gamma``, the fewer features are
+    relevant. The Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
 
     Parameters
     ----------
     n_samples : int, default=50
         Number of points.
     gamma : float, default=0.0
-        How unequally relevance is spread over the features, at least zero.
+        How unequally relevant the features are, at least zero.
     n_features : int, default=50
         Number of features d.
     rho : float, default=1.75
@@ -137,7 +136,7 @@ def make_relevance(
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        Features; the last are the most relevant.
+        Features, from the least to the most relevant.
     y : ndarray of shape (n_samples,)
         Labels, -1 or 1.
 
@@ -162,8 +161,8 @@ def make_relevance(
     check_scalar(gamma, "gamma", Real, min_val=0.0)
     check_scalar(rho, "rho", Real, min_val=0.0)
     rng = check_random_state(random_state)
-    theta = (np.arange(1, n_features + 1) / n_features) ** gamma
-    mean = rho * theta / np.linalg.norm(theta)
+    direction = (np.arange(1, n_features + 1) / n_features) ** gamma
+    mean = rho * direction / np.linalg.norm(direction)
     y = rng.choice([-1, 1], size=n_samples)
     return y[:, None] * mean + rng.standard_normal((n_samples, n_features)), y
 
@@ -174,11 +173,11 @@ def make_ringnorm(
     n_features: int = 20,
     random_state: int | RandomState | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Draw two Gaussian classes, a narrow one off the center of a wide one.
+    r"""Draw two overlapping Gaussian classes of different variances.
 
     The first class has mean zero and covariance :math:`4 I`, the second mean
     :math:`(a, \dots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally
-    likely. The error of the best possible classifier is 1.2 % with 20 features.
+    likely. The Bayes error is 1.2 % with 20 features.
 
     Parameters
     ----------
@@ -194,7 +193,7 @@ def make_ringnorm(
     X : ndarray of shape (n_samples, n_features)
         Features.
     y : ndarray of shape (n_samples,)
-        Labels, -1 for the wide class and 1 for the narrow one.
+        Labels, -1 for the first class and 1 for the second.
 
     Raises
     ------
@@ -217,27 +216,27 @@ def make_ringnorm(
     rng = check_random_state(random_state)
     y = rng.choice([-1, 1], size=n_samples)
     noise = rng.standard_normal((n_samples, n_features))
-    narrow = (y == 1)[:, None]
-    return np.where(narrow, noise + 2.0 / np.sqrt(n_features), 2.0 * noise), y
+    second = (y == 1)[:, None]
+    return np.where(second, noise + 2.0 / np.sqrt(n_features), 2.0 * noise), y
 
 
 def make_waveform(
     n_samples: int = 500, *, random_state: int | RandomState | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    r"""Draw three classes of noisy waves, each a random mixture of two of three triangles.
+    r"""Draw three classes of noisy waves, each a convex combination of two of three triangles.
 
     With :math:`h(t) = \max(6 - |t|, 0)`, the triangles are :math:`h(t - 11)`, :math:`h(t - 15)` and
-    :math:`h(t - 7)` at :math:`t = 1, \dots, 21`. Class 0 mixes the first and the second, class 1
-    the first and the third, class 2 the second and the third, with weights :math:`u` and
+    :math:`h(t - 7)` at :math:`t = 1, \dots, 21`. Class 0 combines the first and the second, class
+    1 the first and the third, class 2 the second and the third, with weights :math:`u` and
     :math:`1 - u`, :math:`u` uniform on [0, 1]; every feature has standard normal noise. The classes
-    are equally likely. The error of the best possible classifier is about 14 %.
+    are equally likely. The Bayes error is about 14 %.
 
     Parameters
     ----------
     n_samples : int, default=500
         Number of points.
     random_state : int, RandomState instance or None, default=None
-        Seed or generator of labels, mixtures and noise.
+        Seed or generator of labels, weights and noise.
 
     Returns
     -------

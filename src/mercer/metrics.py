@@ -1,4 +1,8 @@
-"""Dependence between two kernels, or a kernel and a target, from their Gram matrices."""
+"""Measures of dependence between two kernels, or a kernel and a target, from Gram matrices.
+
+Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses, which
+stand for the Gram matrix of their output kernel. Time and memory are O(n^2).
+"""
 
 from __future__ import annotations
 
@@ -12,30 +16,38 @@ from mercer._targets import Task, as_target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
 
+__all__ = ["alignment", "centered_alignment", "hsic"]
+
 
 def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
-    """Hilbert-Schmidt independence criterion, <A_c, B_c> / (n - 1)^2.
+    """Hilbert-Schmidt independence criterion (HSIC), <A_c, B_c> / (n - 1)^2.
+
+    A_c is the centered A, H A H with H = I - 11'/n. HSIC estimates the dependence of the two
+    variables that the kernels are on; it depends on the scales of both kernels.
 
     Parameters
     ----------
     A : array-like of shape (n_samples, n_samples)
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
-        Another Gram matrix, labels or responses.
+        Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
+        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
+        values.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two labels or responses are; see :func:`mercer._targets.as_target`. Where it is
-        given, `B` is no Gram matrix.
+        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
     float
+        At least zero, up to rounding, for positive semi-definite matrices.
 
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, holds NaN, or the numbers of samples differ.
+        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
+        samples differ, or `B` has one class only or constant responses.
 
     References
     ----------
@@ -57,27 +69,32 @@ def centered_alignment(
 ) -> float:
     """Centered kernel alignment, <A_c, B_c> / (|A_c| |B_c|).
 
+    A_c is the centered A, H A H with H = I - 11'/n, and |A_c| its Frobenius norm. The centered
+    alignment of positive semi-definite matrices is in [0, 1], and independent of their scales.
+
     Parameters
     ----------
     A : array-like of shape (n_samples, n_samples)
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
-        Another Gram matrix, labels or responses.
+        Another Gram matrix, labels, or responses.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `B` holds where it is no matrix: `"auto"` takes whole numbers as labels.
+        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
+        values.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two labels or responses are; see :func:`mercer._targets.as_target`. Where it is
-        given, `B` is no Gram matrix.
+        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
     float
-        Zero where a centered matrix vanishes.
+        Zero if a centered matrix is zero.
 
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, holds NaN, or the numbers of samples differ.
+        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
+        samples differ, or `B` has one class only or constant responses.
 
     References
     ----------
@@ -97,23 +114,33 @@ def centered_alignment(
 def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
     """Kernel alignment without centering, <A, B> / (|A| |B|).
 
+    |A| is the Frobenius norm. Unlike the centered alignment, it is large for any two kernels that
+    are mostly positive, so that it is a poor measure of dependence.
+
     Parameters
     ----------
     A : array-like of shape (n_samples, n_samples)
         A Gram matrix.
     B : array-like of shape (n_samples, n_samples) or (n_samples,) or (n_samples, n_outputs)
-        Another Gram matrix, labels or responses. Labels of several classes stand for +1 within a
-        class and -1 between classes.
+        Another Gram matrix, labels, or responses. The default output kernel of labels is +1 within
+        a class and -1 between classes.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
+        values.
+    output_kernel : str, array-like, kernel or None, default=None
+        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
+        given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
     float
-        Zero where a matrix vanishes.
+        Zero if a matrix is zero.
 
     Raises
     ------
     ValueError
-        If a matrix is not square or not symmetric, holds NaN, or the numbers of samples differ.
+        If a matrix is not square or not symmetric, A or B holds NaN or infinities, their numbers of
+        samples differ, or `B` has one class only or constant responses.
 
     References
     ----------
@@ -130,11 +157,13 @@ def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = Non
 
 
 def _cosine(A: Array, B: Array) -> float:
+    """Return <A, B> / (|A| |B|), zero if a matrix is zero."""
     norms = float(np.linalg.norm(A) * np.linalg.norm(B))
     return inner(A, B) / norms if norms > 0.0 else 0.0
 
 
 def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]:
+    """Validate A and B, and return two Gram matrices."""
     A = _checked(A, "A")
     shape = np.shape(B)
     if output_kernel is None and len(shape) == 2 and shape[0] == shape[1]:
@@ -150,6 +179,7 @@ def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]
 
 
 def _checked(K: Any, name: str) -> Array:
+    """Validate a Gram matrix."""
     K = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"{name} must be a square Gram matrix; got shape {K.shape}.")

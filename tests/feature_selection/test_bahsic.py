@@ -15,11 +15,17 @@ from reference import (
     median_gaussian,
     output_kernel,
 )
-from selection_cases import KINDS, RELEVANT, default_kernel, exclusive_or, problem
+from selection_cases import (
+    KINDS,
+    RELEVANT,
+    default_kernel,
+    exclusive_or,
+    problem,
+    standardized,
+)
 from sklearn.base import clone
 
 from mercer import BAHSIC
-from mercer._feature_selection.scorers import gaussian_judge, radial_judge
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -30,12 +36,8 @@ def linear_gram(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def median_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """exp(-|x - x'| / s), s twice the median distance, from the Gaussian's logarithm."""
+    """The kernel exp(-|x - x'| / s), where s is twice the median distance."""
     return np.exp(-0.5 * np.sqrt(np.maximum(-np.log(median_gaussian(X, whole)), 0.0)))
-
-
-def standardized(X: np.ndarray) -> np.ndarray:
-    return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
 @every_kind
@@ -63,21 +65,7 @@ def test_ranking_is_that_of_a_dense_loop(kind: str, step: float, kernel: Any, gr
     assert found.n_features_ == 2
 
 
-@pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (400, 40), (30, 600)])
-def test_the_series_has_all_digits(n: int, p: int) -> None:
-    rng = np.random.default_rng(n)
-    X = standardized(rng.standard_t(4, size=(n, p)))
-    Y = rng.normal(size=(n, 2))
-    Y -= Y.mean(axis=0)
-    left = np.flatnonzero(rng.uniform(size=p) < 0.8)
-    value, without = gaussian_judge(X, Y)(left)
-    expected, each = radial_judge(X, Y, Gaussian())(left)
-    size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
-    assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)
-    assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)
-
-
-def test_scores_are_what_each_feature_adds() -> None:
+def test_scores_are_differences_of_hsic() -> None:
     X, y = problem("three classes")
     found = BAHSIC(3, step=1).fit(X, y)
     L, Z = output_kernel(y, "balanced"), standardized(X)
@@ -92,7 +80,7 @@ def test_scores_are_what_each_feature_adds() -> None:
     assert_allclose(found.scores_[first], expected, rtol=1e-7)
 
 
-def test_an_exclusive_or_is_seen() -> None:
+def test_an_exclusive_or_is_detected() -> None:
     X, y = exclusive_or()
     for kernel in ("gaussian", Matern()):
         found = BAHSIC(2, kernel=kernel).fit(X, y)
@@ -107,19 +95,19 @@ def test_relevant_features_are_found(kind: str, n: int) -> None:
     assert_array_equal(BAHSIC(2).fit(X, y).get_support(indices=True), RELEVANT)
 
 
-def test_constant_features_go_first() -> None:
+def test_constant_features_are_eliminated_first() -> None:
     X, y = problem("binary")
     X[:, 0], X[:, 6] = 0.1, 1e8
     found = BAHSIC(2).fit(X, y)
     assert_array_equal(found.ranking_ == found.ranking_.max(), np.isin(np.arange(8), [0, 6]))
     assert_array_equal(found.scores_[[0, 6]], 0.0)
     assert_array_equal(BAHSIC(7).fit(X, y).support_, np.arange(8) != 6)
-    alike = BAHSIC(3).fit(np.ones_like(X), y)
-    assert_array_equal(alike.get_support(indices=True), [0, 1, 2])
-    assert_allclose(alike.hsic_, 0.0, atol=1e-15)
+    constant = BAHSIC(3).fit(np.ones_like(X), y)
+    assert_array_equal(constant.get_support(indices=True), [0, 1, 2])
+    assert_allclose(constant.hsic_, 0.0, atol=1e-15)
 
 
-def test_equal_features_do_not_go_together_one_at_a_time() -> None:
+def test_equal_features_are_not_eliminated_together_one_at_a_time() -> None:
     X, y = problem("regression", n=100)
     found = BAHSIC(2, step=1).fit(np.hstack([X[:, [1, 4]], X]), y)
     names = np.array([1, 4, *range(8)])[found.support_]
@@ -143,7 +131,7 @@ def test_units_of_features_and_order_of_rows_do_not_matter(kind: str, kernel: st
 
 
 def test_many_samples_in_another_order() -> None:
-    """To the last digits, where the factor of the target kernel is exact."""
+    """With an exact factor of the target kernel, scores agree to nearly all digits."""
     X, y = problem("regression", n=700)
     order = np.random.default_rng(1).permutation(len(X))
     selector = BAHSIC(3, output_kernel="linear")
@@ -152,7 +140,7 @@ def test_many_samples_in_another_order() -> None:
     assert_allclose(there.scores_, here.scores_, rtol=1e-9)
 
 
-def test_rows_twice_leave_the_ranking() -> None:
+def test_duplicated_samples_do_not_change_the_ranking() -> None:
     X, y = problem("three classes")
     here, there = BAHSIC(2).fit(X, y), BAHSIC(2).fit(np.vstack([X, X]), np.append(y, y))
     assert_array_equal(there.ranking_, here.ranking_)

@@ -1,4 +1,4 @@
-"""What holds for every selector of features: scikit-learn's conventions, and bad input."""
+"""Properties that all selectors of features have in common, and the validation of their input."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_table_is_left_as_it_was(selector: BaseEstimator) -> None:
         (9, ValueError, r"n_features_to_select must be <= n_features=8; got 9\."),
     ],
 )
-def test_numbers_that_make_no_sense(
+def test_invalid_numbers_of_features(
     selector: BaseEstimator, number: Any, error: type[Exception], message: str
 ) -> None:
     X, y = problem("binary")
@@ -116,9 +116,7 @@ def test_numbers_that_make_no_sense(
     ],
     ids=repr,
 )
-def test_settings_that_make_no_sense(
-    selector: BaseEstimator, error: type[Exception], message: str
-) -> None:
+def test_invalid_parameters(selector: BaseEstimator, error: type[Exception], message: str) -> None:
     X, y = problem("binary")
     with pytest.raises(error, match=message):
         clone(selector).fit(X, y)
@@ -134,10 +132,10 @@ def test_settings_that_make_no_sense(
         ({"output_kernel": [[1.0, 2.0]]}, ValueError, "must have shape (n_classes, n_classes)"),
     ],
 )
-def test_targets_are_refused_before_any_work(
+def test_target_parameters_are_checked_before_the_data(
     selector: BaseEstimator, settings: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """X is not even looked at."""
+    """The invalid X is not reported."""
     with pytest.raises(error, match=re.escape(message)):
         clone(selector).set_params(**settings).fit([[np.nan]], [0])
 
@@ -158,7 +156,7 @@ def test_targets_are_refused_before_any_work(
         ),
     ],
 )
-def test_outputs_that_the_output_kernel_is_not_for(
+def test_outputs_that_do_not_fit_the_output_kernel(
     selector: BaseEstimator, settings: dict[str, Any], y: Any, message: str
 ) -> None:
     X = problem("binary")[0]
@@ -197,7 +195,7 @@ def test_similarities_are_cloned_saved_and_left_alone(selector: BaseEstimator) -
 
 
 @every_selector
-def test_tables_and_targets_that_make_no_sense(selector: BaseEstimator) -> None:
+def test_invalid_tables_and_targets(selector: BaseEstimator) -> None:
     X, y = problem("binary")
     holed = X.copy()
     holed[3, 1] = np.nan
@@ -220,7 +218,7 @@ def test_tables_and_targets_that_make_no_sense(selector: BaseEstimator) -> None:
         clone(selector).fit(X, y).transform(X[:, :3])
 
 
-def test_elimination_needs_dense_features() -> None:
+def test_bahsic_needs_dense_features() -> None:
     X, y = problem("binary")
     with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is required"):
         BAHSIC(2).fit(sp.csr_array(X), y)

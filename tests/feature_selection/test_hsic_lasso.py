@@ -14,58 +14,30 @@ from reference import (
     hsic_lasso,
     output_kernel,
     standardized_gaussian,
-    target_kernel,
 )
-from selection_cases import KINDS, RELEVANT, default_kernel, exclusive_or, problem
+from selection_cases import (
+    KINDS,
+    RELEVANT,
+    assert_optimal,
+    default_kernel,
+    dense_problem,
+    exclusive_or,
+    problem,
+)
 from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
-from mercer._feature_selection.feature_factors import (
-    FeatureFactors,
-    gaussian_factors,
-    standardized_rows,
-)
-from mercer._feature_selection.lasso import lasso_at, lasso_with
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def dense_problem(design: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return design.T @ target, design.T @ design
-
-
-def assert_optimal(weights: np.ndarray, alpha: float, a: np.ndarray, M: np.ndarray) -> None:
-    """The conditions of optimality over all features, from dense Gram matrices."""
-    left = a - M @ weights
-    assert (weights >= 0.0).all()
-    assert left.max() <= alpha + 1e-8
-    assert_allclose(left[weights > 0.0], alpha, rtol=0.0, atol=1e-8)
-
-
 def copies(n: int = 80, p: int = 60, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Most features are noisy copies of the first; the last five matter, but less."""
+    """Most features are noisy copies of the first; the last five are relevant, but less."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(n, p))
     X[:, 1:-5] = X[:, :1] + noise * rng.normal(size=(n, p - 6))
     return X, 3.0 * X[:, 0] + np.sin(2.0 * X[:, -5:]).sum(axis=1)
-
-
-@pytest.mark.parametrize("spread", [1.0, 100.0])
-def test_factors_leave_out_a_billionth_of_the_trace(spread: float) -> None:
-    """Also those of more columns than most features need."""
-    features = spread * np.random.default_rng(0).standard_t(3, size=(4, 90))
-    for x, factor in zip(features, gaussian_factors(features), strict=True):
-        rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
-        assert np.trace(rest) <= 1e-9 * 90
-        assert np.linalg.eigvalsh(rest).min() > -1e-12
-        assert factor.any(axis=1).all()
-    assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
-
-
-def test_factors_have_at_most_as_many_columns_as_there_are_values() -> None:
-    x = np.random.default_rng(0).integers(0, 4, size=200).astype(float)
-    assert len(gaussian_factors(standardized_rows(x[:, None]))[0]) == 4
 
 
 @every_kind
@@ -74,14 +46,6 @@ def test_scores_are_centered_alignments(kind: str) -> None:
     L = default_kernel(kind, y)
     expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
     assert_allclose(HSICLasso(1).fit(X, y).scores_, expected, rtol=0.0, atol=1e-9)
-
-
-def test_products_are_those_of_dense_matrices() -> None:
-    X, y = problem("regression", n=120)
-    design, _ = hsic_lasso(X, target_kernel(y, "regression"))
-    rows, columns = np.array([5, 0, 2]), np.array([1, 2])
-    expected = design[:, rows].T @ design[:, columns]
-    assert_allclose(FeatureFactors(X).products(rows, columns), expected, rtol=0.0, atol=1e-8)
 
 
 @every_kind
@@ -115,7 +79,7 @@ def test_a_number_of_features_is_a_point_of_the_path(kind: str, number: int) -> 
 
 
 @pytest.mark.parametrize("number", [4, 5, 6])
-def test_features_outside_the_first_candidates_are_found(number: int) -> None:
+def test_features_outside_the_first_working_set_are_found(number: int) -> None:
     X, y = copies()
     design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
     found = HSICLasso(number).fit(X, y)
@@ -127,37 +91,9 @@ def test_features_outside_the_first_candidates_are_found(number: int) -> None:
     assert_allclose(again.weights_, found.weights_, rtol=0.0, atol=1e-8)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_few_pairs_are_looked_at_and_none_is_missed(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    roots = np.abs(rng.normal(size=(30, 400))) ** 3
-    roots /= np.linalg.norm(roots, axis=0)
-    M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
-    asked: list[int] = []
-
-    def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        asked.append(rows.size * columns.size)
-        return M[np.ix_(rows, columns)]
-
-    point = lasso_with(5, a, products)
-    assert_optimal(point.weights, point.alpha, a, M)
-    assert np.count_nonzero(point.weights) == 5
-    assert sum(asked) < 0.5 * M.size
-    fixed = lasso_at(0.5 * float(a.max()), a, products)
-    assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
-
-
-def test_of_features_that_enter_at_once_the_first_are_taken() -> None:
-    a = np.array([0.2, 0.5, 0.5, 0.5, 0.1])
-    for number, expected in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (4, [0, 1, 2, 3])):
-        point = lasso_with(number, a, lambda rows, columns: np.eye(5)[np.ix_(rows, columns)])
-        assert_array_equal(np.flatnonzero(point.weights), expected)
-        assert_allclose(point.weights[expected], a[expected] - point.alpha, rtol=1e-12)
-
-
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.filterwarnings("ignore:. features are selected, not 4")
-def test_few_samples_of_binary_features_which_tie(seed: int) -> None:
+def test_ties_of_binary_features(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(10, 30)).astype(float)
     X = X[:, X.std(axis=0) > 0.0]
@@ -179,7 +115,7 @@ def test_relevant_features_are_found_among_many(kind: str) -> None:
     assert_array_equal(HSICLasso(2).fit(X, y).get_support(indices=True), RELEVANT)
 
 
-def test_an_exclusive_or_is_not_seen() -> None:
+def test_an_exclusive_or_is_not_detected() -> None:
     X, y = exclusive_or()
     assert not HSICLasso(2).fit(X, y).support_[[5, 100]].all()
 
@@ -199,13 +135,13 @@ def test_constant_features_are_not_selected() -> None:
     assert_array_equal(found.weights_[[0, 6]], 0.0)
     assert_array_equal(found.scores_[[0, 6]], 0.0)
     with pytest.warns(UserWarning, match="0 features are selected, not 2"):
-        nothing = HSICLasso(2).fit(np.ones_like(X), y)
-    assert not nothing.support_.any()
+        empty = HSICLasso(2).fit(np.ones_like(X), y)
+    assert not empty.support_.any()
     assert not HSICLasso(alpha=0.1).fit(np.ones_like(X), y).support_.any()
 
 
 @pytest.mark.parametrize("noise", [0.05, 1e-4, 1e-10])
-def test_a_path_that_ends_before(noise: float) -> None:
+def test_a_path_with_fewer_features_than_requested(noise: float) -> None:
     X, y = copies(noise=noise)
     design, target = hsic_lasso(X, output_kernel(y, "gaussian"))
     with pytest.warns(UserWarning, match=r"\d features are selected, not 20: the Lasso's path"):
@@ -219,9 +155,9 @@ def test_numbers_of_features() -> None:
     assert HSICLasso().fit(X, y).support_.sum() <= 5
     assert HSICLasso(0.25).fit(X, y).support_.sum() == 2
     assert HSICLasso(0.01).fit(X, y).support_.sum() == 1
-    nothing = HSICLasso(alpha=2.0).fit(X, y)
-    assert not nothing.support_.any()
-    assert not HSICLasso(alpha=nothing.scores_.max()).fit(X, y).support_.any()
+    empty = HSICLasso(alpha=2.0).fit(X, y)
+    assert not empty.support_.any()
+    assert not HSICLasso(alpha=empty.scores_.max()).fit(X, y).support_.any()
 
 
 @every_kind

@@ -1,4 +1,4 @@
-"""Partition and weights in turn: kernels that agree on the clusters, without labels."""
+"""Alternating maximization over a partition and the weights of several kernels."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import RandomState
 
-from mercer._clustering.partitions import ROUNDING, Dependence, Partition, ascend
-from mercer._clustering.starts import best_ascent
+from mercer._clustering.initialization import best_local_search
+from mercer._clustering.local_search import local_search
+from mercer._clustering.partitions import ROUNDING, Dependence, Partition
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples
@@ -21,20 +22,23 @@ from mercer.kernels._kernel import Kernel
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How well a weighted sum of kernels and a partition agree, to be maximized over both.
+class PenalizedAlignment:
+    """Alignment of a weighted sum of kernels with a partition, to be maximized over both.
 
     With a_k = <K_kc, Y A Y'>, M_kl = <K_kc, K_lc> and D the diagonal of M, the objective is
     v'a / sqrt(v'(M + penalty D) v). Without a penalty it is, up to the norm of Y A Y', the centered
-    alignment, and its best weights are those of alignf; the larger the penalty, the nearer they are
-    to each kernel's own alignment.
+    alignment, and its best weights are those of alignf. The larger the penalty, the closer the best
+    weights come to being proportional to each kernel's own alignment.
+
+    Weights v are those of the kernels scaled to a centered trace of one. Weights are called
+    normalized if v'(M + penalty D) v = 1: the objective is then linear in them.
 
     Attributes
     ----------
     grams : BaseGrams
-        Centered Gram matrices, each scaled to a trace of one; zero where it is constant.
+        Centered Gram matrices, each scaled to a trace of one; zero for a constant kernel.
     traces : ndarray of shape (n_kernels,)
-        Traces before scaling.
+        Traces of the centered Gram matrices before scaling.
     M : ndarray of shape (n_kernels, n_kernels)
         Inner products of the scaled matrices.
     A : ndarray of shape (n_clusters, n_clusters)
@@ -54,8 +58,10 @@ class Agreement:
     penalty: float
 
     @classmethod
-    def of(cls, samples: Samples, kernels: Sequence[Kernel], A: Array, penalty: float) -> Agreement:
-        """The agreement of a dictionary: one pass over the kernels for M, and one for traces."""
+    def from_kernels(
+        cls, samples: Samples, kernels: Sequence[Kernel], A: Array, penalty: float
+    ) -> PenalizedAlignment:
+        """Evaluate a dictionary, in one pass over the kernels for M and one for the traces."""
         grams = base_grams(samples, kernels, centered=True)
         traces = grams.traces()
         scales = np.divide(1.0, traces, out=np.zeros_like(traces), where=traces > 0.0)
@@ -67,55 +73,52 @@ class Agreement:
         """M + penalty D."""
         return self.M + self.penalty * np.diag(np.diag(self.M))
 
-    def unit(self, weights: Array) -> Array:
-        """Weights that the objective is linear in: divided by its denominator."""
+    @property
+    def uniform(self) -> Array:
+        """Weights that are one for every kernel that is not constant, and not normalized."""
+        return (self.traces > 0.0).astype(float)
+
+    def normalize(self, weights: Array) -> Array:
+        """Divide weights by the denominator of the objective."""
         return weights / np.sqrt(weights @ self.regularized @ weights)
 
-    def problem(self, weights: Array) -> Dependence:
-        """The partition's part of the problem; the objective is the agreement's for unit weights.
+    def clustering_problem(self, weights: Array) -> Dependence:
+        """Return the problem of the partition for normalized weights; the objective is the same.
 
-        Holds the one n x n matrix that there is.
+        This holds the only n x n matrix in memory.
         """
         return Dependence(self.grams.weighted_sum(weights), self.A)
 
-    def best_weights(self, part: Partition) -> tuple[Array, float]:
-        """Unit weights of the greatest agreement with a partition, and that agreement."""
-        a = self.grams.kernel_products(part.factor()).quadratics.sum(axis=1)
-        weights = self.unit(
-            best_nonnegative(a, self.regularized) if a.max() > 0.0 else self.uniform
-        )
+    def best_weights(self, partition: Partition) -> tuple[Array, float]:
+        """Return the best normalized weights for a partition, and the objective."""
+        a = self.grams.kernel_products(partition.factor()).quadratics.sum(axis=1)
+        best = best_nonnegative(a, self.regularized) if a.max() > 0.0 else self.uniform
+        weights = self.normalize(best)
         return weights, float(weights @ a)
 
-    @property
-    def uniform(self) -> Array:
-        """The same weight for every kernel that is not constant."""
-        return (self.traces > 0.0).astype(float)
-
     def coefficients(self, weights: Array) -> Array:
-        """Weights of the kernels as they are, summing to one."""
+        """Return the coefficients of the kernels as given, not scaled, that weights stand for."""
         positive = self.traces > 0.0
-        return normalized(
-            np.divide(weights, self.traces, out=np.zeros_like(weights), where=positive)
-        )
+        return np.divide(weights, self.traces, out=np.zeros_like(weights), where=positive)
 
-    def step(self, weights: Array, part: Partition, n_moved: int) -> AlternationStep:
-        """What is kept of a step."""
-        norm = part.target_norm() * float(np.sqrt(weights @ self.M @ weights))
-        alignment = part.objective / norm if norm > 0.0 else 0.0
-        return AlternationStep(part.objective, alignment, self.coefficients(weights), n_moved)
+    def step(self, weights: Array, partition: Partition, n_moved: int) -> AlternationStep:
+        """Return the record of one step."""
+        alignment = partition.alignment(float(np.sqrt(weights @ self.M @ weights)))
+        coefficients = normalized(self.coefficients(weights))
+        return AlternationStep(partition.objective, alignment, coefficients, n_moved)
 
 
 @dataclass(frozen=True)
 class Alternation:
-    """Where an alternation has come to.
+    """The result of an alternating maximization.
 
     Attributes
     ----------
     weights : ndarray of shape (n_kernels,)
-        Unit weights of the scaled kernels.
+        Normalized weights of the scaled kernels.
     partition : Partition
     history : list of AlternationStep
-        The start, then one for each round.
+        The initial step, then one for each iteration.
     converged : bool
     """
 
@@ -126,19 +129,19 @@ class Alternation:
 
 
 def best_alternation(
-    agreement: Agreement,
-    starts: Literal["uniform", "kernels"],
+    alignment: PenalizedAlignment,
+    weights_init: Literal["uniform", "kernels"],
     n_init: int,
     random_state: RandomState,
     **settings: Any,
 ) -> Alternation:
-    """The alternation of the greatest objective among those from several weights.
+    """Run alternating maximizations from several initial weights, and return the best.
 
     Parameters
     ----------
-    agreement : Agreement
-    starts : {"uniform", "kernels"}
-        Equal weights, or beside them every kernel alone.
+    alignment : PenalizedAlignment
+    weights_init : {"uniform", "kernels"}
+        Whether to begin with equal weights only, or also with each kernel alone.
     n_init, random_state, **settings
         See :func:`alternate`.
 
@@ -146,12 +149,12 @@ def best_alternation(
     -------
     Alternation
     """
-    weights = [agreement.uniform]
-    if starts == "kernels":
-        weights += list(np.eye(agreement.traces.size)[agreement.uniform > 0.0])
+    initial = [alignment.uniform]
+    if weights_init == "kernels":
+        initial += list(np.eye(alignment.traces.size)[alignment.uniform > 0.0])
     best: Alternation | None = None
-    for start in weights:
-        found = alternate(agreement, start, n_init, random_state, **settings)
+    for weights in initial:
+        found = alternate(alignment, weights, n_init, random_state, **settings)
         least = (1.0 + ROUNDING) * (0.0 if best is None else best.partition.objective)
         if best is None or found.partition.objective > least:
             best = found
@@ -160,31 +163,31 @@ def best_alternation(
 
 
 def alternate(
-    agreement: Agreement,
+    alignment: PenalizedAlignment,
     weights: Array,
     n_init: int,
     random_state: RandomState,
     *,
     tol: float = 0.0,
     max_iter: int = 50,
-    on_round: Callable[..., None] = lambda *_: None,
+    on_iteration: Callable[..., None] = lambda *_: None,
 ) -> Alternation:
-    """Best weights for the partition, then moves of samples for the weights, and so on.
+    """Alternate between the best weights for the partition and a local search for the weights.
 
     Parameters
     ----------
-    agreement : Agreement
+    alignment : PenalizedAlignment
     weights : ndarray of shape (n_kernels,)
-        Where to start.
+        Initial weights.
     n_init : int
-        Starts of the first partition.
+        Number of initial partitions for the initial weights.
     random_state : RandomState
     tol : float, default=0.0
-        Relative rise of the objective that does not count.
+        The alternation ends when the objective rises by less, relative to its value.
     max_iter : int, default=50
-        Rounds at most.
-    on_round : callable, default=nothing
-        Called after each round.
+        Maximum number of iterations.
+    on_iteration : callable, default=nothing
+        Called after each iteration.
 
     Returns
     -------
@@ -192,24 +195,26 @@ def alternate(
 
     Notes
     -----
-    Neither half lowers the objective. A round costs two passes over the kernels, O(p n^2), and the
-    moves; one combined n x n matrix is held, and a centered copy while it is made.
+    Neither half of an iteration lowers the objective. An iteration costs two passes over the p
+    kernels, O(p n^2), and the local search. Memory is one combined n x n matrix, and a centered
+    copy while it is computed.
     """
-    weights = agreement.unit(weights)
-    part = best_ascent(
-        agreement.problem(weights), "greedy", n_init, random_state, tol=tol
-    ).partition
-    history = [agreement.step(weights, part, part.labels.size)]
+    weights = alignment.normalize(weights)
+    problem = alignment.clustering_problem(weights)
+    partition = best_local_search(problem, "greedy", n_init, random_state, tol=tol).partition
+    history = [alignment.step(weights, partition, partition.labels.size)]
     for _ in range(max_iter):
-        better, objective = agreement.best_weights(part)
-        if not objective > part.objective * (1.0 + max(tol, ROUNDING)):
-            return Alternation(weights, part, history, True)
-        weights, labels = better, part.labels
-        del part  # and with it the matrix of the weights before
-        part = ascend(agreement.problem(weights), labels, tol=tol).partition
-        n_moved = int((part.labels != labels).sum())
-        history.append(agreement.step(weights, part, n_moved))
-        on_round()
+        better, objective = alignment.best_weights(partition)
+        if not objective > partition.objective * (1.0 + max(tol, ROUNDING)):
+            return Alternation(weights, partition, history, True)
+        weights, labels = better, partition.labels
+        # Free the combined matrix of the previous weights before the next one is computed.
+        del problem, partition
+        problem = alignment.clustering_problem(weights)
+        partition = local_search(problem, labels, tol=tol).partition
+        n_moved = int((partition.labels != labels).sum())
+        history.append(alignment.step(weights, partition, n_moved))
+        on_iteration()
         if not n_moved:
-            return Alternation(weights, part, history, True)
-    return Alternation(weights, part, history, False)
+            return Alternation(weights, partition, history, True)
+    return Alternation(weights, partition, history, False)

@@ -1,4 +1,4 @@
-"""Which cluster of a found partition a new sample belongs to."""
+"""Assignment of new samples to the clusters of a partition."""
 
 from __future__ import annotations
 
@@ -12,54 +12,60 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class Assignment:
-    """The slope of the objective in a new sample's membership of each cluster.
+    """The derivative of the objective with respect to a new sample's membership of each cluster.
 
-    With w the scales of the indicators, u_a the sums of the clusters' images and
-    v_a = w_a sum_b A_ab w_b u_b, the slope for cluster a is 2 <phi(x), v_a>, less <u_a, v_a> / n_a
-    where clusters are scaled by their sizes. For A = I that is |phi(x)|^2 less the squared
+    Let w be the indicator values of the clusters, u_a the sum of the feature vectors of cluster a
+    and v_a = w_a sum_b A_ab w_b u_b. The derivative for cluster a is 2 <phi(x), v_a>, minus
+    <u_a, v_a> / n_a if indicators are normalized. For A = I that is |phi(x)|^2 minus the squared
     distance to the center of the cluster.
 
     Attributes
     ----------
-    images : ndarray of shape (n_clusters, n_clusters)
-        Coefficients of the sums of centered kernel values in the slopes.
+    coefficients : ndarray of shape (n_clusters, n_clusters)
+        Coefficients 2 w_a A_ab w_b of the sums of centered kernel values.
     constants : ndarray of shape (n_clusters,)
+        The terms <u_a, v_a> / n_a.
     sizes : ndarray of shape (n_clusters,)
     shifts : ndarray of shape (n_clusters,)
-        What centering takes from the sums beside the sample's own mean.
+        What centering subtracts from the sums of kernel values, beside the mean over the training
+        samples of the new sample's own kernel values.
     """
 
-    images: Array
+    coefficients: Array
     constants: Array
     sizes: Array
     shifts: Array
 
     @classmethod
-    def of(cls, part: Partition, rows: Array, sums: Array, scale: float = 1.0) -> Assignment:
-        """The rule that a partition implies.
+    def from_partition(
+        cls, partition: Partition, rows: Array, sums: Array, scale: float = 1.0
+    ) -> Assignment:
+        """Derive the assignment from a partition.
 
         Parameters
         ----------
-        part : Partition
+        partition : Partition
+            Its Gram matrix is `scale` times the centered Gram matrix of the kernel that new samples
+            are evaluated with.
         rows : ndarray of shape (n_rows,)
-            Some of its samples.
+            Indices of some training samples.
         sums : ndarray of shape (n_rows, n_clusters)
-            Sums of their values of the kernel, not centered, over each cluster.
+            Sums of their kernel values, not centered, over each cluster.
         scale : float, default=1.0
-            What the partition's kernel is divided by to be that kernel.
         """
-        problem, n = part.problem, part.labels.size
-        w = problem.scales(part.sizes)
-        images = 2.0 * problem.A * np.outer(w, w)
+        problem, n = partition.problem, partition.labels.size
+        w = problem.indicator_values(partition.sizes)
+        coefficients = 2.0 * problem.A * np.outer(w, w)
         constants = np.zeros(len(w))
         if problem.normalize:
-            constants = 0.5 * (images * part.totals).sum(axis=1) / (part.sizes * scale)
-        own_means = np.outer(sums.sum(axis=1) / n, part.sizes)
-        shifts = (sums - own_means - part.sums[:, rows].T / scale).mean(axis=0)
-        return cls(images, constants, part.sizes, shifts)
+            inner = 0.5 * (coefficients * partition.totals).sum(axis=1)
+            constants = inner / (partition.sizes * scale)
+        own_means = np.outer(sums.sum(axis=1) / n, partition.sizes)
+        shifts = (sums - own_means - partition.sums[:, rows].T / scale).mean(axis=0)
+        return cls(coefficients, constants, partition.sizes, shifts)
 
     def slopes(self, sums: Array) -> Array:
-        """Slopes of the objective in samples' memberships, shape (n_samples, n_clusters).
+        """Return the derivatives for new samples, shape (n_samples, n_clusters).
 
         Parameters
         ----------
@@ -67,4 +73,4 @@ class Assignment:
             Sums of kernel values, not centered, over each cluster.
         """
         means = sums.sum(axis=1, keepdims=True) / self.sizes.sum()
-        return (sums - means * self.sizes - self.shifts) @ self.images - self.constants
+        return (sums - means * self.sizes - self.shifts) @ self.coefficients - self.constants

@@ -2,91 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.random import RandomState
+from sklearn.exceptions import ConvergenceWarning
 
-from mercer._clustering.alternation import Agreement, best_alternation
-from mercer._clustering.kernel_clusterer import KernelClusterer
-from mercer._clustering.partitions import Partition
-from mercer._gram.tiles import Samples
-from mercer._learners.legacy import base_kernels
-from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._clustering.alternation import PenalizedAlignment, best_alternation
+from mercer._clustering.kernel_clusterer import (
+    KernelClusterer,
+    clustering_data,
+    clustering_settings,
+)
+from mercer._clustering.local_search import numbered
+from mercer._typing import Features
+from mercer._validation import check_choice, check_number, warn
+from mercer._weights.alignment_weights import normalized
 from mercer.kernels import WeightedSum
 
 
 class MultipleKernelClustering(KernelClusterer):
-    """Clusters that several kernels agree on, and the weights of the kernels, without labels.
+    """Clustering by several kernels together with the kernels' weights, without labels.
 
-    The clusters of greatest dependence with the weighted sum, and the weights of greatest centered
-    alignment with the clusters, are found in turn.
+    Alternates between the clusters of greatest dependence with the weighted sum of the kernels, and
+    the weights of greatest penalized centered alignment with the clusters.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
         The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels, for
         instance `OnColumns(Gaussian("median"), columns)` for each of several views; 20 Gaussian
-        widths read off the data where None. With `"precomputed"`, X is a stack of Gram matrices of
-        shape (n_samples, n_samples, n_kernels).
+        bandwidths read off the data where None. With `"precomputed"`, X is a stack of Gram matrices
+        of shape (n_samples, n_samples, n_kernels).
     n_clusters : int, default=8
+        Number of clusters.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
         How similar clusters are, as for :class:`HSICClustering`: the identity where None.
     penalty : float, default=1.0
-        How much a few kernels are kept from taking over. Zero maximizes the alignment itself, which
-        favors the kernel that was clustered already over the others; large values tend to weights
-        in proportion to each kernel's own alignment.
-    starts : {"uniform", "kernels"}, default="uniform"
-        Weights to start from: equal ones, for kernels of trace one, or beside these every kernel
-        alone. The best result by the objective is kept, and a kernel alone has the higher
-        objective if it is clustered well, whether or not the others agree.
+        Penalty that keeps a few kernels from taking all the weight. Zero maximizes the alignment
+        itself, which favors the kernel that the initial clusters came from; with large values the
+        weights tend to be proportional to each kernel's own alignment.
+    weights_init : {"uniform", "kernels"}, default="uniform"
+        Initial weights: equal ones, for kernels scaled to a centered trace of one, or beside these
+        each kernel alone. The result with the highest objective is kept; a single kernel can have
+        the highest objective because it is clustered well, even if the other kernels disagree.
     n_init : int or "auto", default="auto"
-        Starts of the first partition for each of the weights started from, 10 for `"auto"`.
+        Number of initial partitions for each of the initial weights, 10 for `"auto"`.
     max_iter : int, default=50
-        Rounds of weights and partition at most.
+        Maximum number of iterations, each of which updates weights and partition.
     tol : float, default=1e-9
-        Relative rise of the objective that does not count.
+        The iterations end when the objective rises by less, relative to its value.
     random_state : int, RandomState instance or None, default=None
-        Seed or generator of the starts.
+        Seed or generator of the initial partitions.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of each training sample; none of the clusters is empty.
+        Cluster of each training sample; none of the clusters is empty. Clusters are numbered as
+        those of :class:`HSICClustering`.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are, summing to one.
+        Coefficients of the kernels as given, summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Share of each kernel in the trace of the centered training Gram matrix, summing to one.
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     objective_ : float
-        <K_c, Y A Y'> / sqrt(v'(M + penalty D) v), for weights v of kernels of trace one, their
-        inner products M and its diagonal D.
+        <K_c, Y A Y'> / sqrt(v'(M + penalty D) v), for weights v of kernels of trace one, the
+        matrix M of their inner products and its diagonal D.
     alignment_ : float
         Centered alignment of the learned kernel with the clusters.
     history_ : list of AlternationStep
-        The start, and one step a round; the objective never falls.
+        The initial step, and one for each iteration; the objective never falls.
     n_iter_ : int
-        Steps in the history.
+        Length of the history.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Defined only where X has feature names that are all strings.
 
     See Also
     --------
-    HSICClustering : One kernel.
-    AlignmentMaximization : The weights for given labels.
+    HSICClustering : Clusters by one kernel.
+    AlignmentMaximization : Learns the weights for given labels.
 
     Notes
     -----
-    O(p^2 n^2) multiplications for the inner products of p kernels, tile by tile, and O(p n^2) for
-    each round. The combined n x n matrix is held, and a centered copy while it is made; with
-    `starts="kernels"` that of the best start as well. Base kernels are never held, beyond the tiles
-    that scikit-learn's `working_memory` has room for.
+    The inner products of p kernels take O(p^2 n^2) multiplications, tile by tile, and each
+    iteration O(p n^2). Memory is the combined n x n matrix, and a centered copy while it is
+    computed; with `weights_init="kernels"` also that of the best result so far. Base kernels are
+    held only as far as scikit-learn's `working_memory` allows.
 
     References
     ----------
@@ -113,7 +119,7 @@ class MultipleKernelClustering(KernelClusterer):
         *,
         similarity: Any = None,
         penalty: float = 1.0,
-        starts: Literal["uniform", "kernels"] = "uniform",
+        weights_init: Literal["uniform", "kernels"] = "uniform",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 50,
         tol: float = 1e-9,
@@ -123,57 +129,66 @@ class MultipleKernelClustering(KernelClusterer):
         self.n_clusters = n_clusters
         self.similarity = similarity
         self.penalty = penalty
-        self.starts = starts
+        self.weights_init = weights_init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
 
-    def _sources(self) -> Any:
-        return self.kernels
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the clusters and the weights.
 
-    def _check_settings(self) -> None:
-        self._check_clusters()
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
+            "precomputed".
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinities, there are fewer samples than clusters, a parameter is out
+            of its range, a kernel returns NaN, or all kernels are constant on the samples.
+        """
+        similarity, n_init, random_state = clustering_settings(self)
         check_number("penalty", self.penalty)
-        check_choice("starts", self.starts, ("uniform", "kernels"))
-        check_number("max_iter", self.max_iter, whole=True, low=1)
-        check_number("tol", self.tol)
-
-    def _learn(
-        self,
-        table: Features,
-        features: Features,
-        similarity: Array,
-        random_state: RandomState,
-        report: Callable[..., None],
-    ) -> tuple[Partition, float]:
-        samples = Samples(features, self._n_kernels(features))
-        kernels = base_kernels(self.kernels, table, samples)
-        samples = Samples(features, len(kernels))
-        agreement = Agreement.of(samples, kernels, similarity, float(self.penalty))
-        if not agreement.traces.any():
-            raise ValueError("Every kernel is constant on X: there are no clusters to find.")
-        found = best_alternation(
-            agreement,
-            self.starts,
-            self._n_starts(),
-            random_state,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            on_round=report,
+        check_choice("weights_init", self.weights_init, ("uniform", "kernels"))
+        data = clustering_data(self, X)
+        kernels = data.dictionary(self.kernels)
+        alignment = PenalizedAlignment.from_kernels(
+            data.samples(len(kernels)), kernels, similarity, float(self.penalty)
         )
-        if not found.converged:
-            self._warn(
-                f"The objective still rose after max_iter={self.max_iter} rounds of weights and "
-                "partition."
+        if not alignment.traces.any():
+            raise ValueError("Every kernel is constant on X: there are no clusters to find.")
+        with reported_steps(self) as report:
+            found = best_alternation(
+                alignment,
+                self.weights_init,
+                n_init,
+                random_state,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                on_iteration=report,
             )
-        self.weights_ = agreement.coefficients(found.weights)
+        if not found.converged:
+            warn(
+                f"The objective was still rising after max_iter={self.max_iter} iterations.",
+                ConvergenceWarning,
+            )
+        partition, coefficients = numbered(found.partition), alignment.coefficients(found.weights)
+        self.X_fit_, self.labels_ = data.stored, partition.labels
+        self.weights_ = normalized(coefficients)
         self.shares_ = found.weights / found.weights.sum()
         self.kernel_ = WeightedSum(kernels, self.weights_)
         self.objective_ = found.partition.objective
         self.alignment_ = found.history[-1].alignment
-        self.history_ = found.history
-        self.n_iter_ = len(found.history)
-        used = int(np.argmax(self.weights_))
-        scale = found.weights[used] / (self.weights_[used] * agreement.traces[used])
-        return found.partition, float(scale)
+        self.history_, self.n_iter_ = found.history, len(found.history)
+        self._fit_assignment(data, partition, scale=float(coefficients.sum()))
+        return self

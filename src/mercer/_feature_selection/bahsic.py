@@ -1,17 +1,22 @@
-"""The selector of features by backward elimination."""
+"""Selection of features by backward elimination."""
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_scalar
 
-from mercer._feature_selection.dependence_selector import DependenceSelector, is_count
-from mercer._feature_selection.elimination import Judge, eliminate
+from mercer._feature_selection.dependence_selector import (
+    DependenceSelector,
+    check_selection,
+    is_count,
+    selection_data,
+)
+from mercer._feature_selection.elimination import Scorer, eliminate
 from mercer._feature_selection.feature_factors import standardized_rows
-from mercer._feature_selection.scorers import gaussian_judge, linear_judge, radial_judge
+from mercer._feature_selection.scorers import gaussian_scorer, linear_scorer, radial_scorer
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel, Linear
@@ -21,65 +26,69 @@ from mercer.kernels._structure import RadialFunction
 class BAHSIC(DependenceSelector):
     """Backward elimination of features with the Hilbert-Schmidt independence criterion.
 
-    From all features on, those go in each round without which the kernel of the others depends most
-    on the target.
+    Beginning with all features, each iteration eliminates those without which the kernel of the
+    others depends most on the target.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        How many features are left in the end; a fraction in (0, 1] of all of them; None for a half.
+        Number of features to select, or a fraction in (0, 1] of all features; None for a half.
     step : int or float, default=0.1
-        How many features go in a round; a number below one is a fraction of those that are left,
-        rounded down, and one feature at least.
+        Number of features to eliminate in an iteration. A number below one is a fraction of the
+        remaining features, rounded down, and at least one feature.
     kernel : {"gaussian", "linear"} or kernel of a distance, default="gaussian"
-        Of the standardized features, divided by the median distance of those that are left, which
-        is read again in each round: "gaussian" is exp(-|x - x'|^2 / s^2) with this distance as s.
-        So are the parameters of others, such as `Laplacian(2.0)`, in units of it.
+        Kernel of the standardized features, divided by the median distance between the samples in
+        the remaining features, which each iteration computes anew: "gaussian" is
+        exp(-|x - x'|^2 / s^2) with this distance as its bandwidth s. The parameters of other
+        kernels, such as `Laplacian(2.0)`, are in units of this distance.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `y` holds.
+        Whether `y` holds labels or responses; read off its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two outputs are: `"labels"`, `"delta"`, `"balanced"` or a matrix of similarities
+        How similar two outputs are: `"labels"`, `"delta"`, `"balanced"` or a matrix of similarities
         for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"` for sets of
         labels; `"precomputed"` for a Gram matrix in place of `y`. See
-        :func:`mercer._targets.as_target`. None is `"balanced"` for labels and `"gaussian"` for
-        responses: kernel learners have other defaults.
+        :func:`mercer._targets.as_target`. None stands for `"balanced"` for labels and `"gaussian"`
+        for responses, unlike in kernel learners.
 
     Attributes
     ----------
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     ranking_ : ndarray of shape (n_features,)
-        One for selected features, two for those that went in the last round, and so on.
+        One for selected features, two for those eliminated in the last iteration, and so on.
     scores_ : ndarray of shape (n_features,)
-        HSIC less HSIC without the feature, when it was last judged: among the selected ones for
-        these, in the round that it went in for others. Below zero, the feature was in the way.
+        HSIC minus HSIC without the feature, when the feature was last scored: among the selected
+        features for these, in the iteration that eliminated it for others. A feature of negative
+        score lowers the dependence.
     hsic_ : float
         HSIC of the kernel of the selected features with the target.
     n_features_ : int
         Number of selected features.
     n_iter_ : int
-        Rounds.
+        Number of iterations.
     n_features_in_ : int
+        Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Defined only where X has feature names that are all strings.
 
     See Also
     --------
-    HSICLasso : Leaves out redundant features, and is faster where there are thousands.
+    HSICLasso : Selects no redundant features, and is faster for thousands of features.
 
     Notes
     -----
-    A Gaussian kernel of several features sees those that say something only together, as the two of
-    an exclusive or. The linear kernel does not, and ranks features by |x'Y|^2, one by one.
-    Features that say the same may go in the same round, as each is harmless beside the others
-    (`step=1` prevents that), and may stay together: nothing speaks against redundant ones. Constant
-    features go first.
+    A Gaussian kernel of several features detects those that are informative only together, such as
+    the two features of an exclusive or. The linear kernel does not, as it ranks each feature x by
+    |x'Y|^2 alone. Redundant features may be eliminated in the same iteration, since none of them is
+    missed beside the others (`step=1` prevents that), and may also be selected together, since the
+    criterion does not penalize redundancy. Constant features are eliminated first.
 
-    A round over d features costs O(n^2 d) values of the kernel in tiles, O(n d) for the linear
-    kernel, and O(n^2 r) for a target kernel of rank r, the number of classes or labels and some
-    dozens for a Gaussian of one response; with a `step` of 0.1, all rounds cost about ten times the
-    first one. Memory is X, the factor of the target and a few tiles a thread: nothing n x n, unless
-    the target kernel is of that rank, as rough kernels are.
+    An iteration over d features costs O(n^2 d) values of the kernel in tiles, O(n d) for the linear
+    kernel, and O(n^2 r) for a target kernel of rank r, which is the number of classes or labels, or
+    some dozens for a Gaussian of one response; with a `step` of 0.1, all iterations together cost
+    about ten times as much as the first. Memory is X, the factor of the target and a few tiles per
+    thread. No n x n matrix is held, unless the target kernel has rank n, as that of a Laplacian
+    kernel.
 
     References
     ----------
@@ -113,36 +122,66 @@ class BAHSIC(DependenceSelector):
         self.task = task
         self.output_kernel = output_kernel
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_scalar(self.step, "step", Real)
-        if not (is_count(self.step) or 0.0 < self.step < 1.0):
-            raise ValueError(
-                "step must be a whole number of at least 1, or a fraction in (0, 1); "
-                f"got {self.step!r}."
-            )
-        named = isinstance(self.kernel, str) and self.kernel in ("gaussian", "linear")
-        radial = isinstance(self.kernel, Kernel) and isinstance(
-            self.kernel.structure, RadialFunction
-        )
-        if not (named or radial or isinstance(self.kernel, Linear)):
-            raise ValueError(
-                'kernel must be "gaussian", "linear" or a kernel of one distance, such as '
-                f"Laplacian(); got {self.kernel!r}."
-            )
+    def fit(self, X: Features, y: Any) -> Self:
+        """Select the features.
 
-    def _select(self, X: Features, Y: Array, number: int) -> None:
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; sets of labels or a Gram matrix if `output_kernel` says so.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, there are fewer features than are to be selected, X
+            or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, or `y` does not fit the task or the output kernel.
+        """
+        check_selection(self)
+        _check_step(self.step)
+        _check_kernel(self.kernel)
+        X, Y, number = selection_data(self, X, y)
         features = standardized_rows(X.astype(np.float64, copy=False)).T
         varying = np.asarray(features.any(axis=0))
-        found = eliminate(self._judge(features, Y), varying, number, self.step)
+        found = eliminate(_scorer(self.kernel, features, Y), varying, number, self.step)
         self.ranking_, self.scores_, self.hsic_ = found.ranking, found.scores, found.value
         self.support_ = found.ranking == 1
         self.n_features_ = int(self.support_.sum())
         self.n_iter_ = found.n_iter
+        return self
 
-    def _judge(self, features: Array, Y: Array) -> Judge:
-        if isinstance(self.kernel, Linear) or self.kernel == "linear":
-            return linear_judge(features, Y)
-        if self.kernel == "gaussian":
-            return gaussian_judge(features, Y)
-        return radial_judge(features, Y, self.kernel.structure.function)
+
+def _check_step(step: Any) -> None:
+    """Refuse a step that is neither a positive whole number nor a fraction."""
+    check_scalar(step, "step", Real)
+    if not (is_count(step) or 0.0 < step < 1.0):
+        raise ValueError(
+            f"step must be a whole number of at least 1, or a fraction in (0, 1); got {step!r}."
+        )
+
+
+def _check_kernel(kernel: Any) -> None:
+    """Refuse a kernel that is neither linear nor a function of the distance of all features."""
+    named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
+    radial = isinstance(kernel, Kernel) and isinstance(kernel.structure, RadialFunction)
+    if not (named or radial or isinstance(kernel, Linear)):
+        raise ValueError(
+            'kernel must be "gaussian", "linear" or a kernel of one distance, such as '
+            f"Laplacian(); got {kernel!r}."
+        )
+
+
+def _scorer(kernel: str | Kernel, features: Array, Y: Array) -> Scorer:
+    """Return the scorer of a kernel for standardized features and a target factor."""
+    if isinstance(kernel, Linear) or kernel == "linear":
+        return linear_scorer(features, Y)
+    if isinstance(kernel, str):
+        return gaussian_scorer(features, Y)
+    structure = kernel.structure
+    assert isinstance(structure, RadialFunction)
+    return radial_scorer(features, Y, structure.function)

@@ -1,9 +1,9 @@
-"""What selectors of features by dependence share: validation, numbers of features, tags."""
+"""Validation, numbers of features and tags that all selectors by dependence share."""
 
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,9 +17,10 @@ from mercer._validation import check_choice
 
 
 class DependenceSelector(SelectorMixin, BaseEstimator):
-    """A transformer that keeps some features; a subclass implements `_select`.
+    """Base class of selectors that keep the features on which the target depends.
 
-    That stores `support_` beside the subclass's own results.
+    The `fit` of a subclass calls :func:`check_selection` and :func:`selection_data`, and sets
+    `support_` beside its own results.
     """
 
     n_features_to_select: int | float | None
@@ -28,58 +29,6 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
     support_: Array
 
     _takes_sparse = True
-
-    def fit(self, X: Features, y: Any) -> Self:
-        """Choose the features.
-
-        Parameters
-        ----------
-        X : array-like, data frame or, where the selector takes it, sparse matrix of shape \
-                (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; sets of labels or a Gram matrix where `output_kernel` says so.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If a setting makes no sense, there are fewer features than are to be selected, X or y
-            holds NaN or infinities, there is one sample or one class only, a response is constant,
-            or `y` does not fit the task or the output kernel.
-        """
-        self._check_settings()
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csc" if self._takes_sparse else False,
-            multi_output=True,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-        )
-        number = number_of_features(self.n_features_to_select, X.shape[1])
-        self._select(X, self._target_factor(y, X.shape[0]), number)
-        return self
-
-    def _check_settings(self) -> None:
-        """Refuse settings that cannot work, before any work."""
-        check_features_to_select(self.n_features_to_select)
-        check_choice("task", self.task, TASKS)
-        check_output_kernel(self.output_kernel)
-
-    def _target_factor(self, y: Any, n_samples: int) -> Array:
-        """Centered factor Y of the target kernel, L_c = Y Y', shape (n_samples, n_factors)."""
-        target = as_target(y, self.task, n_samples, self.output_kernel)
-        if self.output_kernel is None:
-            default = "gaussian" if target.classes is None else "balanced"
-            target = as_target(y, self.task, n_samples, default)
-        return target.centered
-
-    def _select(self, X: Features, Y: Array, number: int) -> None:
-        raise NotImplementedError
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)
@@ -92,30 +41,74 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
-def is_count(value: Any) -> bool:
-    """Whether a setting is a positive whole number, rather than a fraction."""
-    return isinstance(value, Integral) and int(value) >= 1
-
-
-def check_features_to_select(number: int | float | None) -> None:
-    """Refuse a number of features that is neither a positive whole number nor a fraction.
+def check_selection(selector: DependenceSelector) -> None:
+    """Refuse values of the parameters that all selectors share which make no sense.
 
     Parameters
     ----------
-    number : int, float or None
+    selector : DependenceSelector
     """
-    if number is None:
-        return
-    check_scalar(number, "n_features_to_select", Real)
-    if not (is_count(number) or (0.0 < number <= 1.0)):
-        raise ValueError(
-            "n_features_to_select must be None, a whole number of at least 1, or a fraction in "
-            f"(0, 1]; got {number!r}."
-        )
+    number = selector.n_features_to_select
+    if number is not None:
+        check_scalar(number, "n_features_to_select", Real)
+        if not (is_count(number) or 0.0 < number <= 1.0):
+            raise ValueError(
+                "n_features_to_select must be None, a whole number of at least 1, or a fraction in "
+                f"(0, 1]; got {number!r}."
+            )
+    check_choice("task", selector.task, TASKS)
+    check_output_kernel(selector.output_kernel)
+
+
+def selection_data(
+    selector: DependenceSelector, X: Features, y: Any
+) -> tuple[Features, Array, int]:
+    """Validate the arguments of a fit, and record the number and names of the features.
+
+    Parameters
+    ----------
+    selector : DependenceSelector
+        Sets `n_features_in_` and `feature_names_in_` on it.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    y : array-like
+
+    Returns
+    -------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_factors)
+        Centered factor of the target kernel, L_c = Y Y'.
+    number : int
+        Number of features to select.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer features than are to be selected, or X or y is not valid.
+    """
+    X, y = validate_data(
+        selector,
+        X,
+        y,
+        accept_sparse="csc" if selector._takes_sparse else False,
+        multi_output=True,
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2,
+    )
+    number = number_of_features(selector.n_features_to_select, X.shape[1])
+    target = as_target(y, selector.task, X.shape[0], selector.output_kernel)
+    if selector.output_kernel is None:
+        default = "gaussian" if target.classes is None else "balanced"
+        target = as_target(y, selector.task, X.shape[0], default)
+    return X, target.centered, number
+
+
+def is_count(value: Any) -> bool:
+    """Tell whether a value is a positive whole number, rather than a fraction."""
+    return isinstance(value, Integral) and int(value) >= 1
 
 
 def number_of_features(number: int | float | None, n_features: int) -> int:
-    """How many features are to be selected, as :class:`sklearn.feature_selection.RFE` has it.
+    """Return the number that `n_features_to_select` stands for, as scikit-learn's `RFE` defines it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Backward elimination of features by the dependence that is left without each of them."""
+"""Backward elimination of features by the dependence that remains without each of them."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ import numpy as np
 
 from mercer._typing import Array
 
-Judge = Callable[[Array], tuple[float, Array]]
-"""From the features that are left to their HSIC, and to what it is without each of them.
-
-See :mod:`mercer._feature_selection.scorers`.
-"""
+Scorer = Callable[[Array], tuple[float, Array]]
+"""A function of the indices of the remaining features that returns their HSIC, and their HSIC
+without each one of them; see :mod:`mercer._feature_selection.scorers`."""
 
 
 @dataclass(frozen=True)
 class Elimination:
-    """The order in which features went.
+    """The order in which features were eliminated.
 
     Attributes
     ----------
     ranking : ndarray of shape (n_features,)
-        One for what is left, two for what went last, and so on.
+        One for the remaining features, two for those that were eliminated last, and so on.
     scores : ndarray of shape (n_features,)
-        HSIC less HSIC without the feature, when it was last judged: for what is left, in the end.
+        HSIC minus HSIC without the feature, when the feature was last scored: for the remaining
+        features, in the end.
     value : float
-        HSIC of what is left.
+        HSIC of the remaining features.
     n_iter : int
-        Rounds.
+        Number of iterations.
     """
 
     ranking: Array
@@ -38,18 +37,20 @@ class Elimination:
     n_iter: int
 
 
-def eliminate(judge: Judge, varying: Array, n_left: int, step: int | float) -> Elimination:
-    """Leave out, round by round, the features without which most dependence is left.
+def eliminate(scorer: Scorer, varying: Array, n_to_select: int, step: int | float) -> Elimination:
+    """Eliminate, in each iteration, the features without which most dependence remains.
 
     Parameters
     ----------
-    judge : callable
+    scorer : callable
     varying : ndarray of shape (n_features,)
-        Which features are not constant: the others go first, in a round of their own.
-    n_left : int
-        Features that stay.
+        Whether each feature varies; constant features are eliminated first, in an iteration of
+        their own.
+    n_to_select : int
+        Number of features that remain in the end.
     step : int or float
-        Features that go in a round, or, below one, their part of those that are left.
+        Number of features to eliminate in an iteration or, below one, their fraction of those that
+        remain.
 
     Returns
     -------
@@ -61,22 +62,22 @@ def eliminate(judge: Judge, varying: Array, n_left: int, step: int | float) -> E
     algorithm 1.
     """
     scores = np.zeros(varying.size)
-    rounds = np.zeros(varying.size, dtype=int)
-    left, n_iter = np.arange(varying.size), 0
+    eliminated_in = np.zeros(varying.size, dtype=int)
+    remaining, n_iter = np.arange(varying.size), 0
     constant = np.flatnonzero(~varying)
-    gone = constant[max(0, n_left - int(varying.sum())) :]
-    while left.size > n_left:
-        if gone.size == 0:
-            value, without = judge(left)
-            scores[left] = value - without
-            number = int(step) if step >= 1 else max(1, int(step * left.size))
-            # Of features that are as harmless as each other, the last goes first.
-            order = np.lexsort((-left, -without))
-            gone = left[order[: min(number, left.size - n_left)]]
+    dropped = constant[max(0, n_to_select - int(varying.sum())) :]
+    while remaining.size > n_to_select:
+        if dropped.size == 0:
+            value, without = scorer(remaining)
+            scores[remaining] = value - without
+            number = int(step) if step >= 1 else max(1, int(step * remaining.size))
+            # Of features that tie, the last is eliminated first.
+            order = np.lexsort((-remaining, -without))
+            dropped = remaining[order[: min(number, remaining.size - n_to_select)]]
         n_iter += 1
-        rounds[gone] = n_iter
-        left, gone = np.setdiff1d(left, gone, assume_unique=True), gone[:0]
-    value, without = judge(left)
-    scores[left] = value - without
-    rounds[left] = n_iter + 1
-    return Elimination(n_iter + 2 - rounds, scores, value, n_iter)
+        eliminated_in[dropped] = n_iter
+        remaining, dropped = np.setdiff1d(remaining, dropped, assume_unique=True), dropped[:0]
+    value, without = scorer(remaining)
+    scores[remaining] = value - without
+    eliminated_in[remaining] = n_iter + 1
+    return Elimination(n_iter + 2 - eliminated_in, scores, value, n_iter)

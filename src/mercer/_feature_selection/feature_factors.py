@@ -1,4 +1,4 @@
-"""Gaussian kernels of single features as factors of low rank: no n x n matrix for any of them."""
+"""Low-rank factors of Gaussian kernels of single features, without n x n matrices."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from mercer._gram.tiles import centered_features, map_tiles, working_memory
 from mercer._typing import Array, Features
 
 _TRACE = 1e-9
-"""Part of a Gram matrix's trace that its factor may leave out."""
-_RANK = 32
-"""Columns that are counted on; Gaussians of one feature rarely need more."""
+"""A factor may leave out at most this fraction of a Gram matrix's trace."""
+_TYPICAL_RANK = 32
+"""Memory is planned for factors of this rank, which few Gaussian kernels of one feature exceed."""
 _BLOCK_BYTES = 4 * 2**20
-"""Bytes of the factors that are made together: about what a core's cache holds."""
+"""Factors are computed in blocks of this many bytes, about as many as a core's cache holds."""
 
 
 @dataclass(frozen=True)
-class Stack:
-    """Transposed factors of several kernels, one below the other.
+class StackedFactors:
+    """Transposed factors of several kernels, stacked as blocks of rows.
 
     Attributes
     ----------
     rows : ndarray of shape (n_rows, n_samples)
-    starts : ndarray of shape (n_kernels,)
-        First row of each kernel.
+    offsets : ndarray of shape (n_kernels,)
+        Index of the first row of each kernel.
     """
 
     rows: Array
-    starts: Array
+    offsets: Array
 
-    def products(self, other: Stack) -> Array:
-        """<K_k, K_l> = |F_k' F_l|^2, shape (n_kernels, n_kernels_other)."""
+    def products(self, other: StackedFactors) -> Array:
+        """Return <K_k, K_l> = |F_k' F_l|^2, shape (n_kernels, n_kernels_other)."""
         squares = self.rows @ other.rows.T
         np.square(squares, out=squares)
-        by_column = np.add.reduceat(squares, other.starts, axis=1)
-        return np.add.reduceat(by_column, self.starts, axis=0)
+        by_column = np.add.reduceat(squares, other.offsets, axis=1)
+        return np.add.reduceat(by_column, self.offsets, axis=0)
 
     def cross(self, Y: Array) -> Array:
-        """<K_k, Y Y'> = |F_k' Y|^2, shape (n_kernels,)."""
+        """Return <K_k, Y Y'> = |F_k' Y|^2, shape (n_kernels,)."""
         products = self.rows @ Y
-        return np.add.reduceat(np.einsum("ij,ij->i", products, products), self.starts)
+        return np.add.reduceat(np.einsum("ij,ij->i", products, products), self.offsets)
 
 
-def stacked(factors: Sequence[Array]) -> Stack:
-    """Factors of shape (rank, n_samples) one below the other."""
+def stacked(factors: Sequence[Array]) -> StackedFactors:
+    """Stack factors of shape (rank, n_samples)."""
     sizes = [len(factor) for factor in factors]
-    return Stack(np.concatenate(factors), np.cumsum([0, *sizes[:-1]]))
+    return StackedFactors(np.concatenate(factors), np.cumsum([0, *sizes[:-1]]))
 
 
 def gaussian_factors(features: Array) -> list[Array]:
-    """Factors F of the Gram matrices of single features, exp(-(x - x')^2 / 2), many at once.
+    """Factor the Gram matrices of single features, exp(-(x - x')^2 / 2), many at once.
 
     Parameters
     ----------
@@ -64,12 +64,12 @@ def gaussian_factors(features: Array) -> list[Array]:
     Returns
     -------
     list of ndarray of shape (rank, n_samples)
-        K = F'F up to 1e-9 of the trace.
+        Factors F with K = F'F up to 1e-9 of the trace.
 
     Notes
     -----
-    See :func:`mercer._gram.low_rank.pivoted_cholesky`. Features of unit variance have a rank of
-    about 20, and never more than they have distinct values.
+    See :func:`mercer._gram.low_rank.pivoted_cholesky`. The rank is about 20 for features of unit
+    variance, and at most the number of distinct values.
     """
     every = np.arange(len(features))
 
@@ -84,9 +84,9 @@ def gaussian_factors(features: Array) -> list[Array]:
 
 
 def standardized_rows(X: Array) -> Array:
-    """Features of mean zero and unit variance as rows, shape (n_features, n_samples).
+    """Standardize features and return them as rows, shape (n_features, n_samples).
 
-    Those that are constant up to rounding are exactly zero.
+    Features that are constant up to rounding become exactly zero.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def standardized_rows(X: Array) -> Array:
     """
     largest = np.abs(X).max(axis=0)
     rows: Array = centered_features(X / np.where(largest > 0.0, largest, 1.0)).T.copy()
-    spread = rows.std(axis=1)
-    rows /= np.where(spread > 0.0, spread, 1.0)[:, None]
+    deviations = rows.std(axis=1)
+    rows /= np.where(deviations > 0.0, deviations, 1.0)[:, None]
     return rows
 
 
@@ -105,24 +105,25 @@ class FeatureFactors:
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Standardized here, a block of features at a time.
+        It is standardized one block of features at a time.
 
     Notes
     -----
-    Factors are kept as far as a half of the working memory goes, and recomputed otherwise; products
-    take up to another quarter.
+    Factors are cached in up to half of the working memory, and recomputed if they do not fit;
+    products take up to another quarter of it.
     """
 
     def __init__(self, X: Features) -> None:
         self._X = X.tocsc() if sp.issparse(X) else X
         self.n_features: int = X.shape[1]
-        self._size = max(1, _BLOCK_BYTES // (8 * _RANK * X.shape[0]))
-        self._kept: dict[int, Array] = {}
+        self._block_size = max(1, _BLOCK_BYTES // (8 * _TYPICAL_RANK * X.shape[0]))
+        self._cache: dict[int, Array] = {}
         self._memory = working_memory() / 2
-        self._spare = self._memory if 8.0 * _RANK * X.shape[0] * X.shape[1] <= self._memory else 0.0
+        all_fit = 8.0 * _TYPICAL_RANK * X.shape[0] * X.shape[1] <= self._memory
+        self._free = self._memory if all_fit else 0.0
 
     def relevance(self, Y: Array) -> Array:
-        """Centered alignment of each feature's kernel with a target, zero for constant features.
+        """Return the centered alignment of each feature's kernel with a target, zero if constant.
 
         Parameters
         ----------
@@ -133,66 +134,69 @@ class FeatureFactors:
         -------
         ndarray of shape (n_features,)
         """
-        found = map_tiles(lambda part: self.stack(part).cross(Y), self._parts(self.n_features))
+        found = map_tiles(lambda block: self.stack(block).cross(Y), self._blocks(self.n_features))
         scores = np.concatenate(list(found)) / np.linalg.norm(Y.T @ Y)
-        if not self._kept:
-            # Where not all fit, those asked for again are worth more than those that come first.
-            self._spare = self._memory
+        if not self._cache:
+            # Not all factors fit: the cache then holds those that are asked for later.
+            self._free = self._memory
         return scores
 
     def products(self, rows: Array, columns: Array) -> Array:
-        """<K_kc, K_lc> / (|K_kc| |K_lc|), shape (n_rows, n_columns).
+        """Return <K_kc, K_lc> / (|K_kc| |K_lc|), shape (n_rows, n_columns).
 
         Parameters
         ----------
         rows, columns : ndarray of int
-            Features k and l.
+            Indices k and l of features.
         """
-        parts = [rows[part] for part in self._parts(rows.size)]
+        blocks = [rows[block] for block in self._blocks(rows.size)]
         result = np.empty((rows.size, columns.size))
-        at_once = max(1, int(self._memory / 2 / (8 * _RANK * self._X.shape[0])))
+        at_once = max(1, int(self._memory / 2 / (8 * _TYPICAL_RANK * self._X.shape[0])))
         for start in range(0, columns.size, at_once):
-            some = slice(start, start + at_once)
-            fixed = self.stack(columns[some])
-            found = map_tiles(partial(_products, factors=self, fixed=fixed), parts)
-            result[:, some] = np.concatenate(list(found))
+            chunk = slice(start, start + at_once)
+            fixed = self.stack(columns[chunk])
+            found = map_tiles(partial(_products, factors=self, fixed=fixed), blocks)
+            result[:, chunk] = np.concatenate(list(found))
         return result
 
-    def stack(self, features: Array) -> Stack:
-        """Factors of some features.
+    def stack(self, features: Array) -> StackedFactors:
+        """Return the factors of some features, from the cache or computed.
 
         Parameters
         ----------
         features : ndarray of int
         """
-        missing = np.array([k for k in features if int(k) not in self._kept], dtype=int)
-        made: dict[int, Array] = {}
-        for start in range(0, missing.size, self._size):
-            some = missing[start : start + self._size]
-            made.update(zip(some.tolist(), self._made(some), strict=True))
-        factors = [self._kept[k] if k in self._kept else made[k] for k in features.tolist()]
-        for k, factor in made.items():
-            if factor.nbytes <= self._spare:
-                self._spare -= factor.nbytes
-                self._kept[k] = factor
+        missing = np.array([k for k in features if int(k) not in self._cache], dtype=int)
+        computed: dict[int, Array] = {}
+        for start in range(0, missing.size, self._block_size):
+            block = missing[start : start + self._block_size]
+            computed.update(zip(block.tolist(), self._compute(block), strict=True))
+        factors = [self._cache[k] if k in self._cache else computed[k] for k in features.tolist()]
+        for k, factor in computed.items():
+            if factor.nbytes <= self._free:
+                self._free -= factor.nbytes
+                self._cache[k] = factor
         return stacked(factors)
 
-    def _parts(self, n: int) -> list[Array]:
-        return np.split(np.arange(n), range(self._size, n, self._size))
+    def _blocks(self, n: int) -> list[Array]:
+        """Split n indices into blocks of factors that are computed together."""
+        return np.split(np.arange(n), range(self._block_size, n, self._block_size))
 
-    def _made(self, features: Array) -> list[Array]:
+    def _compute(self, features: Array) -> list[Array]:
+        """Compute the factors of one block of features."""
         block = self._X[:, features]
         block = block.toarray() if sp.issparse(block) else block
         rows = standardized_rows(np.asarray(block, dtype=np.float64))
         return [_of_norm_one(factor) for factor in gaussian_factors(rows)]
 
 
-def _products(features: Array, factors: FeatureFactors, fixed: Stack) -> Array:
+def _products(features: Array, factors: FeatureFactors, fixed: StackedFactors) -> Array:
+    """Return the products of some features' kernels with fixed ones."""
     return factors.stack(features).products(fixed)
 
 
 def _of_norm_one(factor: Array) -> Array:
-    """A factor centered, of a Gram matrix of Frobenius norm one; zero where that is constant."""
+    """Center a factor and scale its Gram matrix to norm one; return zero for a constant one."""
     centered = factor - factor.mean(axis=1)[:, None]
     norm = float(np.linalg.norm(centered @ centered.T))
     if norm <= _TRACE * factor.shape[1]:

@@ -1,86 +1,93 @@
-"""The selector of features that together explain the target kernel."""
+"""Selection of features by the Lasso, with the target's kernel as the response."""
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from typing import Any, Self
 
-from mercer._feature_selection.dependence_selector import DependenceSelector
+from mercer._feature_selection.dependence_selector import (
+    DependenceSelector,
+    check_selection,
+    selection_data,
+)
 from mercer._feature_selection.feature_factors import FeatureFactors
 from mercer._feature_selection.lasso import lasso_at, lasso_with
 from mercer._targets import Task
-from mercer._typing import Array, Features
-from mercer._validation import check_number
+from mercer._typing import Features
+from mercer._validation import check_number, warn
 
 
 class HSICLasso(DependenceSelector):
-    r"""Features whose kernels sum up to the target's, with few of them: HSIC Lasso.
+    r"""Selection of a few features whose kernels sum up to the target's kernel: HSIC Lasso.
 
     .. math:: \min_{w \ge 0} \tfrac12 \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
     with a Gaussian kernel of each feature, :math:`\exp(-(x - x')^2 / 2)` of the standardized
-    feature, and centered Gram matrices. A feature is wanted that depends on the target, and not
-    wanted beside others on which it depends itself: of two that are the same, one is selected.
+    feature, and centered Gram matrices. The solution favors features on which the target depends,
+    and avoids those that depend on other selected features: of two equal features, one is selected.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        How many features are selected: the first point of the Lasso's path with that many weights,
-        the smallest penalty before another one enters. A fraction in (0, 1] is one of all features;
-        None is a half of them, or `alpha`, where that is given.
+        Number of features to select, or a fraction in (0, 1] of all features; None for a half,
+        unless `alpha` is given. The weights are those at the end of the first segment of the
+        Lasso's path with that many positive weights: at the smallest penalty before another feature
+        enters.
     alpha : float, default=None
-        The penalty itself, instead of a number of features. At one and above, none is left; the
-        largest of `scores_` is enough for that.
+        The penalty itself, in place of a number of features. No feature is selected if it is at
+        least the largest of `scores_`, which never exceeds one.
     task : {"auto", "classification", "regression"}, default="auto"
-        What `y` holds.
+        Whether `y` holds labels or responses; read off its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        How alike two outputs are: `"labels"`, `"delta"`, `"balanced"` or a matrix of similarities
+        How similar two outputs are: `"labels"`, `"delta"`, `"balanced"` or a matrix of similarities
         for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"` for sets of
         labels; `"precomputed"` for a Gram matrix in place of `y`. See
-        :func:`mercer._targets.as_target`. None is `"balanced"` for labels and `"gaussian"` for
-        responses: kernel learners have other defaults.
+        :func:`mercer._targets.as_target`. None stands for `"balanced"` for labels and `"gaussian"`
+        for responses, unlike in kernel learners.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,)
-        w. Zero for features that are not selected, constant ones among them.
+        w. Zero for features that are not selected, such as constant ones.
     support_ : ndarray of shape (n_features,)
         Whether a feature is selected.
     scores_ : ndarray of shape (n_features,)
         Centered alignment of each feature's own kernel with the target, from 0 to 1.
     alpha_ : float
-        The penalty.
+        The penalty alpha.
     n_iter_ : int
-        Rounds in which more features were taken into account, until no other one would enter.
+        Number of working sets, each larger than the one before, until no feature outside of the
+        last one would enter.
     n_features_in_ : int
+        Number of features of the training samples.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Defined only where X has feature names that are all strings.
 
     See Also
     --------
-    BAHSIC : Sees features that matter only together.
+    BAHSIC : Detects features that are informative only together.
 
     Notes
     -----
-    Each feature has a kernel of its own, so that features that say something only together, as the
-    two of an exclusive or, are not found. Redundant features end the path early: where it has fewer
-    weights at alpha = 0 than are asked for, fewer features are selected, with a warning if a number
-    was given. Where several enter at once, those of the largest weights are taken, then the first.
+    Each feature has a kernel of its own, so that features that are informative only together, such
+    as the two features of an exclusive or, are not found. Redundant features end the path early: if
+    it has fewer positive weights at alpha = 0 than requested, fewer features are selected, with a
+    warning if a number was given. If several features enter at once, those of the largest weights
+    are selected, and of equal weights the first.
 
-    Gram matrices of one feature have numerical rank r of about 20, or of the number of different
-    values. Their factors, by incomplete Cholesky decomposition to 1e-9 of the trace, give all inner
-    products, so that time is O(n r^2) a feature, and as much for each pair that is looked at, and
-    O(n r q) a feature for a target kernel of rank q; no n x n matrix is formed, unless the target
-    kernel is of that rank, as rough kernels are. Entries of M_kl = <K_kc, K_lc> are never negative,
-    so that a feature whose score is not above alpha cannot enter, whatever its products with
-    others: of all pairs, only those are computed that could matter. The solution is the one over
-    all features, except that features whose kernels differ by less than 1e-7 count as one. Memory
-    is that of X, of factors up to scikit-learn's working memory, and of one number for each feature
-    and each candidate that is looked at.
+    The Gram matrix of one feature has a numerical rank r of about 20, or the number of the
+    feature's distinct values. Factors of these matrices, by incomplete Cholesky decomposition to
+    1e-9 of the trace, give all inner products: in O(n r^2) for a feature and for each pair of
+    features, and O(n r q) for a feature and a target kernel of rank q. No n x n matrix is formed,
+    unless the target kernel has rank n, as that of a Laplacian kernel. The entries
+    M_kl = <K_kc, K_lc> are never negative, so that a feature whose score does not exceed alpha
+    cannot enter; entries of M are computed only for pairs of features that could. The solution is
+    optimal over all features, except that features whose kernels differ by less than 1e-7 count as
+    one. Memory is that of X, of factors up to scikit-learn's working memory, and of one number for
+    each feature and each member of the working set.
 
-    Blocks of samples (Climente-Gonzalez et al. 2019), which lower the memory of full Gram matrices,
-    have no use with factors.
+    Blocks of samples (Climente-Gonzalez et al. 2019), which save the memory of full Gram matrices,
+    have no advantage over factors.
 
     References
     ----------
@@ -111,14 +118,32 @@ class HSICLasso(DependenceSelector):
         self.task = task
         self.output_kernel = output_kernel
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def fit(self, X: Features, y: Any) -> Self:
+        """Select the features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; sets of labels or a Gram matrix if `output_kernel` says so.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range, there are fewer features than are to be selected, X
+            or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, or `y` does not fit the task or the output kernel.
+        """
+        check_selection(self)
         if self.alpha is not None:
             check_number("alpha", self.alpha)
             if self.n_features_to_select is not None:
                 raise ValueError("n_features_to_select and alpha must not both be given.")
-
-    def _select(self, X: Features, Y: Array, number: int) -> None:
+        X, Y, number = selection_data(self, X, y)
         factors = FeatureFactors(X)
         self.scores_ = factors.relevance(Y)
         if self.alpha is None:
@@ -127,10 +152,10 @@ class HSICLasso(DependenceSelector):
             point = lasso_at(self.alpha, self.scores_, factors.products)
         self.weights_, self.alpha_, self.n_iter_ = point.weights, point.alpha, point.n_iter
         self.support_ = self.weights_ > 0.0
-        found = int(self.support_.sum())
-        if self.n_features_to_select is not None and found < number:
-            warnings.warn(
-                f"{found} features are selected, not {number}: the Lasso's path has no more of "
-                "them, as the others add nothing to the dependence on y.",
-                stacklevel=3,
+        n_selected = int(self.support_.sum())
+        if self.n_features_to_select is not None and n_selected < number:
+            warn(
+                f"{n_selected} features are selected, not {number}: the Lasso's path ends with "
+                "these, as the others add nothing to the dependence on y."
             )
+        return self

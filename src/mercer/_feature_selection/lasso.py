@@ -1,4 +1,4 @@
-"""The non-negative Lasso over many features, of which few are ever looked at in pairs."""
+"""The non-negative Lasso over many features, by working sets and few inner products."""
 
 from __future__ import annotations
 
@@ -14,21 +14,27 @@ from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 
 _VIOLATION = 1e-10
-"""A condition of optimality holds if it fails by less than this part of the largest entry of a."""
-_TWINS = 1e-14
-"""Features whose kernels' cosine is this near to one, and which differ by 1e-7, are the same."""
-_ZERO = 1e-10
-"""Weights below this part of the largest one along the path are zero up to rounding."""
-_APART = 1e-13
-"""Part of the largest entry of a by which features that tie are told apart."""
-_LEAST = 16
-"""Features that join the working set in a round, at least."""
-_MOST_AT_FIRST = 512
-"""Features in the first working set, at most: a path may have far fewer weights than asked for."""
+"""A condition of optimality counts as violated if it fails by more than this fraction of the
+largest entry of a."""
+_EQUAL_COSINE = 1e-14
+"""Features are treated as equal if the cosine of their kernels differs from one by less than this:
+the kernels then differ by 1e-7 of their norms."""
+_ZERO_WEIGHT = 1e-10
+"""Weights below this fraction of the largest one along the path are rounding errors of zero."""
+_TIE_BREAK = 1e-13
+"""Fraction of the largest entry of a that is subtracted per feature to break ties: least angle
+regression fails if several features enter at the same penalty."""
+_MIN_GROWTH = 16
+"""A working set begins with, and grows by, at least this many features, as small sets cost more
+iterations than they save products."""
+_MAX_FIRST = 512
+"""The first working set for a number of features is no larger than this, as the path may have far
+fewer weights than requested."""
 _CHUNK = 2**22
-"""Numbers held at once when all features are checked along the path."""
+"""At most this many numbers are held at once when all features are checked along the path."""
 
 Products = Callable[[Array, Array], Array]
+"""A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class LassoPoint:
     weights : ndarray of shape (n_features,)
     alpha : float
     n_iter : int
-        Rounds in which the working set grew, and the last one.
+        Number of working sets.
     """
 
     weights: Array
@@ -49,7 +55,7 @@ class LassoPoint:
 
 
 def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
-    """The non-negative Lasso for a given penalty.
+    """Solve the non-negative Lasso for a given penalty.
 
     Parameters
     ----------
@@ -57,8 +63,8 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
         Not negative.
     a : ndarray of shape (n_features,)
     products : callable
-        From positions k and l of features to M_kl, shape (n_k, n_l). M is positive semi-definite,
-        of diagonal one, and none of its entries is negative.
+        From indices k and l of features to M_kl, shape (n_k, n_l). M is positive semi-definite,
+        with ones on its diagonal, and none of its entries is negative.
 
     Returns
     -------
@@ -66,23 +72,30 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
 
     Notes
     -----
-    The penalty on non-negative weights only shifts a, so that each problem on the working set is
-    one of non-negative least squares.
+    As weights are not negative, the penalty only subtracts alpha from a, so that the problem on
+    each working set is one of non-negative least squares. As no entry of M is negative either, a
+    feature whose entry of a does not exceed alpha has weight zero.
     """
+    least = alpha + _VIOLATION * max(float(a.max()), 0.0)
 
-    def solve(part: Array, M: Array) -> tuple[Array, Array]:
-        return np.array([alpha]), best_nonnegative(part - alpha, M)[:, None]
+    def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
+        weights, can_enter = np.zeros((a_members.size, 1)), a_members > least
+        if can_enter.any():
+            inside = M[np.ix_(can_enter, can_enter)]
+            weights[can_enter, 0] = best_nonnegative(a_members[can_enter] - alpha, inside)
+        return np.array([alpha]), weights
 
-    members, _, _, weights, n_iter = _settled(solve, _largest(a, _LEAST), a, products)
-    return LassoPoint(_everywhere(weights[:, -1], members, a.size), alpha, n_iter)
+    members, _, _, weights, n_iter = _solve_by_working_sets(solve, _largest(a, 0), a, products)
+    return LassoPoint(_scattered(weights[:, -1], members, a.size), alpha, n_iter)
 
 
 def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
-    """The end of the first stretch of the non-negative Lasso's path with this many weights.
+    """Find the end of the first segment of the non-negative Lasso's path with so many weights.
 
     Parameters
     ----------
     n_nonzero : int
+        Number of positive weights.
     a : ndarray of shape (n_features,)
     products : callable
         As in :func:`lasso_at`.
@@ -90,83 +103,93 @@ def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
     Returns
     -------
     LassoPoint
-        Has fewer weights where the path ends before, at alpha = 0, and the largest ones where
-        several features enter at once.
+        It has fewer weights if the path ends before, at alpha = 0. If several features enter at
+        once and there are more weights, the largest are taken.
 
     Notes
     -----
-    Weights and correlations are linear in alpha between the knots of the path, so that a path is
-    right for all features if the conditions of optimality hold at its knots.
+    Weights and correlations are linear in alpha between the knots of the path. The path of a
+    working set is therefore the path of all features if the conditions of optimality hold at its
+    knots.
 
     References
     ----------
     Efron, Hastie, Johnstone, Tibshirani (2004), Least angle regression, sections 3.1 and 3.4.
     """
 
-    def solve(part: Array, M: Array) -> tuple[Array, Array]:
-        return _path(part, M, n_nonzero)
+    def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
+        return _path(a_members, M, n_nonzero)
 
-    start = _largest(a, min(2 * n_nonzero, _MOST_AT_FIRST))
-    members, M, alphas, weights, n_iter = _settled(solve, start, a, products)
+    first = _largest(a, min(2 * n_nonzero, _MAX_FIRST))
+    members, M, alphas, weights, n_iter = _solve_by_working_sets(solve, first, a, products)
     alpha, found = float(alphas[-1]), weights[:, -1]
     n_found = int((found > 0.0).sum())
     used = np.argsort(-found, kind="stable")[: min(n_nonzero, n_found)]
     if 0 < used.size == n_found:
-        # The path accumulates rounding errors, which one solution for its end does not have.
+        # The path accumulates rounding errors; solving once more at its end removes them.
         found[used] = best_nonnegative(a[members[used]] - alpha, M[np.ix_(used, used)])
-    return LassoPoint(_everywhere(found[used], members[used], a.size), alpha, n_iter)
+    return LassoPoint(_scattered(found[used], members[used], a.size), alpha, n_iter)
 
 
-def _settled(
-    solve: Callable[[Array, Array], tuple[Array, Array]], start: Array, a: Array, products: Products
+def _solve_by_working_sets(
+    solve: Callable[[Array, Array], tuple[Array, Array]], first: Array, a: Array, products: Products
 ) -> tuple[Array, Array, Array, Array, int]:
-    """Working set, M within it, penalties and weights, once no other feature would enter."""
-    screened = _Screened(a, products)
-    screened.extend(start)
-    alphas, weights = solve(a[screened.members], screened.gram)
+    """Solve on growing working sets, until no feature outside violates its condition.
+
+    Returns the working set, M within it, penalties, weights, and the number of working sets.
+    """
+    working_set = _WorkingSet(a, products)
+    working_set.extend(first)
+    alphas, weights = solve(a[working_set.members], working_set.gram)
     n_iter = 1
-    while (missing := screened.violators(alphas, weights)).size:
-        screened.extend(missing[: max(_LEAST, screened.members.size)])
-        alphas, weights = solve(a[screened.members], screened.gram)
+    while (missing := working_set.violators(alphas, weights)).size:
+        working_set.extend(missing[: max(_MIN_GROWTH, working_set.members.size)])
+        alphas, weights = solve(a[working_set.members], working_set.gram)
         n_iter += 1
-    return screened.members, screened.gram, alphas, weights, n_iter
+    return working_set.members, working_set.gram, alphas, weights, n_iter
 
 
 def _largest(a: Array, number: int) -> Array:
-    return np.argsort(-a, kind="stable")[: max(number, _LEAST)]
+    """Return the indices of the largest entries, and at least `_MIN_GROWTH` of them."""
+    return np.argsort(-a, kind="stable")[: max(number, _MIN_GROWTH)]
 
 
-def _everywhere(values: Array, positions: Array, size: int) -> Array:
+def _scattered(values: Array, indices: Array, size: int) -> Array:
+    """Return a vector that is zero except for values at given indices."""
     result = np.zeros(size)
-    result[positions] = values
+    result[indices] = values
     return result
 
 
 def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
-    """Penalties and weights at the knots of the path, up to the first with so many weights."""
-    # Least angle regression goes wrong where several features enter at the very same penalty.
-    apart = a - _APART * float(a.max()) * np.arange(a.size)
+    """Compute penalties and weights at the knots of the path, up to the first with so many weights.
+
+    If the path never has so many, it ends at alpha = 0.
+    """
+    max_iter = 20 * a.size + 100
+    untied = a - _TIE_BREAK * float(a.max()) * np.arange(a.size)
     with warnings.catch_warnings():
-        # It says that features depend on each other, or that alpha is as good as zero.
+        # scikit-learn warns if features depend on each other, or if alpha is nearly zero.
         warnings.simplefilter("ignore", ConvergenceWarning)
         alphas, _, weights = lars_path_gram(
-            Xy=apart, Gram=M, n_samples=1, method="lasso", positive=True, max_iter=20 * a.size + 100
+            Xy=untied, Gram=M, n_samples=1, method="lasso", positive=True, max_iter=max_iter
         )
-    weights[weights <= _ZERO * weights.max()] = 0.0
+    weights[weights <= _ZERO_WEIGHT * weights.max()] = 0.0
     enough = np.flatnonzero((weights > 0.0).sum(axis=0) >= n_nonzero)
     if enough.size == 0:
-        # The path is followed down to the precision of single numbers, not to the very end.
+        # scikit-learn stops at single precision of alpha, before the very end of the path.
         alphas[-1], weights[:, -1] = 0.0, best_nonnegative(a, M)
         return alphas, weights
     stop = enough[0] + 1
     return np.maximum(alphas[:stop], 0.0), weights[:, :stop]
 
 
-class _Screened:
-    """a - M w for all features, from columns of M for some of them.
+class _WorkingSet:
+    """A working set, and the columns of M that the conditions of the other features need.
 
-    No entry of M is negative, nor is a weight: what is left of a_l after some of the columns is an
-    upper bound. Where it does not exceed alpha, the other columns of M do not matter for feature l.
+    The condition of feature l is a_l - (M w)_l <= alpha. As neither M nor w has negative entries,
+    a_l minus some terms of (M w)_l is an upper bound of the left side. If that does not exceed
+    alpha, the other products of feature l need not be computed.
 
     Attributes
     ----------
@@ -177,8 +200,9 @@ class _Screened:
     def __init__(self, a: Array, products: Products) -> None:
         self._a, self._products = a, products
         self.members = np.empty(0, dtype=int)
+        # Row l holds the products of feature l with the first n_known[l] members, then zeros.
         self._M = np.zeros((a.size, 0))
-        self._known = np.zeros(a.size, dtype=int)
+        self._n_known = np.zeros(a.size, dtype=int)
         self._outside = np.ones(a.size, dtype=bool)
 
     @property
@@ -187,55 +211,60 @@ class _Screened:
         return self._M[self.members]
 
     def extend(self, features: Array) -> None:
-        """Add features to the working set; of several that are the same, the first one.
+        """Add features to the working set; of several equal ones, only the first.
 
         Parameters
         ----------
         features : ndarray of int
+            Violators, whose products with the old members are known.
         """
         old, start = self.members, self.members.size
         new = np.sort(features)
         self._outside[new] = False
         block = self._products(new, new)
-        first = ~np.triu(block >= 1.0 - _TWINS, 1).any(axis=0)
+        first = ~np.triu(block >= 1.0 - _EQUAL_COSINE, 1).any(axis=0)
         new, block = new[first], block[np.ix_(first, first)]
         self.members = np.concatenate([old, new])
         self._M = np.hstack([self._M, np.zeros((self._a.size, new.size))])
-        # What has been found to violate its condition has its products with the old members.
         self._M[new, start:] = block
         self._M[old, start:] = self._M[new, :start].T
-        self._known[self.members] = self.members.size
+        self._n_known[self.members] = self.members.size
 
     def violators(self, alphas: Array, weights: Array) -> Array:
-        """Features outside that would enter somewhere along the path, those that do first in front.
+        """Find the features outside that violate their condition somewhere along the path.
 
         Parameters
         ----------
         alphas : ndarray of shape (n_knots,)
         weights : ndarray of shape (n_members, n_knots)
+
+        Returns
+        -------
+        ndarray of int
+            In the order of the knots at which they enter.
         """
         slack = _VIOLATION * max(float(self._a.max()), 0.0)
         suspects = np.flatnonzero(self._outside & (self._a > alphas.min() + slack))
         suspects = suspects[self._entry(suspects, alphas + slack, weights) < alphas.size]
-        self._fill(suspects)
+        self._complete(suspects)
         entry = self._entry(suspects, alphas + slack, weights)
         order = np.lexsort((-self._a[suspects], entry))
         return suspects[order][entry[order] < alphas.size]
 
     def _entry(self, features: Array, limits: Array, weights: Array) -> Array:
-        """First knot at which a feature violates its condition, n_knots where none is."""
+        """Find the first knot at which each feature violates its condition, n_knots if none."""
         entry = np.full(features.size, limits.size)
         size = max(1, _CHUNK // limits.size)
-        for part in (slice(start, start + size) for start in range(0, features.size, size)):
-            rows = features[part]
+        for chunk in (slice(start, start + size) for start in range(0, features.size, size)):
+            rows = features[chunk]
             above = self._a[rows, None] - self._M[rows] @ weights > limits
-            entry[part] = np.where(above.any(axis=1), above.argmax(axis=1), limits.size)
+            entry[chunk] = np.where(above.any(axis=1), above.argmax(axis=1), limits.size)
         return entry
 
-    def _fill(self, features: Array) -> None:
-        """Compute what is missing of some rows of M."""
-        known = self._known[features]
+    def _complete(self, features: Array) -> None:
+        """Compute the missing products of some features with the members."""
+        known = self._n_known[features]
         for start in np.unique(known[known < self.members.size]):
             rows = features[known == start]
             self._M[rows, start:] = self._products(rows, self.members[start:])
-        self._known[features] = self.members.size
+        self._n_known[features] = self.members.size

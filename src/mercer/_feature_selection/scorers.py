@@ -1,4 +1,4 @@
-"""HSIC of a kernel of many features, and what it is without each of them."""
+"""Scorers of backward elimination: HSIC of a kernel of some features, and without each of them."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mercer._feature_selection.elimination import Judge
+from mercer._feature_selection.elimination import Scorer
 from mercer._gram.distance_histograms import sum_results
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._structure import DistanceFunction
 
-_FEATURES = 256
-"""Features whose powers are in memory together, for one tile."""
-_NEAR = 2.0
-"""Largest squared scaled value for which the series of the exponential keeps all digits."""
+_BLOCK_FEATURES = 256
+"""The powers of at most this many features are in memory together, for one tile."""
+_SERIES_LIMIT = 2.0
+"""The series of the exponential keeps all digits up to this squared scaled value."""
 _REMAINDER = 1e-17
-"""Size of the first term of that series which is left out."""
+"""The series ends before the first term that is smaller than this."""
 
 TileSums = Callable[[Array, Array, Tile], Array]
+"""A function of squared distances, target kernel and tile that returns sums over the tile."""
 
 
-def linear_judge(X: Array, Y: Array) -> Judge:
-    """HSIC of the inner product of features: each has its own share.
+def linear_scorer(X: Array, Y: Array) -> Scorer:
+    """Score features by HSIC of their linear kernel, a sum over the features.
 
     Parameters
     ----------
@@ -35,15 +36,15 @@ def linear_judge(X: Array, Y: Array) -> Judge:
     """
     shares = np.square(X.T @ Y).sum(axis=1) / (len(X) - 1) ** 2
 
-    def judge(left: Array) -> tuple[float, Array]:
-        value = float(shares[left].sum())
-        return value, value - shares[left]
+    def score(remaining: Array) -> tuple[float, Array]:
+        value = float(shares[remaining].sum())
+        return value, value - shares[remaining]
 
-    return judge
+    return score
 
 
-def radial_judge(X: Array, Y: Array, radial: DistanceFunction) -> Judge:
-    """HSIC of a kernel of the distance, divided by the median distance of the features left.
+def radial_scorer(X: Array, Y: Array, radial: DistanceFunction) -> Scorer:
+    """Score features by HSIC of a kernel of the distance, divided by the median distance.
 
     Parameters
     ----------
@@ -55,24 +56,25 @@ def radial_judge(X: Array, Y: Array, radial: DistanceFunction) -> Judge:
 
     Notes
     -----
-    O(n^2 d / 2) values of the kernel for d features, in tiles; memory is a few tiles a thread.
+    The median is that of the distances in the remaining features. Scoring d features takes
+    O(n^2 d / 2) values of the kernel, in tiles; memory is a few tiles per thread.
     """
 
-    def judge(left: Array) -> tuple[float, Array]:
-        features = X[:, left] / median_distance(X[:, left])
+    def score(remaining: Array) -> tuple[float, Array]:
+        features = X[:, remaining] / median_distance(X[:, remaining])
 
         def on_tile(squared: Array, target: Array, tile: Tile) -> Array:
             whole = inner(radial.from_squared(squared), target)
-            without = _each_left_out(features, squared, target, tile, radial.from_squared)
+            without = _leave_one_out(features, squared, target, tile, radial.from_squared)
             return np.array([whole, *without])
 
         return _summed(features, Y, on_tile)
 
-    return judge
+    return score
 
 
-def gaussian_judge(X: Array, Y: Array) -> Judge:
-    r"""HSIC of a Gaussian kernel whose width s is the median distance of the features left.
+def gaussian_scorer(X: Array, Y: Array) -> Scorer:
+    r"""Score features by HSIC of a Gaussian kernel whose bandwidth s is the median distance.
 
     Parameters
     ----------
@@ -83,40 +85,42 @@ def gaussian_judge(X: Array, Y: Array) -> Judge:
 
     Notes
     -----
-    With :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC without a feature is the sum
-    of :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
+    The median is that of the distances in the remaining features. With
+    :math:`u = \sqrt{2} x / s` and :math:`W = K \circ L_c`, HSIC without a feature is the sum of
+    :math:`W_{ij} e^{(u_i - u_j)^2 / 2}`, and
 
     .. math:: e^{(u_i - u_j)^2 / 2} = e^{u_i^2 / 2} e^{u_j^2 / 2}
               \sum_m \frac{(-1)^m (u_i u_j)^m}{m!},
 
-    so that each term costs one product of W with a column for each feature. The series is summed to
-    the last digit for features of :math:`u^2 \le 2`, which takes about ten terms where there are
-    some dozens of features; for others, the kernel is evaluated. O(n^2 d / 2) a term; memory is a
-    few tiles a thread.
+    so that each term costs one product of W with a column for each feature, O(n^2 d / 2). The
+    series is summed to the last digit for features with :math:`u^2 \le 2`, which takes about ten
+    terms for some dozens of features; for other features, the kernel is evaluated. Memory is a few
+    tiles per thread.
     """
 
-    def judge(left: Array) -> tuple[float, Array]:
-        features = X[:, left] * (np.sqrt(2.0) / median_distance(X[:, left]))
-        reach = np.square(features).max(axis=0)
-        near = reach <= _NEAR
-        terms = _n_terms(float(reach.max(where=near, initial=0.0)))
+    def score(remaining: Array) -> tuple[float, Array]:
+        features = X[:, remaining] * (np.sqrt(2.0) / median_distance(X[:, remaining]))
+        largest = np.square(features).max(axis=0)
+        by_series = largest <= _SERIES_LIMIT
+        n_terms = _n_terms(float(largest.max(where=by_series, initial=0.0)))
 
         def on_tile(squared: Array, target: Array, tile: Tile) -> Array:
             weighted = _gaussian(squared)
             weighted *= target
             sums = np.empty(features.shape[1] + 1)
             sums[0] = weighted.sum()
-            sums[1:][near] = _by_series(features[:, near], weighted, tile, terms)
-            sums[1:][~near] = _each_left_out(features[:, ~near], squared, target, tile, _gaussian)
+            sums[1:][by_series] = _series_sums(features[:, by_series], weighted, tile, n_terms)
+            others = features[:, ~by_series]
+            sums[1:][~by_series] = _leave_one_out(others, squared, target, tile, _gaussian)
             return sums
 
         return _summed(features, Y, on_tile)
 
-    return judge
+    return score
 
 
 def _summed(features: Array, Y: Array, on_tile: TileSums) -> tuple[float, Array]:
-    """HSIC and what it is without each feature, from sums over tiles of distances and target."""
+    """Return HSIC and HSIC without each feature, from sums over tiles."""
     samples = Samples(features, keep=False)
 
     def work(tile: Tile) -> Array:
@@ -129,14 +133,15 @@ def _summed(features: Array, Y: Array, on_tile: TileSums) -> tuple[float, Array]
 
 
 def _gaussian(squared: Array) -> Array:
+    """Evaluate the Gaussian kernel of scaled squared distances."""
     values = -0.5 * squared
     return np.exp(values, out=values)
 
 
-def _each_left_out(
+def _leave_one_out(
     features: Array, squared: Array, target: Array, tile: Tile, kernel: Callable[[Array], Array]
 ) -> list[float]:
-    """Inner products of the target and the kernel without each feature, on a tile."""
+    """Return inner products of the target with the kernel without each feature, on a tile."""
     sums = []
     for feature in features.T:
         rest = np.subtract.outer(feature[tile.rows], feature[tile.columns])
@@ -147,24 +152,24 @@ def _each_left_out(
     return sums
 
 
-def _by_series(features: Array, weighted: Array, tile: Tile, terms: int) -> Array:
-    """Sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u."""
+def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> Array:
+    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u."""
     sums = np.zeros(features.shape[1])
-    for start in range(0, sums.size, _FEATURES):
-        part = slice(start, start + _FEATURES)
-        u, v = features[tile.rows, part], features[tile.columns, part]
+    for start in range(0, sums.size, _BLOCK_FEATURES):
+        block = slice(start, start + _BLOCK_FEATURES)
+        u, v = features[tile.rows, block], features[tile.columns, block]
         left, right = np.exp(0.5 * u * u), np.exp(0.5 * v * v)
-        for m in range(terms):
-            sums[part] += np.einsum("iz,iz->z", left, weighted @ right)
+        for m in range(n_terms):
+            sums[block] += np.einsum("iz,iz->z", left, weighted @ right)
             left *= u
             right *= v / -(m + 1.0)
     return sums
 
 
-def _n_terms(reach: float) -> int:
-    """Terms of exp(-t), |t| <= reach, before one that does not matter."""
-    term, terms = 1.0, 0
+def _n_terms(largest: float) -> int:
+    """Count the terms of exp(-t) that matter for |t| up to the largest."""
+    term, n_terms = 1.0, 0
     while term > _REMAINDER:
-        terms += 1
-        term *= reach / terms
-    return terms
+        n_terms += 1
+        term *= largest / n_terms
+    return n_terms

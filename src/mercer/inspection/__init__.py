@@ -1,10 +1,12 @@
-"""Pictures of what was learned: weights, path, relevance of the features, and the Gram matrix.
+"""Displays of what was learned: weights, alignment, relevance of the features, and Gram matrix.
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
-them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. An estimator is a
-learner, a two-stage or one-stage estimator, a `Pipeline` that ends in one, or a search such as
-`GridSearchCV` over any of these. Matplotlib is needed only to draw:
-``pip install "mercer[plot]"``.
+them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. They are drawn by
+``KernelWeightsDisplay.from_estimator(model)``, ``AlignmentPathDisplay.from_estimator(model)``,
+``FeatureRelevanceDisplay.from_estimator(model)`` and
+``GramMatrixDisplay.from_estimator(model, X, y)``, where `model` is a fitted estimator that learns a
+kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over either. Matplotlib is
+needed only to draw: ``pip install "mercer[plot]"``.
 """
 
 from mercer.inspection._alignment_path import AlignmentPathDisplay

@@ -1,4 +1,4 @@
-"""The alignment along the search."""
+"""The display of the alignment after each step of a fit."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
 from mercer._typing import Array
-from mercer.inspection._display import BAR_COLOR, EstimatorDisplay, axes, learned
+from mercer.inspection._display import BAR_COLOR, Display, axes, learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_TICKS = 10
-"""Every step has a tick up to so many; matplotlib would put ticks between few steps."""
+"""Up to this number of steps, each has its own tick: matplotlib would put ticks between them."""
 
 
-class AlignmentPathDisplay(EstimatorDisplay):
-    """Centered alignment with the target against the number of steps of the search.
+class AlignmentPathDisplay(Display):
+    """Line of the centered alignment with the target after each step of the fit.
 
     Parameters
     ----------
@@ -44,14 +44,38 @@ class AlignmentPathDisplay(EstimatorDisplay):
             raise ValueError("alignments must hold one number for each step, and at least one.")
 
     @classmethod
-    def _of(cls, estimator: BaseEstimator) -> Self:
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the path of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot` and by it to matplotlib.
+
+        Returns
+        -------
+        AlignmentPathDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        ValueError
+            If the steps of the estimator's `history_` have no alignment, as those of one-stage
+            estimators, which lower the objective of their predictor.
+        """
         found = learned(estimator)
         if not all(hasattr(step, "alignment") for step in found.history_):
             raise ValueError(
-                f"The steps of {type(found).__name__} have no alignment: they lower the machines' "
-                "objective, which history_ has for each."
+                f"The steps of {type(found).__name__} have no alignment: each lowers the objective "
+                "of the predictor, which history_ holds."
             )
-        return cls([step.alignment for step in found.history_])
+        return cls([step.alignment for step in found.history_]).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the path.
@@ -59,7 +83,7 @@ class AlignmentPathDisplay(EstimatorDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            The axes to draw on; those of a new figure where None.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 
@@ -67,15 +91,14 @@ class AlignmentPathDisplay(EstimatorDisplay):
         -------
         AlignmentPathDisplay
         """
-        self.ax_ = axes(ax)
+        ax = axes(ax)
         steps = np.arange(1, self.alignments.size + 1)
-        self.ax_.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
+        ax.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
         if steps.size <= _MAX_TICKS:
-            self.ax_.set_xticks(steps)
+            ax.set_xticks(steps)
         else:
-            self.ax_.locator_params(axis="x", integer=True)
-        self.ax_.set(
+            ax.locator_params(axis="x", integer=True)
+        ax.set(
             xlabel="Step", ylabel="Centered alignment (training)", title="Alignment with the target"
         )
-        self.figure_ = self.ax_.figure
-        return self
+        return self._drawn_on(ax)

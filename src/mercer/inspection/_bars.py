@@ -1,4 +1,4 @@
-"""Bars: the weights of the kernels and the relevance of the features."""
+"""Displays of bars: the weights of the kernels, and the relevance of the features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from mercer._typing import Array
 from mercer.inspection._display import (
     BAR_COLOR,
-    EstimatorDisplay,
+    Display,
     axes,
     feature_names,
     feature_relevance,
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_LABEL = 36
-"""Characters of a bar's label; the rest would leave no room for the bars."""
+"""Labels of bars are cut after this number of characters, to leave space for the bars."""
+_MIN_BARS = 3
+"""The axes are as high as for this number of bars at least: a single bar would fill them."""
 
 
-class KernelWeightsDisplay(EstimatorDisplay):
+class KernelWeightsDisplay(Display):
     """Bars of the weights of a learned kernel, labeled by its base kernels.
 
     Parameters
     ----------
     labels : sequence of str of shape (n_kernels,)
-        What each base kernel is, in a few words.
+        A short description of each base kernel.
     weights : array-like of shape (n_kernels,)
-        The coefficients of the base kernels, or their shares; dimensionless.
+        The coefficients of the base kernels, or their shares.
     quantity : str, default="Weight"
-        What the bars are: `"Share"` for a learner's `shares_`.
+        The name of the weights on the axis: `"Share"` for a learner's `shares_`.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class KernelWeightsDisplay(EstimatorDisplay):
 
     See Also
     --------
-    FeatureRelevanceDisplay : What the kernels read.
+    FeatureRelevanceDisplay : Shows which features the kernels depend on.
 
     Examples
     --------
@@ -68,9 +70,31 @@ class KernelWeightsDisplay(EstimatorDisplay):
             )
 
     @classmethod
-    def _of(cls, estimator: BaseEstimator) -> Self:
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the weights of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, such as `max_kernels`.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
         kernels, weights = learned_terms(estimator)
-        return cls([kernel.describe() for kernel in kernels], weights)
+        labels = [kernel.describe() for kernel in kernels]
+        return cls(labels, weights).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, the first kernel on top.
@@ -78,9 +102,9 @@ class KernelWeightsDisplay(EstimatorDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            The axes to draw on; those of a new figure where None.
         max_kernels : int, default=20
-            Where there are more kernels, only those of the largest absolute weight are drawn.
+            Maximum number of bars: those of the largest absolute weights are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -89,26 +113,26 @@ class KernelWeightsDisplay(EstimatorDisplay):
         KernelWeightsDisplay
         """
         shown = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:max_kernels])
-        self.ax_ = _bars([self.labels[k] for k in shown], self.weights[shown], ax, kwargs)
+        ax = _bars([self.labels[k] for k in shown], self.weights[shown], ax, kwargs)
         title = _title(f"{self.quantity}s of the kernels", shown, self.weights)
-        self.ax_.set(xlabel=self.quantity, title=title)
-        self.figure_ = self.ax_.figure
-        return self
+        ax.set(xlabel=self.quantity, title=title)
+        return self._drawn_on(ax)
 
 
-class FeatureRelevanceDisplay(EstimatorDisplay):
-    r"""Bars of how strongly the learned kernel reads each feature.
+class FeatureRelevanceDisplay(Display):
+    r"""Bars of how strongly the learned kernel depends on each feature.
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
-    s_kz along the feature. A kernel with one width reads all its features alike; a linear kernel
-    counts one for each of its columns; a kernel of neither sort counts nothing.
+    s_kz along the feature. An isotropic kernel has the same width along all its features; a linear
+    kernel counts one for each of its columns; a kernel of neither kind counts zero.
 
     Parameters
     ----------
     features : sequence of str of shape (n_features,)
         Names of the features.
     relevance : array-like of shape (n_features,)
-        In units of one over the feature's unit squared: comparable between features on one scale.
+        In units of 1 / (unit of the feature)^2, so that only features in the same unit can be
+        compared.
 
     Attributes
     ----------
@@ -133,8 +157,30 @@ class FeatureRelevanceDisplay(EstimatorDisplay):
             )
 
     @classmethod
-    def _of(cls, estimator: BaseEstimator) -> Self:
-        return cls(feature_names(estimator), feature_relevance(estimator))
+    def from_estimator(
+        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw the relevance of the features of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, such as `max_features`.
+
+        Returns
+        -------
+        FeatureRelevanceDisplay
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        relevance = feature_relevance(estimator)
+        return cls(feature_names(estimator), relevance).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, the most relevant feature on top.
@@ -142,9 +188,9 @@ class FeatureRelevanceDisplay(EstimatorDisplay):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            The axes to draw on; those of a new figure where None.
         max_features : int, default=20
-            Only the most relevant features are drawn where there are more.
+            Maximum number of bars: those of the most relevant features are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -153,27 +199,27 @@ class FeatureRelevanceDisplay(EstimatorDisplay):
         FeatureRelevanceDisplay
         """
         shown = np.argsort(-self.relevance, kind="stable")[:max_features]
-        self.ax_ = _bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
+        ax = _bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
         title = _title("Relevance of the features", shown, self.relevance)
-        self.ax_.set(xlabel="Relevance: weighted 1 / width$^2$", title=title)
-        self.figure_ = self.ax_.figure
-        return self
+        ax.set(xlabel="Relevance: weighted 1 / width$^2$", title=title)
+        return self._drawn_on(ax)
 
 
-def _title(title: str, shown: npt.NDArray[np.intp], of: Array) -> str:
-    return title if shown.size == of.size else f"{title}, {shown.size} of {of.size}"
+def _title(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
+    """Add to a title how many of the values are shown, if not all are."""
+    return title if shown.size == values.size else f"{title}, {shown.size} of {values.size}"
 
 
 def _bars(labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any]) -> Axes:
-    """Horizontal bars, the first on top."""
+    """Draw horizontal bars, the first on top."""
     ax = axes(ax)
     positions = np.arange(len(labels))
     ax.barh(positions, lengths, **{"color": BAR_COLOR, "height": 0.7, **style})
     ax.set_yticks(positions, [_short(label) for label in labels])
-    # Room for a few bars at least: one alone would fill the picture.
-    ax.set_ylim(max(len(labels), 3) - 0.4, -0.6)
+    ax.set_ylim(max(len(labels), _MIN_BARS) - 0.4, -0.6)
     return ax
 
 
 def _short(label: str) -> str:
+    """Cut a long label."""
     return label if len(label) <= _MAX_LABEL else f"{label[: _MAX_LABEL - 1]}…"

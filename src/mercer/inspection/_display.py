@@ -1,4 +1,4 @@
-"""What the displays share: reading a fitted estimator, and axes to draw on."""
+"""Base class of the displays, and what they read off a fitted estimator."""
 
 from __future__ import annotations
 
@@ -19,59 +19,36 @@ if TYPE_CHECKING:
     from mercer.kernels._kernel import Kernel
 
 BAR_COLOR = "#2f6f9f"
+"""All displays draw bars and lines in this color unless they are told otherwise."""
 
 
 class Display:
-    """A picture that knows where it was drawn."""
+    """Base class of displays, which store what they draw and where they drew it.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on, once `plot` has been called.
+    figure_ : matplotlib Figure
+        Their figure.
+    """
 
     ax_: Axes
     figure_: Figure | SubFigure
 
-
-class EstimatorDisplay(Display):
-    """A picture of a fitted estimator that needs no samples."""
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
-    ) -> Self:
-        """Draw what a fitted estimator learned.
-
-        Parameters
-        ----------
-        estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
-        **kwargs : dict
-            Passed to `plot`.
-
-        Returns
-        -------
-        The display, drawn.
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
-        return cls._of(estimator).plot(ax=ax, **kwargs)
-
-    @classmethod
-    def _of(cls, estimator: BaseEstimator) -> Self:
-        raise NotImplementedError
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the picture; sets `ax_` and `figure_`."""
-        raise NotImplementedError
+    def _drawn_on(self, ax: Axes) -> Self:
+        """Store the axes that were drawn on."""
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
 
 
 def best_of(estimator: BaseEstimator) -> Any:
-    """Take the estimator that a fitted search found best; any other as it is."""
+    """Return the estimator that a fitted search found best; any other estimator unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
 
 
 def learned(estimator: BaseEstimator) -> Any:
-    """Find the step that learned the kernel: of a pipeline, the last; of a search, the best."""
+    """Return the estimator that learned the kernel: a pipeline's last step, a search's best."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
     check_is_fitted(step, "kernel_")
@@ -79,7 +56,7 @@ def learned(estimator: BaseEstimator) -> Any:
 
 
 def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
-    """Read the base kernels of a fitted estimator, and their weights.
+    """Return the base kernels of a fitted estimator, and their weights.
 
     Parameters
     ----------
@@ -90,15 +67,16 @@ def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
     """
-    kernel = learned(estimator).kernel_
-    # Products have kernels as well, but only a sum has weights.
+    step = learned(estimator)
+    kernel = step.kernel_
+    # Products have `kernels` as well, but only sums have `weights`, which may be scaled.
     if hasattr(kernel, "weights"):
-        return list(kernel.kernels), np.asarray(kernel.weights, dtype=float)
+        return list(kernel.kernels), np.asarray(step.weights_, dtype=float)
     return [kernel], np.ones(1)
 
 
 def feature_relevance(estimator: BaseEstimator) -> Array:
-    """Sum 1 / width^2 of each feature over the kernels, weighted.
+    """Return the weighted sum over the kernels of each feature's 1 / width^2.
 
     Parameters
     ----------
@@ -117,7 +95,7 @@ def feature_relevance(estimator: BaseEstimator) -> Array:
 
 
 def feature_names(estimator: BaseEstimator) -> list[str]:
-    """Name the features that the learned kernel reads, as well as the estimator knows them."""
+    """Return the names of the learned kernel's features, x0, x1, ... where they are not known."""
     step, estimator = learned(estimator), best_of(estimator)
     if hasattr(step, "feature_names_in_"):
         return [str(name) for name in step.feature_names_in_]
@@ -125,7 +103,7 @@ def feature_names(estimator: BaseEstimator) -> list[str]:
         try:
             return [str(name) for name in estimator[:-1].get_feature_names_out()]
         except (AttributeError, ValueError, NotFittedError):
-            pass  # a step that does not name its outputs
+            pass  # Some step does not name its outputs.
     return [f"x{z}" for z in range(step.n_features_in_)]
 
 

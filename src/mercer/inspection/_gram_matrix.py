@@ -1,4 +1,4 @@
-"""The learned Gram matrix."""
+"""The display of the learned Gram matrix."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_CLASSES_LABELED = 20
-"""More distinct values than this are drawn as a response: that many class names cannot be read."""
+"""More distinct values than this are drawn as a response: so many class names are illegible."""
 
 
 class GramMatrixDisplay(Display):
-    """The learned Gram matrix, its samples ordered by class or by response.
+    """Image of the learned Gram matrix, with the samples ordered by class or by response.
 
     A kernel aligned with the target shows bright blocks along the diagonal, one for each class, or
     a bright band where the response is continuous.
@@ -76,23 +76,23 @@ class GramMatrixDisplay(Display):
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the learned kernel of a fitted estimator between some samples.
+        """Draw the Gram matrix of a fitted estimator's learned kernel on some samples.
 
         Parameters
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
         X : array-like of shape (n_samples, n_features)
-            Samples as the estimator takes them; where its kernels are precomputed, their stack of
-            shape (n_samples, n_samples, n_kernels).
+            Samples as the estimator takes them; if its kernels are precomputed, a stack of shape
+            (n_samples, n_samples, n_kernels).
         y : array-like of shape (n_samples,)
             Their classes or responses.
         max_samples : int, default=1000
-            Where there are more samples, so many are drawn, evenly spread over the order: a screen
-            shows no more, and the Gram matrix stays small.
+            Maximum number of samples: of more, a subset at equal distances in the order is drawn,
+            as a screen shows no more, and the Gram matrix stays small.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            The axes to draw on; those of a new figure where None.
         **kwargs : dict
-            Passed to `plot`.
+            Passed to `plot` and by it to matplotlib.
 
         Returns
         -------
@@ -122,16 +122,17 @@ class GramMatrixDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            The axes to draw on; those of a new figure where None.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`. The colors span the central 98 % of the
-            entries unless `vmin` and `vmax` say otherwise: the diagonal would fill the scale.
+            entries unless `vmin` and `vmax` say otherwise, as the diagonal is often much larger
+            than the other entries.
 
         Returns
         -------
         GramMatrixDisplay
         """
-        self.ax_ = ax = axes(ax)
+        ax = axes(ax)
         low, high = np.percentile(self.gram, [1, 99])
         style = {"cmap": "viridis", "vmin": low, "vmax": high, "interpolation": "nearest"}
         image = ax.imshow(self.gram, **{**style, **kwargs})
@@ -145,10 +146,10 @@ class GramMatrixDisplay(Display):
             ax.set_xticks(ticks, labels)
             ax.set_yticks(ticks, labels)
             ax.set(xlabel="Samples, by rising response", ylabel="Samples, by rising response")
-        self.figure_ = ax.figure
-        return self
+        return self._drawn_on(ax)
 
     def _mark_classes(self, ax: Axes) -> None:
+        """Draw lines between the classes, and name the classes on both axes."""
         classes, counts = np.unique(self.y, return_counts=True)
         ends = np.cumsum(counts)
         for end in ends[:-1]:
@@ -161,17 +162,18 @@ class GramMatrixDisplay(Display):
 
 
 def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:
-    part = _safe_indexing(X, rows)
-    # A stack of Gram matrices has samples along its columns as well.
-    return part[:, rows] if np.ndim(part) == 3 else part
+    """Select samples: rows of a table, rows and columns of a stack of Gram matrices."""
+    selected = _safe_indexing(X, rows)
+    return selected[:, rows] if np.ndim(selected) == 3 else selected
 
 
 def _one_column(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """`y` as one dimension; of several outputs, the first gives the order."""
+    """Return `y` with one dimension: of several outputs, the first."""
     y = np.asarray(y)
     return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
 
 
 def _holds_classes(y: npt.NDArray[Any]) -> bool:
+    """Tell whether `y` holds classes, and few enough to be named."""
     continuous = type_of_target(y).startswith("continuous")
     return not continuous and np.unique(y).size <= _MAX_CLASSES_LABELED

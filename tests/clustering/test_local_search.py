@@ -1,0 +1,116 @@
+"""The local search ends in a local optimum, and clusters are numbered in a canonical order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from clustering_cases import (
+    N_SAMPLES,
+    either_normalization,
+    every_kind,
+    gram,
+    labeling,
+    similarities,
+)
+from clustering_reference import dependence, gains
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer._clustering.local_search import local_search, numbered
+from mercer._clustering.partitions import Dependence, Partition
+
+
+@every_kind
+@either_normalization
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_no_single_move_is_left(kind: str, normalize: bool, seed: int, kernel: str) -> None:
+    K, A = gram(seed, kernel=kernel), similarities(4)[kind]
+    problem = Dependence(K, A, normalize)
+    found = local_search(problem, labeling(seed, 4))
+    labels = found.partition.labels
+    assert found.converged
+    assert (np.diff(found.history) > 0.0).all()
+    assert_allclose(found.history[-1], dependence(K, A, labels, normalize), rtol=1e-10)
+    assert gains(K, A, labels, normalize).max() <= 1e-10 * problem.bound
+    assert np.bincount(labels, minlength=4).all()
+
+
+@every_kind
+@either_normalization
+def test_no_exchange_of_two_labels_is_left(kind: str, normalize: bool) -> None:
+    K, A = gram(3, n=60), similarities(5)[kind]
+    labels = local_search(Dependence(K, A, normalize), labeling(3, 5, n=60)).partition.labels
+    objective = dependence(K, A, labels, normalize)
+    for first in range(5):
+        for second in range(first):
+            exchanged = np.arange(5)
+            exchanged[[first, second]] = second, first
+            assert dependence(K, A, exchanged[labels], normalize) <= objective * (1.0 + 1e-10)
+
+
+def test_each_iteration_gains_at_least_the_best_move() -> None:
+    problem = Dependence(gram(5, n=80), similarities(6)["chain"])
+    labels = labeling(5, 6, n=80)
+    for _ in range(5):
+        found = local_search(problem, labels, max_iter=1)
+        before = Partition(problem, labels)
+        assert found.history[-1] >= before.objective + before.gains().max() * (1.0 - 1e-10)
+        assert len(found.history) == 2
+        assert not found.converged
+        labels = found.partition.labels
+
+
+def test_gains_below_the_tolerance_are_left() -> None:
+    problem = Dependence(gram(6, n=80), np.eye(5))
+    found = local_search(problem, labeling(6, 5, n=80), tol=1e-3)
+    left = found.partition.gains().max()
+    assert found.converged
+    assert 0.0 < left <= 1e-3 * problem.bound
+    assert local_search(problem, found.partition.labels).history[-1] >= found.history[-1] + left
+
+
+def test_one_cluster_and_one_sample_each() -> None:
+    problem = Dependence(gram(0), np.eye(1))
+    assert local_search(problem, np.zeros(N_SAMPLES, dtype=int)).converged
+    every = Dependence(gram(0), np.eye(N_SAMPLES))
+    found = local_search(every, np.arange(N_SAMPLES))
+    assert found.converged
+    assert_allclose(found.history[-1], np.trace(gram(0)), rtol=1e-12)
+
+
+def test_clusters_are_numbered_by_their_first_samples() -> None:
+    labels = np.array([2, 2, 0, 3, 1, 0])
+    partition = Partition(Dependence(gram(0, n=6), np.eye(4)), labels)
+    assert_array_equal(numbered(partition).labels, [0, 0, 1, 2, 3, 1])
+    assert_allclose(numbered(partition).objective, partition.objective, rtol=1e-12)
+
+
+@every_kind
+@either_normalization
+@pytest.mark.parametrize("seed", range(3))
+def test_equivalent_numberings_become_one(kind: str, normalize: bool, seed: int) -> None:
+    """The labels are the first of all equivalent ones in lexicographic order."""
+    A, labels = similarities(4)[kind], labeling(seed, 4)[::-1]
+    problem = Dependence(gram(seed), A, normalize)
+    symmetries = [
+        np.array(p) for p in permutations(range(4)) if np.allclose(A[np.ix_(p, p)], A, atol=1e-12)
+    ]
+    expected = min(tuple(p[labels]) for p in symmetries)
+    for p in symmetries:
+        found = numbered(Partition(problem, p[labels]))
+        assert tuple(found.labels) == expected
+        assert_allclose(found.objective, dependence(problem.K, A, labels, normalize), rtol=1e-10)
+
+
+@pytest.mark.parametrize("sizes", [(12, 13), (8, 8, 8)])
+def test_numbering_of_many_equivalent_clusters(sizes: tuple[int, ...]) -> None:
+    """With groups of similar clusters, the groups keep their places and the similarity stays."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    A = np.eye(len(group)) + (group[:, None] == group)
+    order = np.random.default_rng(0).permutation(len(group))
+    found = numbered(Partition(Dependence(np.eye(len(group)), A), order)).labels
+    assert_array_equal(A[np.ix_(found, found)], A[np.ix_(order, order)])
+    if len(set(sizes)) == 1:
+        assert found[0] == 0

@@ -1,0 +1,93 @@
+"""What displays read off estimators, pipelines and searches."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mercer import (
+    MKLClassifier,
+    TwoStageClassifier,
+    UniformCombination,
+)
+from mercer.inspection import (
+    AlignmentPathDisplay,
+    FeatureRelevanceDisplay,
+    GramMatrixDisplay,
+    KernelWeightsDisplay,
+)
+from mercer.inspection._display import learned
+from mercer.kernels import Gaussian, OnColumns
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+KERNELS = (OnColumns(Gaussian(1.0), [0]), OnColumns(Gaussian(2.0), [1, 3]))
+
+
+@pytest.fixture(params=["alone", "searched", "pipeline searched", "searched in pipeline"])
+def fitted(request: pytest.FixtureRequest, data: tuple[Any, Any]) -> Any:
+    classifier, scaler = MKLClassifier(list(KERNELS), norm=2), StandardScaler()
+    model = {
+        "alone": classifier,
+        "searched": GridSearchCV(classifier, {"C": [0.1, 1.0]}, cv=2),
+        "pipeline searched": GridSearchCV(
+            make_pipeline(scaler, classifier), {"mklclassifier__C": [0.1, 1.0]}, cv=2
+        ),
+        "searched in pipeline": make_pipeline(
+            scaler, GridSearchCV(classifier, {"C": [0.1, 1.0]}, cv=2)
+        ),
+    }[request.param]
+    return model.fit(*data)
+
+
+def test_weights_and_relevance(fitted: Any) -> None:
+    classifier = learned(fitted)
+    assert type(classifier) is MKLClassifier
+    display = KernelWeightsDisplay.from_estimator(fitted)
+    np.testing.assert_allclose(display.weights, classifier.weights_)
+    first, second = classifier.weights_
+    relevance = FeatureRelevanceDisplay.from_estimator(fitted)
+    np.testing.assert_allclose(relevance.relevance, [first, second / 4, 0, second / 4])
+    assert relevance.features == ["x0", "x1", "x2", "x3"]
+
+
+def test_the_gram_matrix(fitted: Any, data: tuple[Any, Any]) -> None:
+    X, y = data
+    model = getattr(fitted, "best_estimator_", fitted)
+    scaled = model[:-1].transform(X) if isinstance(model, Pipeline) else X
+    display = GramMatrixDisplay.from_estimator(fitted, X, y)
+    order = np.argsort(y, kind="stable")
+    np.testing.assert_allclose(display.gram, learned(fitted).kernel_(scaled[order]))
+
+
+def test_names_of_columns_through_a_search(data: tuple[Any, Any]) -> None:
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(data[0], columns=["age", "height", "weight", "pulse"])
+    model = make_pipeline(StandardScaler(), MKLClassifier([Gaussian(1.0)]))
+    search = GridSearchCV(model, {"mklclassifier__C": [1.0]}, cv=2).fit(X, data[1])
+    assert FeatureRelevanceDisplay.from_estimator(search).features == list(X)
+
+
+@pytest.mark.parametrize(
+    "display", [KernelWeightsDisplay, AlignmentPathDisplay, FeatureRelevanceDisplay]
+)
+def test_estimators_must_be_fitted(display: Any) -> None:
+    search = GridSearchCV(MKLClassifier(), {"C": [1.0]})
+    two_stage = make_pipeline(StandardScaler(), TwoStageClassifier())
+    for estimator in (UniformCombination(), two_stage, MKLClassifier(), search):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(estimator)
+
+
+def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'pip install "mercer\[plot\]"'):
+        AlignmentPathDisplay([0.1]).plot()
