@@ -12,6 +12,8 @@ from mercer._targets import Task, as_target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
 
+__all__ = ["alignment", "centered_alignment", "hsic"]
+
 
 def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) -> float:
     """Hilbert-Schmidt independence criterion, <A_c, B_c> / (n - 1)^2.
