@@ -243,15 +243,23 @@ class TestReadme:
         assert len(lines) == 1
         assert lines[0].startswith("python3 -m venv .venv && .venv/bin/pip install ")
 
-    def test_its_links_lead_to_files(self) -> None:
-        targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)]+)\)", README)]
-        assert targets
-        assert [target for target in targets if not (ROOT / target).is_file()] == []
-
     def test_it_names_what_exists(self) -> None:
         calls = re.findall(r"`([A-Z]\w+)\(", README)
         kernels = importlib.import_module("mercer.kernels")
         assert [n for n in calls if not (hasattr(mercer, n) or hasattr(kernels, n))] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/glossary.md"])
+def test_links_lead_to_files_and_headings(name: str) -> None:
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8"))
+    assert links
+    for file, anchor in links:
+        target = page.parent / file if file else page
+        assert target.is_file(), file
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
 
 
 def test_the_composed_pipelines_are_as_good(readme: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,16 @@ from mercer._cli.tables import as_problem, as_text, is_numeric, read_table  # no
 def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> None:
     frame = pd.DataFrame({"x": np.arange(len(values)), "y": values})
     assert as_problem(frame, "y").task == task
+
+
+def test_a_warning_about_the_inferred_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inferred(values: Any) -> str:
+        warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)
+        return "classification"
+
+    monkeypatch.setattr("mercer._cli.tables._inferred_task", inferred)
+    frame = pd.DataFrame({"x": np.arange(20), "y": [1, 2] * 10})
+    assert as_problem(frame, "y").notes == ("The values are taken for classes.",)
 
 
 def test_rows_without_a_target_are_left_out() -> None:

@@ -99,7 +99,7 @@ def fit(
     learner: Annotated[
         str,
         typer.Option(
-            help="How widths and weights of Gaussian kernels are learned. "
+            help="How widths (fixed or searched) and weights of Gaussian kernels are learned. "
             + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS)
         ),
     ] = "ca",
