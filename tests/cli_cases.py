@@ -1,4 +1,4 @@
-"""Calling the command line, and small tables for it."""
+"""Calls of the command line, and small tables for it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def call(*arguments: object) -> Any:
     return typer_testing.CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def refused(result: Any) -> str:
-    """The one line on stderr of a run that must fail."""
+def error_line(result: Any) -> str:
+    """Return the one line on stderr of a run that must fail."""
     assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stderr.startswith("mercer: ")
@@ -32,7 +32,7 @@ def refused(result: Any) -> str:
 
 
 def class_table() -> Any:
-    """Two classes told apart by numbers with gaps, a category, and a flag."""
+    """Two overlapping classes, with missing numbers, a category and a flag."""
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 40)
     frame = pd.DataFrame(
@@ -50,7 +50,7 @@ def class_table() -> Any:
 
 
 def response_table() -> Any:
-    """A smooth response of two numbers."""
+    """A smooth response to two numbers."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 2))
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})

@@ -1,68 +1,273 @@
-"""The package as a whole: its names, and what its README promises."""
+"""The package as a whole: public names, layers of modules, and what README and CONTRIBUTING say."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from importlib.util import resolve_name
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mercer
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-MODULES = [module.name for module in pkgutil.walk_packages(mercer.__path__, "mercer.")]
-PUBLIC = [name for name in MODULES if not any(part.startswith("_") for part in name.split("."))]
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+SOURCE = Path(mercer.__file__).parent
+MODULES = ["mercer", *(found.name for found in pkgutil.walk_packages(mercer.__path__, "mercer."))]
+
+PUBLIC_NAMES = {
+    "mercer": [
+        "BAHSIC",
+        "L1SVM",
+        "L2KRR",
+        "AlignmentMaximization",
+        "AlignmentPathDisplay",
+        "BayesianMKLClassifier",
+        "BayesianMKLRegressor",
+        "ContinuousAlignment",
+        "ContinuousMKLClassifier",
+        "ContinuousMKLRegressor",
+        "FeatureRelevanceDisplay",
+        "GramMatrixDisplay",
+        "HSICClustering",
+        "HSICLasso",
+        "HSICWeights",
+        "IndependentAlignment",
+        "KernelOptimization",
+        "KernelWeightsDisplay",
+        "MKLClassifier",
+        "MKLRegressor",
+        "MultipleKernelClustering",
+        "TwoStageClassifier",
+        "TwoStageRegressor",
+        "UniformCombination",
+        "alignment",
+        "centered_alignment",
+        "hsic",
+    ],
+    "mercer.datasets": [
+        "SINE_FREQUENCIES",
+        "load",
+        "make_relevance",
+        "make_ringnorm",
+        "make_sine",
+        "make_waveform",
+    ],
+    "mercer.inspection": [
+        "AlignmentPathDisplay",
+        "FeatureRelevanceDisplay",
+        "GramMatrixDisplay",
+        "KernelWeightsDisplay",
+    ],
+    "mercer.kernels": [
+        "CallableKernel",
+        "Dirichlet",
+        "Gaussian",
+        "Kernel",
+        "Laplacian",
+        "Linear",
+        "Matern",
+        "OnColumns",
+        "Polynomial",
+        "Precomputed",
+        "Product",
+        "RationalQuadratic",
+        "SklearnKernel",
+        "WeightedSum",
+        "as_dictionary",
+        "as_kernel",
+    ],
+    "mercer.losses": [
+        "Boxes",
+        "EpsilonInsensitive",
+        "Hinge",
+        "Logistic",
+        "Loss",
+        "Machine",
+        "Squared",
+    ],
+    "mercer.metrics": ["alignment", "centered_alignment", "hsic"],
+    "mercer.probabilistic": [
+        "BayesianMKLClassifier",
+        "BayesianMKLRegressor",
+        "FixedPosterior",
+        "GaussianLikelihood",
+        "LaplaceLikelihood",
+        "LogisticLikelihood",
+        "SupportVectorLoss",
+        "posterior",
+    ],
+}
+"""The names that users may import, by module; every other module starts with an underscore."""
 
 
-def test_readme_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    namespace: dict[str, object] = {}
-    exec(compile(example, "README.md", "exec"), namespace)
-    accuracy = re.search(r"accuracy (\d\.\d+)", capsys.readouterr().out)
-    assert accuracy is not None
-    assert float(accuracy[1]) > 0.93
-    assert len(example.splitlines()) <= 12
+def is_public(module: str) -> bool:
+    return not any(part.startswith("_") for part in module.split("."))
 
 
-@pytest.mark.parametrize("end", ["mercer demo", "pytest -n auto"])
-def test_readme_has_one_command_that_ends_with(end: str) -> None:
-    lines = [line for line in README.splitlines() if line.endswith(f"/{end}")]
-    assert len(lines) == 1
-    assert lines[0].startswith("python3 -m venv .venv && .venv/bin/pip install ")
+class TestPublicNames:
+    def test_public_modules_are_those_listed(self) -> None:
+        assert sorted(filter(is_public, MODULES)) == sorted(PUBLIC_NAMES)
+
+    @pytest.mark.parametrize("module", PUBLIC_NAMES)
+    def test_public_names_are_those_listed(self, module: str) -> None:
+        imported = importlib.import_module(module)
+        assert sorted(imported.__all__) == sorted(PUBLIC_NAMES[module])
+        assert [name for name in imported.__all__ if not hasattr(imported, name)] == []
+
+    @pytest.mark.parametrize("module", PUBLIC_NAMES)
+    def test_public_objects_have_docstrings(self, module: str) -> None:
+        members = vars(importlib.import_module(module)).items()
+        public = {
+            name: found
+            for name, found in members
+            if name in PUBLIC_NAMES[module]
+            or (not name.startswith("_") and getattr(found, "__module__", None) == module)
+        }
+        missing = [
+            n for n, found in public.items() if callable(found) and not inspect.getdoc(found)
+        ]
+        assert missing == []
 
 
-def test_readme_links_lead_to_files() -> None:
-    root = Path(__file__).parents[1]
-    targets = re.findall(r"\]\(([^)]+)\)", README)
-    assert targets
-    assert [target for target in targets if not (root / target).is_file()] == []
+def layout() -> list[str]:
+    """Modules and packages in the order of CONTRIBUTING's table of layers, the lowest first."""
+    section = CONTRIBUTING.split("\n## Layers of the package\n")[1].split("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+    entries = [entry for cell in cells for entry in re.findall(r"`([\w.]+/?)`", cell)]
+    return [entry.removesuffix("/").removesuffix(".py") for entry in entries]
 
 
-def test_readme_names_what_exists() -> None:
-    calls = re.findall(r"`([A-Z]\w+)\(", README)
-    kernels = importlib.import_module("mercer.kernels")
-    assert [n for n in calls if not (hasattr(mercer, n) or hasattr(kernels, n) or n == "SVC")] == []
+def layer_of(path: Path) -> str:
+    """The module or package directly below `src/mercer` that a file belongs to."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def test_every_listed_name_exists() -> None:
-    assert sorted(mercer.__all__) == sorted(set(mercer.__all__))
-    assert [name for name in mercer.__all__ if not hasattr(mercer, name)] == []
+def imports(path: Path) -> Iterator[str]:
+    """Full names of what a file imports from the package, wherever in the file it does."""
+    package = ".".join(("mercer", *path.relative_to(SOURCE).parent.parts))
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("module", PUBLIC)
-def test_public_things_have_docstrings(module: str) -> None:
-    members = vars(importlib.import_module(module)).items()
-    own = [
-        (name, thing)
-        for name, thing in members
-        if not name.startswith("_") and getattr(thing, "__module__", None) == module
-    ]
-    assert [name for name, thing in own if callable(thing) and not inspect.getdoc(thing)] == []
+def imported_layers(path: Path) -> set[str]:
+    """The modules and packages directly below `src/mercer` that a file imports from."""
+    own = [name.split(".") for name in imports(path)]
+    names = {parts[1] if len(parts) > 1 else "" for parts in own if parts[0] == "mercer"}
+    # What is imported from `mercer` itself, such as an estimator, comes from its `__init__`.
+    layers = {name if name in MODULE_LAYERS else "__init__" for name in names}
+    return layers - {layer_of(path)}
+
+
+FILES = sorted(SOURCE.rglob("*.py"))
+MODULE_LAYERS = {layer_of(path) for path in FILES}
+
+
+class TestLayers:
+    def test_the_table_lists_every_module_once(self) -> None:
+        assert sorted(layout()) == sorted(MODULE_LAYERS)
+
+    @pytest.mark.parametrize("layer", sorted(MODULE_LAYERS))
+    def test_a_lower_layer_never_imports_a_higher_one(self, layer: str) -> None:
+        order = layout()
+        lower = set(order[: order.index(layer)])
+        upward = {
+            f"{path.relative_to(SOURCE)} imports {other}"
+            for path in FILES
+            if layer_of(path) == layer
+            for other in imported_layers(path) - lower
+        }
+        assert upward == set()
+
+    def test_no_file_name_occurs_twice(self) -> None:
+        names = [path.name for path in FILES if path.name != "__init__.py"]
+        assert sorted(names) == sorted(set(names))
+
+    def test_named_source_files_exist(self) -> None:
+        """Files that CONTRIBUTING names in its instructions are where it says."""
+        text = CONTRIBUTING.split("\n## Layers of the package\n")[1]
+        named = re.findall(r"`((?:tests/|src/mercer/|[a-z_]+/)[\w/]+\.py)`", text)
+        folders = (ROOT, SOURCE, ROOT / "experiments")
+        assert named
+        assert [n for n in named if not any((folder / n).is_file() for folder in folders)] == []
+
+
+@pytest.fixture(scope="module")
+def readme() -> dict[str, Any]:
+    """Everything that README's Python blocks define, run one after the other, and their output."""
+    pytest.importorskip("matplotlib").use("Agg")
+    namespace: dict[str, Any] = {}
+    with redirect_stdout(StringIO()) as output:
+        for block in re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL):
+            exec(compile(block, "README.md", "exec"), namespace)
+    return {**namespace, "output": output.getvalue()}
+
+
+class TestReadme:
+    def test_its_examples_run(self, readme: dict[str, Any]) -> None:
+        accuracy = re.search(r"accuracy (\d\.\d+)", readme["output"])
+        assert accuracy is not None
+        assert float(accuracy[1]) > 0.93
+
+    def test_its_first_example_is_short(self) -> None:
+        first = README.split("```python\n")[1].split("```")[0]
+        assert len(first.splitlines()) <= 12
+
+    def test_its_table_of_methods_can_be_pasted(self, readme: dict[str, Any]) -> None:
+        section = README.split("\n## Which method to choose\n")[1].split("\n## ")[0]
+        cells = [row.split(" | ")[1] for row in section.splitlines() if row.startswith("| ")]
+        snippets = [snippet for cell in cells for snippet in re.findall(r"`([^`]+)`", cell)]
+        assert len(snippets) > 15
+        names = {**vars(mercer), **readme}
+        for snippet in snippets:
+            eval(snippet, names)
+
+    @pytest.mark.parametrize("end", ["mercer demo", "pytest -n auto"])
+    def test_one_command_sets_up_and_ends_with(self, end: str) -> None:
+        lines = [line for line in README.splitlines() if line.endswith(f"/{end}")]
+        assert len(lines) == 1
+        assert lines[0].startswith("python3 -m venv .venv && .venv/bin/pip install ")
+
+    def test_it_names_what_exists(self) -> None:
+        calls = re.findall(r"`([A-Z]\w+)\(", README)
+        kernels = importlib.import_module("mercer.kernels")
+        assert [n for n in calls if not (hasattr(mercer, n) or hasattr(kernels, n))] == []
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/glossary.md"])
+def test_links_lead_to_files_and_headings(name: str) -> None:
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8"))
+    assert links
+    for file, anchor in links:
+        target = page.parent / file if file else page
+        assert target.is_file(), file
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
+
+
+def test_the_composed_pipelines_are_as_good(readme: dict[str, Any]) -> None:
+    """A learned kernel in a support vector machine with its default C, as README composes them."""
+    X, y = readme["X_test"], readme["y_test"]
+    two_stage = readme["model"].score(X, y)
+    assert readme["by_gram_matrix"].score(X, y) > two_stage - 0.01
+    assert readme["by_kernel"].score(X, y) > two_stage - 0.01
 
 
 def test_the_core_needs_no_optional_package() -> None:

@@ -1,14 +1,13 @@
-"""Every method by its name on the command line: fitted, saved, compared, or refused."""
+"""Every method by its name on the command line: fitted, saved, compared, or rejected."""
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from cli_cases import Run, call, class_table, pd, refused, response_table
+from cli_cases import Run, call, class_table, error_line, pd, response_table
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import KernelOptimization
@@ -20,12 +19,11 @@ from mercer._cli.methods import (
     METHODS,
     check_fit,
     check_size,
-    fitting_in,
+    feasible,
     make_model,
 )
 from mercer._cli.models import load_model
 from mercer._cli.tables import as_problem, read_table
-from mercer._cli.terminal import gathered_warnings
 from mercer._history import MixingStep, WeightStep
 from mercer._model_selection.kernel_forms import Form
 from mercer._search.width_penalty import WidthPenalty
@@ -34,7 +32,7 @@ ONE_STAGE = ("mkl", "mkl-2", "cr")
 
 
 def learners(task: Any) -> list[str]:
-    return [name for name in LEARNERS if task in METHODS[name].makers]
+    return [name for name in LEARNERS if task in METHODS[name].factories]
 
 
 @pytest.fixture
@@ -48,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 class TestFit:
     @pytest.mark.parametrize("learner", learners("classification"))
-    def test_classes(self, run: Run, learner: str) -> None:
+    def test_classes_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
         result = run("fit", "classes.csv", *arguments)
         assert result.exit_code == 0, result.output
@@ -69,7 +67,7 @@ class TestFit:
         np.testing.assert_array_equal(predicted.iloc[:, 1:].squeeze(), values(table))
 
     @pytest.mark.parametrize("learner", learners("regression"))
-    def test_responses(self, run: Run, learner: str) -> None:
+    def test_responses_are_predicted(self, run: Run, learner: str) -> None:
         arguments = ("--target", "y", "--learner", learner, "--out", "m.skops")
         result = run("fit", "responses.csv", *arguments)
         assert result.exit_code == 0, result.output
@@ -84,32 +82,36 @@ class TestFit:
         assert (errors**2).mean() < 0.02
 
     @pytest.mark.parametrize("kind", ["spheres", "ellipsoid", "scaled spheres", "ellipsoids"])
-    def test_whatever_the_automatic_choice(
+    def test_every_automatic_choice_is_saved_and_reported(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
     ) -> None:
-        """It is saved, loaded and drawn, with what it reads of each column."""
+        """The report shows the relevance of columns unless the kernel has one width."""
         form = Form(kind, None if kind == "spheres" else WidthPenalty(0.1, "log_widths"))
         monkeypatch.setattr("mercer._two_stage.automatic_learner.choose_form", lambda *_: form)
         arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "responses.csv", "--target", "y", *arguments)
         assert result.exit_code == 0, result.output
-        words = "How strongly the kernel reads each column"
-        assert (words in Path("r.html").read_text(encoding="utf-8")) == (kind != "spheres")
+        caption = "How strongly the kernel depends on each column"
+        assert (caption in Path("r.html").read_text(encoding="utf-8")) == (kind != "spheres")
         learner = load_model(Path("m.skops"))[-1].learner_
         assert isinstance(learner, KernelOptimization) == (kind == "ellipsoid")
 
     @pytest.mark.parametrize("learner", ONE_STAGE)
-    def test_the_report_of_one_stage_learning(self, run: Run, learner: str) -> None:
+    def test_the_report_shows_the_objective_of_one_stage_learning(
+        self, run: Run, learner: str
+    ) -> None:
         arguments = ("--target", "y", "--learner", learner, "--report", "r.html")
         result = run("fit", "responses.csv", *arguments)
         assert result.exit_code == 0, result.output
         page = Path("r.html").read_text(encoding="utf-8")
         assert page.count("data:image/svg+xml;base64,") == 4
-        assert METHODS[learner].words in page
-        assert "What each step of the search brought" in page
+        assert METHODS[learner].description in page
+        assert "Progress of the search after each step" in page
 
     @pytest.mark.parametrize(("learner", "record"), [("mkl", WeightStep), ("cr", MixingStep)])
-    def test_a_saved_search_keeps_what_it_tried(self, run: Run, learner: str, record: type) -> None:
+    def test_a_saved_search_keeps_its_candidates(
+        self, run: Run, learner: str, record: type
+    ) -> None:
         run("fit", "classes.csv", "--target", "kind", "--learner", learner, "--out", "m.skops")
         search = load_model(Path("m.skops"))[-1]
         tried = np.asarray(search.cv_results_["param_C"], dtype=float)
@@ -120,9 +122,9 @@ class TestFit:
     @pytest.mark.parametrize("name", [*ONE_STAGE, "grid"])
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
     @pytest.mark.filterwarnings("ignore:The least populated class")
-    def test_a_fold_with_one_class_decides_nothing(self, name: str) -> None:
+    def test_a_fold_with_one_class_does_not_influence_the_choice(self, name: str) -> None:
         problem = as_problem(class_table(), "kind")
-        # One row alone of the second class: the fold that holds it out has none to learn from.
+        # The second class has one row only: the fold that holds it out has one class to learn from.
         rows = np.array([*range(25), 60])
         model = make_model(name, problem, rows)
         with pytest.warns(FitFailedWarning):
@@ -135,7 +137,9 @@ class TestFit:
 
 class TestCompare:
     @pytest.mark.parametrize(("table", "target"), [("classes", "kind"), ("responses", "y")])
-    def test_by_default_all_that_fit(self, run: Run, table: str, target: str) -> None:
+    def test_suitable_methods_are_compared_by_default(
+        self, run: Run, table: str, target: str
+    ) -> None:
         pd.read_csv(f"{table}.csv")[::2].to_csv("half.csv", index=False)
         files = ("--csv", "c.csv", "--report", "r.html")
         result = run("compare", "half.csv", "--target", target, "--repeats", 1, *files)
@@ -147,14 +151,14 @@ class TestCompare:
         assert figures["test_alignment"].between(0, 1).all()
         assert "one-stage" in Path("r.html").read_text(encoding="utf-8")
 
-    def test_the_name_that_a_paper_gives(self, run: Run) -> None:
+    def test_l1_svm_is_mkl_with_norm_one(self, run: Run) -> None:
         arguments = ("--methods", "mkl,l1-svm", "--repeats", 2, "--csv", "c.csv")
         result = run("compare", "classes.csv", "--target", "kind", *arguments)
         assert result.exit_code == 0, result.output
         first, second = pd.read_csv("c.csv").drop(columns=["method", "fit_seconds"]).to_numpy()
         np.testing.assert_array_equal(first, second)
 
-    def test_two_solvers_of_one_problem(self) -> None:
+    def test_l2_krr_is_mkl_with_norm_two(self) -> None:
         problem, rows = as_problem(response_table(), "y"), np.arange(40)
         predicted = []
         for name in ("mkl-2", "l2-krr"):
@@ -163,41 +167,32 @@ class TestCompare:
             predicted.append(model.predict(problem.features.iloc[40:]))
         np.testing.assert_allclose(predicted[0], predicted[1], atol=1e-4)
 
-    def test_the_defaults_fit_either_task(self) -> None:
+    def test_default_methods_support_both_tasks(self) -> None:
         for task in ("classification", "regression"):
             check_fit(COMPARED, task)
         assert set(DEMONSTRATED) < set(COMPARED)
         assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr"}
 
 
-class TestTheWrongTask:
-    def test_fit(self, run: Run) -> None:
-        line = refused(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
+class TestUnsupportedTask:
+    def test_fit_suggests_the_learners_of_the_task(self, run: Run) -> None:
+        line = error_line(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
         assert "not for classification: 'l2-krr'; choose from ca, " in line
         offered = line.split("choose from ")[1].strip().split(", ")
         assert offered == learners("classification")
-        line = refused(run("fit", "responses.csv", "--target", "y", "--learner", "l1-svm"))
+        line = error_line(run("fit", "responses.csv", "--target", "y", "--learner", "l1-svm"))
         assert "not for regression: 'l1-svm'" in line
 
-    def test_compare_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delattr("mercer._cli.comparison.make_model")
         arguments = ("--target", "kind", "--methods", "ca,l2-krr")
-        assert "not for classification: 'l2-krr'" in refused(
+        assert "not for classification: 'l2-krr'" in error_line(
             run("compare", "classes.csv", *arguments)
         )
 
 
-def test_warnings_that_differ_in_numbers_are_one_note() -> None:
-    notes = ["first"]
-    with gathered_warnings(notes):
-        for gap in ("0.0013", "2e-05"):
-            warnings.warn(f"Stopped at a gap of {gap}.\nmore", UserWarning, stacklevel=1)
-        warnings.warn("Other words.", UserWarning, stacklevel=1)
-    assert notes == ["first", "Stopped at a gap of 0.0013.", "Other words."]
-
-
-def test_too_many_rows_for_a_method() -> None:
+def test_a_method_rejects_too_many_rows() -> None:
     check_size(["bayes", "ca"], 2000)
-    assert fitting_in(["bayes", "ca"], 2001) == ["ca"]
+    assert feasible(["bayes", "ca"], 2001) == ["ca"]
     with pytest.raises(InputError, match=r"bayes .* 2,001 rows; try --max-rows 2000"):
         check_size(["ca", "bayes"], 2001)

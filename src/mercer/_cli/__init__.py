@@ -1,4 +1,4 @@
-"""The command `mercer`: from a table to a learned kernel, a model, pictures and predictions."""
+"""The command `mercer`: it learns kernels from tables, reports on them, and predicts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; where the packages it needs are missing, say so in one line."""
+    """Run the command line, or say in one line which package is missing."""
     try:
         from mercer._cli.app import app
     except ImportError as error:
@@ -21,7 +21,7 @@ def main() -> None:
         sys.stderr.write(f"mercer: {message}\n")
         raise SystemExit(2) from None
     for stream in (sys.stdout, sys.stderr):
-        # Bars and signs that a terminal's encoding lacks must not end a run.
+        # A character that the terminal's encoding lacks, such as a bar's, must not end the run.
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     app(prog_name="mercer")

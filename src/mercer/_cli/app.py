@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""Commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from mercer._cli import comparison, fitting, terminal
-from mercer._cli.errors import check_packages, chosen, listing, one_line
+from mercer._cli.errors import check_packages, checked_name, collected_warnings, listing, one_line
 from mercer._cli.files import check_outputs
 from mercer._cli.methods import (
     COMPARED,
@@ -19,7 +19,7 @@ from mercer._cli.methods import (
     METHODS,
     check_fit,
     check_size,
-    fitting_in,
+    feasible,
     method_names,
 )
 from mercer._cli.models import load_model, save_model
@@ -36,19 +36,19 @@ from mercer._cli.tables import (
 
 
 class OneLineErrors(TyperGroup):
-    """Commands that end with one readable line and exit code 2 where the input is at fault."""
+    """Commands that end with one readable line and exit code 2 if the input is invalid."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run, and turn errors that the user can put right into one line."""
+        """Run a command; print one line for an error that the user can correct."""
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except (KeyboardInterrupt, typer.Abort):
             code, message = 130, "interrupted"
         except Exception as error:
-            foreseen = one_line(error)
-            if foreseen is None:
+            line = one_line(error)
+            if line is None:
                 raise
-            code, message = 2, foreseen
+            code, message = 2, line
         else:
             sys.exit(code if isinstance(code, int) else 0)
         sys.stderr.write(f"mercer: {message}\n")
@@ -57,28 +57,28 @@ class OneLineErrors(TyperGroup):
 
 app = typer.Typer(
     cls=OneLineErrors,
-    help="Learn a kernel from a table, see what was learned, and predict with it.",
+    help="Learn a kernel from a table, show what was learned, and predict.",
     no_args_is_help=False,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet.")]
-Target = Annotated[str, typer.Option(help="The column to predict.", metavar="COLUMN")]
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+Target = Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
 TaskName = Annotated[
     str, typer.Option("--task", help=f"auto, classification or regression. auto: {TASK_RULE}")
 ]
 Report = Annotated[
-    Path | None, typer.Option(help="Write an HTML report with pictures.", metavar="FILE")
+    Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
 ]
-TestSize = Annotated[float, typer.Option(help="Share of the rows to test on.", min=0.01, max=0.99)]
-Seed = Annotated[int, typer.Option(help="Of the random split.", min=0)]
+TestSize = Annotated[float, typer.Option(help="Share of held-out rows.", min=0.01, max=0.99)]
+Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
 MaxRows = Annotated[
     int,
     typer.Option(
-        help="Learn from and test on at most so many rows, drawn at random: time and memory grow "
-        "with their square (10,000 rows: a few GB).",
+        help="Largest number of training rows, and of test rows; larger tables are sampled. Time "
+        "and memory grow with its square (10,000 rows need a few GB).",
         min=10,
     ),
 ]
@@ -99,21 +99,21 @@ def fit(
     learner: Annotated[
         str,
         typer.Option(
-            help="How Gaussian widths and their weights are found. "
-            + "; ".join(f"{name}: {METHODS[name].words}" for name in LEARNERS)
+            help="How widths (fixed or searched) and weights of Gaussian kernels are learned. "
+            + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS)
         ),
     ] = "ca",
     task: TaskName = "auto",
     out: Annotated[
-        Path | None, typer.Option(help="Save the model that was tested (skops).", metavar="FILE")
+        Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")
     ] = None,
     report: Report = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
     max_rows: MaxRows = 10_000,
 ) -> None:
-    """Learn a kernel and a predictor from a table, and test them on rows held out."""
-    chosen("learner", learner, LEARNERS)
+    """Learn a kernel and a predictor from a table, and test them on held-out rows."""
+    checked_name("learner", learner, LEARNERS)
     check_outputs(out, report, inputs=(table,))
     check_packages(skops=out, matplotlib=report)
     problem = as_problem(read_table(table), target, task)
@@ -125,21 +125,21 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[Path, typer.Argument(help="Saved by mercer fit.")],
+    model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
     table: Table,
     out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")],
 ) -> None:
     """Predict each row of a table with a saved model.
 
-    Only models whose every part is of mercer or scikit-learn are loaded. Columns that the model was
-    not fitted on, the target among them, are ignored.
+    A model is loaded only if all its types belong to mercer or scikit-learn. Columns that it was
+    not fitted on, such as the target, are ignored.
     """
     check_table_format(out)
     check_outputs(out, inputs=(model, table))
     predictions, notes = fitting.predict(load_model(model), read_table(table))
     write_table(predictions, out)
-    terminal.remark(notes)
-    terminal.say(f"{len(predictions):,} predictions in {out}")
+    terminal.print_notes(notes)
+    terminal.print_line(f"{len(predictions):,} predictions in {out}")
 
 
 @app.command()
@@ -149,18 +149,21 @@ def compare(
     *,
     methods: Annotated[
         str | None,
-        typer.Option(help=f"Separated by commas; by default {', '.join(COMPARED)}."),
+        typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
     ] = None,
     task: TaskName = "auto",
     repeats: Repeats = 5,
-    csv: Annotated[Path | None, typer.Option(help="Write the figures.", metavar="FILE")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Write results, CSV or Parquet.", metavar="FILE"),
+    ] = None,
     report: Report = None,
     seed: Seed = 0,
     max_rows: MaxRows = 10_000,
 ) -> None:
-    """Compare methods on the same splits: test error, test alignment, time to fit, and rank.
+    """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
-    A quarter of the rows is held out in each split.
+    Each split holds out a quarter of the rows.
     """
     names = method_names(methods)
     if csv is not None:
@@ -172,11 +175,11 @@ def compare(
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed, max_rows=max_rows)
     n_rows = len(rows[0][0])
     if methods is None:
-        fitting_names = fitting_in(names, n_rows)
-        left_out = [name for name in names if name not in fitting_names]
-        names = fitting_names
-        if left_out:
-            terminal.remark([f"left out, for {n_rows:,} rows would take long: {listing(left_out)}"])
+        slow = [name for name in names if name not in feasible(names, n_rows)]
+        names = feasible(names, n_rows)
+        if slow:
+            note = f"these methods are left out because {n_rows:,} rows take long: {listing(slow)}"
+            terminal.print_notes([note])
     check_size(names, n_rows)
     _compare(problem, names, rows, csv=csv, report=report, seed=seed)
 
@@ -189,7 +192,7 @@ def demo(
     report: Report = None,
     repeats: Repeats = 3,
 ) -> None:
-    """Compare methods, then fit, on scikit-learn's breast-cancer table; under a minute."""
+    """Compare methods and fit one on scikit-learn's breast-cancer table, in under a minute."""
     from sklearn.datasets import load_breast_cancer
 
     check_outputs(out, report)
@@ -201,7 +204,7 @@ def demo(
     _compare(problem, list(DEMONSTRATED), rows)
     _fit(problem, "ca", rows[0], out=out, report=report)
     if report is None:
-        terminal.say("With --report demo.html, mercer draws what it learned.")
+        terminal.print_line("The option --report demo.html writes a report with figures.")
 
 
 def _fit(
@@ -213,19 +216,19 @@ def _fit(
     report: Path | None,
     seed: int = 0,
 ) -> None:
-    notes = fitting.notes_of(problem, *rows)
+    notes = fitting.split_notes(problem, *rows)
     with terminal.progress(2 if report else 1) as step:
         step(f"learning a kernel for {problem.name}")
-        with terminal.gathered_warnings(notes):
+        with collected_warnings(notes):
             result = fitting.fit(problem, learner, *rows, seed=seed)
         if report is not None:
-            step("drawing the report")
+            step("writing the report")
             write_fit_report(result, report, notes)
         if out is not None:
             save_model(result.model, out)
     terminal.show_problem(problem)
     terminal.show_fit(result)
-    terminal.remark(notes)
+    terminal.print_notes(notes)
     terminal.show_files(report=report, model=out)
 
 
@@ -238,14 +241,14 @@ def _compare(
     report: Path | None = None,
     seed: int = 0,
 ) -> None:
-    notes = fitting.notes_of(problem, *rows[0])
-    with terminal.progress(len(methods) * len(rows)) as step, terminal.gathered_warnings(notes):
-        result = comparison.compare(problem, methods, rows, seed=seed, step=step)
+    notes = fitting.split_notes(problem, *rows[0])
+    with terminal.progress(len(methods) * len(rows)) as step, collected_warnings(notes):
+        result = comparison.compare(problem, methods, rows, seed=seed, on_step=step)
     if csv is not None:
         write_table(result.as_frame(), csv)
     if report is not None:
         write_comparison_report(result, problem, report, notes)
     terminal.show_problem(problem)
     terminal.show_comparison(result, problem)
-    terminal.remark(notes)
-    terminal.show_files(report=report, figures=csv)
+    terminal.print_notes(notes)
+    terminal.show_files(report=report, results=csv)

@@ -1,4 +1,4 @@
-"""Methods side by side on the same rows."""
+"""Comparison of several methods on the same rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What each method reached on each split.
+    """Results of each method on each split.
 
     Attributes
     ----------
     methods : tuple of str
-        Of length n_methods.
+        Names, of length n_methods.
     errors, alignments, seconds : ndarray of shape (n_methods, n_splits)
         Error and alignment on the test rows, and the time to fit.
     """
@@ -39,15 +39,15 @@ class Comparison:
 
     @property
     def ranks(self) -> Array:
-        """Mean rank by error over the splits, 1 for the best, shape (n_methods,)."""
+        """Mean rank by error over the splits, of shape (n_methods,); the best rank is 1."""
         return np.asarray(rankdata(self.errors, axis=0).mean(axis=1))
 
     def best_first(self) -> list[int]:
-        """Positions of the methods by mean rank, then by mean error."""
+        """Return the positions of the methods, sorted by mean rank and then by mean error."""
         return [int(m) for m in np.lexsort((self.errors.mean(axis=1), self.ranks))]
 
     def as_frame(self) -> DataFrame:
-        """One row a method, best first: means, standard deviations, and the error of each split."""
+        """Return one row per method, best first: means, deviations, and the error of each split."""
         import pandas as pd
 
         n_splits = self.errors.shape[1]
@@ -55,9 +55,9 @@ class Comparison:
             {
                 "method": self.methods,
                 "error": self.errors.mean(axis=1),
-                "error_spread": spread(self.errors),
+                "error_std": standard_deviation(self.errors),
                 "test_alignment": self.alignments.mean(axis=1),
-                "test_alignment_spread": spread(self.alignments),
+                "test_alignment_std": standard_deviation(self.alignments),
                 "fit_seconds": self.seconds.mean(axis=1),
                 "rank": self.ranks,
                 **{f"error_split_{r + 1}": self.errors[:, r] for r in range(n_splits)},
@@ -66,8 +66,8 @@ class Comparison:
         return frame.iloc[self.best_first()]
 
 
-def spread(values: Array) -> Array:
-    """Standard deviation over the splits, zero where there is but one, shape (n_methods,)."""
+def standard_deviation(values: Array) -> Array:
+    """Return the standard deviation over the splits, zero for one split; shape (n_methods,)."""
     return np.asarray(np.std(values, axis=1, ddof=1 if values.shape[1] > 1 else 0))
 
 
@@ -77,7 +77,7 @@ def compare(
     splits: Sequence[tuple[Rows, Rows]],
     *,
     seed: int = 0,
-    step: Callable[[str], None] = lambda done: None,
+    on_step: Callable[[str], None] = lambda description: None,
 ) -> Comparison:
     """Fit every method on every split.
 
@@ -89,8 +89,8 @@ def compare(
     splits : sequence of (ndarray of int, ndarray of int)
         Rows to learn from and to test on, the same for all methods.
     seed : int, default=0
-    step : callable, default=nothing
-        Called with what comes next before each fit.
+    on_step : callable, default=nothing
+        It is called before each fit, with its description.
 
     Returns
     -------
@@ -99,13 +99,13 @@ def compare(
     Raises
     ------
     InputError
-        If a method fails; the message names it.
+        If a method fails; the message says which.
     """
     shape = (len(methods), len(splits))
     errors, alignments, seconds = np.empty(shape), np.empty(shape), np.empty(shape)
     for r, (train, test) in enumerate(splits):
         for m, name in enumerate(methods):
-            step(f"{name}, split {r + 1} of {len(splits)}")
+            on_step(f"{name}, split {r + 1} of {len(splits)}")
             try:
                 errors[m, r], alignments[m, r], seconds[m, r] = _measure(
                     problem, name, train, test, seed
@@ -118,7 +118,7 @@ def compare(
 def _measure(
     problem: Problem, method: str, train: Rows, test: Rows, seed: int
 ) -> tuple[float, float, float]:
-    """Error and alignment on the test rows, and seconds to fit."""
+    """Return error and alignment on the test rows, and the time to fit in seconds."""
     X, y = problem.features, problem.target
     model = make_model(method, problem, train, seed)
     start = perf_counter()

@@ -1,18 +1,26 @@
-"""Errors that the user can put right, in one readable line."""
+"""Errors and warnings for the user, each in one readable line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import singledispatch
 from importlib import import_module
+
+_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
+"""This matches the numbers in a warning; warnings that differ in them alone are shown once."""
 
 
 class InputError(Exception):
-    """The input is at fault, and the message says how, in one line."""
+    """The user's input is invalid; the message says why, in one line."""
 
 
+@singledispatch
 def one_line(error: BaseException) -> str | None:
-    """One readable line for an error that the user can put right.
+    """Return one readable line for an error that the user can correct.
 
     Parameters
     ----------
@@ -21,47 +29,81 @@ def one_line(error: BaseException) -> str | None:
     Returns
     -------
     str or None
-        None for an error that is a fault of the program: it keeps its traceback.
+        None for a defect of the program, which keeps its traceback.
     """
-    if isinstance(error, ImportError):
-        # A missing part of an installed package is a fault of ours, or of the installation.
-        if error.name is not None and "." in error.name:
-            return None
-        extra = "plot" if error.name == "matplotlib" else "cli"
-        what = f"the package {error.name!r} is missing" if error.name else _first_line(error)
-        return f'{what}; pip install "mercer[{extra}]" brings it'
-    # Both the typer of today and the click beneath older versions format usage errors so.
+    # Typer vendors click or imports it, depending on its version: their usage errors share this
+    # method only.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
-    if isinstance(error, InputError | OSError):
-        return str(error).replace("\n", " ")
-    if isinstance(error, MemoryError):
-        return "out of memory; --max-rows learns from fewer rows"
-    if isinstance(error, ValueError):
-        return _first_line(error)
     return None
 
 
+@one_line.register
+def _(error: ImportError) -> str | None:
+    # If a module inside an installed package is missing, the package or its installation is broken.
+    if error.name is not None and "." in error.name:
+        return None
+    extra = "plot" if error.name == "matplotlib" else "cli"
+    problem = f"the package {error.name!r} is missing" if error.name else str(error)
+    return f'{problem}; install it with pip install "mercer[{extra}]"'
+
+
+@one_line.register
+def _(error: InputError | OSError) -> str:
+    return str(error).replace("\n", " ")
+
+
+@one_line.register
+def _(error: MemoryError) -> str:
+    return "out of memory; use --max-rows to learn from fewer rows"
+
+
+@one_line.register
+def _first_line(error: ValueError) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip() if lines else type(error).__name__
+
+
+@contextmanager
+def collected_warnings(notes: list[str]) -> Iterator[None]:
+    """Collect the warnings that are issued inside the block, in place of printing them.
+
+    Parameters
+    ----------
+    notes : list of str
+        When the block ends, the first line of each warning is appended. Of warnings that differ in
+        numbers alone, such as those of several folds, only the first is.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    texts = [str(item.message).strip() for item in caught if issubclass(item.category, UserWarning)]
+    lines: dict[str, str] = {}
+    for line in (text.splitlines()[0] for text in texts if text):
+        lines.setdefault(_NUMBER.sub("", line), line)
+    notes += lines.values()
+
+
 def check_packages(**needed: object) -> None:
-    """Import optional packages, so that a missing one is known before any work.
+    """Import optional packages, so that a missing one is reported before any work is done.
 
     Parameters
     ----------
     **needed : object
-        Names of packages; those whose value is None are not needed.
+        The name of each package, with None as its value if the package is not needed.
 
     Raises
     ------
     ModuleNotFoundError
-        If a needed one is not installed.
+        If a package that is needed is not installed.
     """
-    for package, what_for in needed.items():
-        if what_for is not None:
+    for package, purpose in needed.items():
+        if purpose is not None:
             import_module(package)
 
 
 def listing(names: Iterable[object], *, most: int = 8) -> str:
-    """Quoted names in one line, the first few of many.
+    """Return the first names, quoted, and the number of the others.
 
     Examples
     --------
@@ -74,22 +116,17 @@ def listing(names: Iterable[object], *, most: int = 8) -> str:
     return f"{', '.join(quoted[:most])} and {len(quoted) - most} more"
 
 
-def chosen(what: str, name: str, options: Iterable[str]) -> str:
-    """The name, if it is one of the options.
+def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
+    """Return the name if it is among the choices.
 
     Raises
     ------
     InputError
-        If it is not; the message lists the options, and names the nearest.
+        If it is not; the message lists the choices and suggests the most similar one.
     """
-    options = list(options)
-    if name in options:
+    choices = list(choices)
+    if name in choices:
         return name
-    near = get_close_matches(name, options, n=1)
-    hint = f" (did you mean '{near[0]}'?)" if near else ""
-    raise InputError(f"there is no {what} '{name}'{hint}; choose from {', '.join(options)}")
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip() if lines else type(error).__name__
+    similar = get_close_matches(name, choices, n=1)
+    hint = f" (did you mean '{similar[0]}'?)" if similar else ""
+    raise InputError(f"there is no {kind} '{name}'{hint}; choose from {', '.join(choices)}")

@@ -1,4 +1,4 @@
-"""Files written aside and renamed, so that an interrupted run leaves none half-written."""
+"""Output files: checked before any work, and written without leaving half of one."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ from mercer._cli.errors import InputError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a path beside `path` to write to; rename it when the block ends well.
+    """Yield a temporary path in the same folder, and rename it to `path` when the block succeeds.
 
     Parameters
     ----------
     path : Path
-        The file to write or to replace.
+        The file to create or to replace. It stays as it was if the block raises an exception.
 
     Yields
     ------
     Path
-        In the same folder, with the same suffixes.
+        It has the same suffixes.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     target = Path(folder, "note.txt")
-    ...     with replacing(target) as aside:
-    ...         _ = aside.write_text("done")
+    ...     with replacing(target) as temporary:
+    ...         _ = temporary.write_text("done")
     ...     [path.name for path in Path(folder).iterdir()]
     ['note.txt']
     """
-    aside = path.with_name(f".{os.getpid()}-{path.name}")
+    temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
-        yield aside
-        aside.replace(path)
+        yield temporary
+        temporary.replace(path)
     finally:
-        aside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
-    """Refuse, before any work, output files that cannot be written or would destroy another file.
+    """Check that output files can be written and overwrite no other file of the command.
 
     Parameters
     ----------
     *outputs : Path or None
-        The files to be written; None for one that was not asked for.
+        The files to be written; None for one that was not requested.
     inputs : tuple of Path
-        Files that are read, and must survive.
+        Files that are read.
 
     Raises
     ------
     InputError
-        If an output's folder is missing, the output is a folder, the place is not writable, or
-        the file is named twice or is an input.
+        If the folder of an output is missing or not writable, the output is a folder, or it is
+        named twice or also an input.
     """
     taken = {path.resolve() for path in inputs}
     for path in filter(None, outputs):

@@ -1,4 +1,4 @@
-"""Learning a kernel from a table and testing it on rows held out; and predicting with it."""
+"""Learning from a table, testing on held-out rows, and predicting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import unique_labels
 
 from mercer._cli.errors import InputError, listing
 from mercer._cli.methods import learned_alignment, make_model
-from mercer._cli.tables import Problem, Rows, Task, as_text, check_finite, is_number
+from mercer._cli.tables import Problem, Rows, Task, as_text, check_finite, is_numeric
 from mercer._typing import Array
 from mercer.inspection._display import learned, learned_terms
 
@@ -37,18 +37,18 @@ class Fit:
     model : fitted Pipeline
     problem : Problem
     learner : str
-        The method's name.
+        Name of the method.
     train, test : ndarray of int
-        Positions of the rows learned from and tested on.
+        Positions of the training rows and of the test rows.
     error, baseline : float
-        On the test rows, of the model and of the best constant prediction: the share misclassified,
-        or the root mean squared error.
+        Test error of the model and of the best constant prediction: the share of misclassified
+        rows, or the root mean squared error.
     r2 : float or None
-        Share of the response's variance explained on the test rows; None for classes.
+        Share of the response's variance that is explained on the test rows; None for classes.
     alignment, test_alignment : float
-        Centered alignment of the learned kernel with the target, on either part.
+        Centered alignment of the learned kernel with the target on the training and test rows.
     kernels : list of (str, float, float)
-        Each base kernel in a few words, its weight and its share; the largest share first.
+        Description, weight and share of each base kernel; the largest share comes first.
     """
 
     model: Pipeline
@@ -67,18 +67,18 @@ class Fit:
 def splits(
     problem: Problem, *, test_size: float, repeats: int, seed: int, max_rows: int
 ) -> list[tuple[Rows, Rows]]:
-    """Draw rows to learn from and rows to test on, stratified where there are classes.
+    """Draw training rows and test rows; for classes, the draw is stratified.
 
     Parameters
     ----------
     problem : Problem
     test_size : float
-        Share of the rows to test on.
+        Share of the test rows in all rows.
     repeats : int
         Number of independent draws.
     seed : int
     max_rows : int
-        At most so many rows in either part: Gram matrices grow with their square.
+        Largest number of training rows, and of test rows.
 
     Returns
     -------
@@ -101,26 +101,26 @@ def splits(
     return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))
 
 
-def notes_of(problem: Problem, train: Rows, test: Rows) -> list[str]:
-    """What was left out of the table, and how many rows were drawn where not all are used."""
+def split_notes(problem: Problem, train: Rows, test: Rows) -> list[str]:
+    """Return what was left out of the table, and how many rows were drawn if not all are used."""
     n_rows = len(problem.target)
     if len(train) + len(test) == n_rows:
         return list(problem.notes)
     drawn = (
-        f"{len(train):,} rows to learn from and {len(test):,} to test on are drawn from "
-        f"{n_rows:,}, as time and memory grow with their square; --max-rows changes that"
+        f"{len(train):,} rows to learn from and {len(test):,} rows to test on are drawn from "
+        f"{n_rows:,}, because time and memory grow with their square; --max-rows changes the limit"
     )
     return [*problem.notes, drawn]
 
 
 def error_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-    """Share misclassified, or root mean squared error."""
+    """Return the share of misclassified rows, or the root mean squared error."""
     score = zero_one_loss if task == "classification" else root_mean_squared_error
     return float(score(truth, predicted))
 
 
 def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) -> Fit:
-    """Learn from some rows of a problem and test on others.
+    """Learn from the training rows of a problem and test on its test rows.
 
     Parameters
     ----------
@@ -166,30 +166,31 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
     ----------
     model : fitted Pipeline of `fit`
     frame : DataFrame of shape (n_rows, n_columns)
-        With the columns learned from, in any order; others are ignored.
+        It must have the columns that the model was fitted on, in any order; others are ignored.
 
     Returns
     -------
     predictions : DataFrame of shape (n_rows, n_outputs)
-        The column `prediction`. For classifiers the decision values, one column for two classes
-        (positive for the second), else one for each class; and the classes' probabilities where the
-        model has them. For a model with uncertainties the standard deviation of a new response.
+        The column `prediction`. For classifiers with decision values, one column of them for two
+        classes (positive for the second), else one for each class. For classifiers with
+        probabilities, one column for each class. For regressors with uncertainties, the column
+        `std` with the standard deviation of a new response.
     notes : list of str
-        Columns ignored, and categories that were not there to learn from.
+        What was ignored, and which categories the model was not fitted on.
 
     Raises
     ------
     InputError
-        If columns are missing, or hold text where numbers were learned from.
+        If columns are missing, or hold text where the model was fitted on numbers.
     """
     import pandas as pd
 
     needed = list(model.feature_names_in_)
     missing = [name for name in needed if name not in frame.columns]
     if missing:
-        raise InputError(f"the table lacks columns the model was fitted on: {listing(missing)}")
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
     extra = [name for name in frame.columns if name not in needed]
-    notes = [f"ignored, as the model does not use them: {listing(extra)}"] if extra else []
+    notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
     frame = frame[needed].copy()
     notes += _check_columns(model, frame)
     check_finite(frame)
@@ -209,24 +210,25 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
 
 
 def _check_columns(model: Pipeline, frame: DataFrame) -> list[str]:
-    """Refuse text where there were numbers; say which categories are new.
+    """Check that columns of numbers hold numbers, and return notes on new categories.
 
-    Numbers where there was text are turned into text, as codes often are read as numbers.
+    Numbers in a column of categories are converted to text, because codes without letters are read
+    as numbers.
     """
-    prepared = {name: (part, columns) for name, part, columns in model[0].transformers_}
+    prepared = {name: (step, columns) for name, step, columns in model[0].transformers_}
     _, numbers = prepared["numbers"]
-    text = [n for n in numbers if not (is_number(frame[n]) or frame[n].isna().all())]
+    text = [n for n in numbers if not (is_numeric(frame[n]) or frame[n].isna().all())]
     if text:
-        raise InputError(f"no numbers, as the model was fitted on, in {listing(text)}")
+        raise InputError(f"these columns hold text, but the model needs numbers: {listing(text)}")
     notes = []
     encoder, categories = prepared["categories"]
     for name, known in zip(categories, getattr(encoder, "categories_", []), strict=True):
-        if is_number(frame[name]):
+        if is_numeric(frame[name]):
             frame[name] = as_text(frame[name])
         new = frame[name][~frame[name].isin(known) & frame[name].notna()]
         if len(new):
             notes.append(
-                f"{len(new)} rows hold categories of '{name}' that the model never saw: "
+                f"{len(new)} rows hold categories of '{name}' that the model was not fitted on: "
                 f"{listing(new.unique(), most=4)}"
             )
     return notes

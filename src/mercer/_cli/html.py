@@ -1,4 +1,4 @@
-"""The parts of a report: one HTML page that holds its pictures and style."""
+"""Elements of an HTML report, and a page that embeds its figures and style."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLE: Any = {
     "font.size": 10,
     "svg.hashsalt": "mercer",
 }
-"""Of the pictures; salted, so that equal pictures are equal files."""
+"""Matplotlib settings of all figures; the salt makes the files of equal figures equal."""
 
 
 def write_page(path: Path, title: str, lead: str, body: Iterable[str]) -> None:
@@ -37,46 +37,45 @@ def write_page(path: Path, title: str, lead: str, body: Iterable[str]) -> None:
     ----------
     path : Path
     title, lead : str
-        Plain text: the headline, and the line below it.
+        Plain text of the headline and of the line below it.
     body : iterable of str
-        HTML, from the other functions here.
+        HTML of the other functions of this module.
     """
     try:
         made_by = f"mercer {version('mercer')}"
-    except PackageNotFoundError:  # run from a source tree
+    except PackageNotFoundError:  # The package is not installed but run from its source tree.
         made_by = "mercer"
     template = Template(files("mercer._cli").joinpath("page.html").read_text(encoding="utf-8"))
     page = template.substitute(
         title=escape(title), lead=escape(lead), body="\n".join(body), made_by=escape(made_by)
     )
-    with replacing(path) as aside:
-        aside.write_text(page, encoding="utf-8")
+    with replacing(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
 
 
 def cards(entries: Iterable[tuple[str, str]]) -> str:
-    """Figures to see first: each a value and what it is."""
+    """Return boxes, each with a value and its description."""
     inner = (
-        f'<div class="card"><b>{escape(value)}</b><span>{escape(words)}</span></div>'
-        for value, words in entries
+        f'<div class="card"><b>{escape(value)}</b><span>{escape(description)}</span></div>'
+        for value, description in entries
     )
     return f'<div class="cards">{"".join(inner)}</div>'
 
 
 def heading(text: str) -> str:
-    """Headline of a section."""
+    """Return the headline of a section."""
     return f"<h2>{escape(text)}</h2>"
 
 
 def paragraph(text: str) -> str:
-    """Plain text."""
+    """Return a paragraph of plain text."""
     return f"<p>{escape(text)}</p>"
 
 
-def remarks(texts: Iterable[str]) -> str:
-    """What the reader should know of the run, in small print."""
-    texts = list(texts)
-    inner = "".join(f'<p class="note">{escape(text)}</p>' for text in texts)
-    return f"{heading('Notes')}{inner}" if texts else ""
+def notes_section(notes: Iterable[str]) -> str:
+    """Return a section with notes, or nothing if there are none."""
+    inner = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    return f"{heading('Notes')}{inner}" if inner else ""
 
 
 def table(
@@ -86,16 +85,16 @@ def table(
     numeric: Collection[int] = (),
     best: int | None = None,
 ) -> str:
-    """Lay out a table.
+    """Return a table.
 
     Parameters
     ----------
     header : sequence of str
     rows : iterable of sequences of str
     numeric : collection of int, default=()
-        Columns of numbers, set to the right.
+        Positions of the columns of numbers, which are aligned to the right.
     best : int, default=None
-        The row to stand out.
+        Position of the row that is set in bold.
     """
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -111,25 +110,25 @@ def table(
     return f'<div class="sheet"><table>{head}<tbody>{"".join(lines)}</tbody></table></div>'
 
 
-def figures(pictures: Iterable[tuple[str, str]]) -> str:
-    """Pictures of `picture`, each with its caption."""
+def figures(drawn: Iterable[tuple[str, str]]) -> str:
+    """Return figures of :func:`figure`, each with its caption."""
     inner = (
         f'<figure><img src="{source}" alt="{escape(caption)}">'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
-        for source, caption in pictures
+        for source, caption in drawn
     )
     return f'<div class="figures">{"".join(inner)}</div>'
 
 
-def picture(draw: Callable[[Axes], object], *, height: float = 3.8) -> str:
-    """Draw a picture and encode it as a data address.
+def figure(draw: Callable[[Axes], object], *, height: float = 3.8) -> str:
+    """Draw a figure and encode it as a data URL.
 
     Parameters
     ----------
     draw : callable
-        Draws on the axes it is given.
+        It draws on the axes that it is passed.
     height : float, default=3.8
-        In inches, for a width of 5.6.
+        Height in inches; the width is 5.6.
 
     Returns
     -------
@@ -141,8 +140,8 @@ def picture(draw: Callable[[Axes], object], *, height: float = 3.8) -> str:
 
     file = BytesIO()
     with rc_context(_STYLE):
-        # Not through pyplot: it would keep the figure, and may look for a screen.
-        figure = Figure(figsize=(5.6, height), layout="constrained")
-        draw(figure.subplots())
-        figure.savefig(file, format="svg", metadata={"Date": None})
+        # Pyplot would keep the figure in memory, and may need a screen.
+        drawn = Figure(figsize=(5.6, height), layout="constrained")
+        draw(drawn.subplots())
+        drawn.savefig(file, format="svg", metadata={"Date": None})
     return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"

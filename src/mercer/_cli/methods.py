@@ -1,4 +1,4 @@
-"""The methods by their names on the command line, and the pipeline around each."""
+"""The methods by their names on the command line, and the pipeline that prepares their data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from mercer._cli.errors import InputError, chosen, listing
-from mercer._cli.tables import Problem, Rows, Task, is_number
+from mercer._cli.errors import InputError, checked_name, listing
+from mercer._cli.tables import Problem, Rows, Task, is_numeric
 from mercer._learners import (
     AlignmentMaximization,
     ContinuousAlignment,
@@ -44,48 +44,57 @@ from mercer.metrics import centered_alignment
 from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
 _GAMMA_GRID: Array = 2.0 ** np.arange(-15, 4, 2)
+"""`grid` chooses gamma from these values, which the guide to LIBSVM recommends."""
+
 _ALPHA_GRID: Array = 10.0 ** np.arange(-3, 4)
-"""Of the yardstick. Gamma is as the guide to libsvm has it, C as in two-stage learning; alpha is
-coarser than there, where each value costs next to nothing."""
+"""`grid` chooses the penalty of kernel ridge regression from these values. They are fewer than in
+two-stage learning, because each of them costs a fit per fold."""
 
 _ONE_STAGE_C: Array = 10.0 ** np.arange(-1, 3)
+"""One-stage classifiers choose C from these values, few because each learns the kernel anew. On a
+dozen sets of a few hundred rows, smaller values increased the error and larger ones did not reduce
+it. Of equally good values, the first is chosen."""
+
 _ONE_STAGE_ALPHA: Array = 10.0 ** np.arange(1, -4, -1)
-"""Of one-stage methods, where each value learns the kernel anew. On a dozen sets of a few hundred
-rows, more regularization than this erred more, and less no less. Of equal values the first counts.
-"""
+"""One-stage regressors choose alpha from these values, for the same reasons."""
 
-_TOL = 1e-2
-"""Of `cr`: a tenth of this costs several times as much and changes the error by its noise."""
+_CR_TOL = 1e-2
+"""The tolerance of `cr`: a tenth of it takes several times as long, and changes the error by less
+than it varies between splits."""
 
-_MOST_FOR_BAYES = 2000
-"""Rows that `bayes` learns from at most: its time grows with their third power."""
+_BAYES_MAX_ROWS = 2000
+"""`bayes` learns from at most this many rows, because its time grows with their third power."""
 
-Make: TypeAlias = Callable[[], BaseEstimator]
-MakeWithFolds: TypeAlias = Callable[[int], BaseEstimator]
+_FAILED_SCORE = -1e9
+"""The score of a regression that fails in a search; it is lower than that of any that succeeds."""
+
+Factory: TypeAlias = Callable[[], BaseEstimator]
+FactoryWithFolds: TypeAlias = Callable[[int], BaseEstimator]
 
 
 @dataclass(frozen=True)
 class Method:
-    """A way to a model.
+    """A method that the command offers.
 
     Attributes
     ----------
-    words : str
-        How it finds its Gaussians' widths and weights, in a few words.
-    makers : mapping from {"classification", "regression"} to callable
-        Makes the unfitted estimator for a number of folds; only for the tasks that it fits.
-    most_rows : int or None
-        Number of rows that it can learn from in reasonable time.
+    description : str
+        A few words on how it finds widths and weights of Gaussian kernels.
+    factories : mapping from {"classification", "regression"} to callable
+        For each task that it supports, a function that makes the unfitted estimator for a number of
+        folds.
+    max_rows : int or None
+        The largest number of rows that it can learn from in reasonable time; None if any.
     """
 
-    words: str
-    makers: Mapping[Task, MakeWithFolds]
-    most_rows: int | None = None
+    description: str
+    factories: Mapping[Task, FactoryWithFolds]
+    max_rows: int | None = None
 
 
-def _two_stage(words: str, learner: Callable[[], BaseEstimator | str]) -> Method:
+def _two_stage(description: str, learner: Callable[[], BaseEstimator | str]) -> Method:
     return Method(
-        words,
+        description,
         {
             "classification": lambda n_folds: TwoStageClassifier(learner(), cv=n_folds),
             "regression": lambda n_folds: TwoStageRegressor(learner(), cv=n_folds),
@@ -94,27 +103,23 @@ def _two_stage(words: str, learner: Callable[[], BaseEstimator | str]) -> Method
 
 
 def _one_stage(
-    words: str, *, classifier: Make | None = None, regressor: Make | None = None
+    description: str, *, classifier: Factory | None = None, regressor: Factory | None = None
 ) -> Method:
-    makers: dict[Task, MakeWithFolds] = {}
+    factories: dict[Task, FactoryWithFolds] = {}
     if classifier is not None:
-        makers["classification"] = lambda n_folds: _search(
+        factories["classification"] = lambda n_folds: _search(
             classifier(), {"C": _ONE_STAGE_C}, n_folds
         )
     if regressor is not None:
-        makers["regression"] = lambda n_folds: _search(
+        factories["regression"] = lambda n_folds: _search(
             regressor(), {"alpha": _ONE_STAGE_ALPHA}, n_folds
         )
-    return Method(words, makers)
-
-
-_FAILED = -1e9
-"""Score of a regression that fails: worse than of any that does not."""
+    return Method(description, factories)
 
 
 def _search(estimator: BaseEstimator, grid: dict[str, Array], n_folds: int) -> GridSearchCV:
-    # A fold without a second class to learn from fails alike for all values, and decides nothing.
-    worst = 0.0 if is_classifier(estimator) else _FAILED
+    # A fold with one class only fails for all values, so that it does not influence the choice.
+    worst = 0.0 if is_classifier(estimator) else _FAILED_SCORE
     return GridSearchCV(estimator, grid, cv=n_folds, error_score=worst)
 
 
@@ -123,7 +128,7 @@ def _grid_svm(n_folds: int) -> GridSearchCV:
 
 
 def _grid_ridge(n_folds: int) -> GridSearchCV:
-    # Kernel ridge has no intercept: a response of mean zero needs none.
+    # Kernel ridge regression has no intercept, and a response of mean zero needs none.
     ridge = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
     grid = {"regressor__gamma": _GAMMA_GRID, "regressor__alpha": _ALPHA_GRID}
     return GridSearchCV(ridge, grid, cv=n_folds, scoring="neg_mean_squared_error")
@@ -138,7 +143,7 @@ METHODS: dict[str, Method] = {
         ),
     ),
     "auto": _two_stage("per feature if better", lambda: "auto"),
-    "alignf": _two_stage("fixed, best weights", AlignmentMaximization),
+    "alignf": _two_stage("fixed, max alignment", AlignmentMaximization),
     "align": _two_stage("fixed, own alignment", IndependentAlignment),
     "hsic-w": _two_stage("fixed, own HSIC", HSICWeights),
     "uniform": _two_stage("fixed, equal weights", UniformCombination),
@@ -157,37 +162,37 @@ METHODS: dict[str, Method] = {
     ),
     "cr": _one_stage(
         "searched, one-stage",
-        classifier=lambda: ContinuousMKLClassifier(tol=_TOL),
-        regressor=lambda: ContinuousMKLRegressor(tol=_TOL),
+        classifier=lambda: ContinuousMKLClassifier(tol=_CR_TOL),
+        regressor=lambda: ContinuousMKLRegressor(tol=_CR_TOL),
     ),
     "bayes": Method(
-        "fixed, most probable",
+        "fixed, evidence",
         {
             "classification": lambda n_folds: BayesianMKLClassifier(),
             "regression": lambda n_folds: BayesianMKLRegressor(),
         },
-        most_rows=_MOST_FOR_BAYES,
+        max_rows=_BAYES_MAX_ROWS,
     ),
     "l1-svm": _one_stage("mkl, for classes", classifier=L1SVM),
     "l2-krr": _one_stage("mkl-2, for responses", regressor=L2KRR),
     "grid": Method("RBF, grid search", {"classification": _grid_svm, "regression": _grid_ridge}),
 }
-"""Each method by its name. The yardstick `grid` is scikit-learn's RBF predictor, its width and
-penalty found by grid search."""
+"""Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
+a grid search for its width and penalty."""
 
 LEARNERS = tuple(name for name in METHODS if name != "grid")
-"""Those that learn a kernel from several, or from a continuum."""
+"""The methods that learn a kernel."""
 
 COMPARED = tuple(name for name in METHODS if name not in ("ca-nd", "l1-svm", "l2-krr"))
-"""What is compared by default. `ca-nd` is among what `auto` chooses from, in the same time; the
-others are names that papers give to two of these."""
+"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
 
 DEMONSTRATED = tuple(name for name in COMPARED if name not in ("auto", "mkl", "cr"))
-"""What a demonstration has time for: of one-stage methods, the fastest."""
+"""The methods of the demonstration: all that are fast."""
 
 
 def method_names(given: str | None) -> list[str]:
-    """Split a comma-separated list of methods; `COMPARED` where None.
+    """Split a comma-separated list of methods; None stands for `COMPARED`.
 
     Raises
     ------
@@ -199,11 +204,11 @@ def method_names(given: str | None) -> list[str]:
     names = [name.strip() for name in given.split(",") if name.strip()]
     if not names:
         raise InputError(f"no method was named; choose from {', '.join(METHODS)}")
-    return list(dict.fromkeys(chosen("method", name, METHODS) for name in names))
+    return list(dict.fromkeys(checked_name("method", name, METHODS) for name in names))
 
 
 def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS) -> None:
-    """Refuse methods that are not for a task.
+    """Check that methods support a task.
 
     Parameters
     ----------
@@ -211,44 +216,44 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
         Keys of `METHODS`.
     task : {"classification", "regression"}
     options : iterable of str, default=METHODS
-        Keys of `METHODS` that there are to choose from.
+        Keys of `METHODS` that the message suggests.
 
     Raises
     ------
     InputError
-        Naming the methods.
+        If some do not; the message names them.
     """
-    others = [name for name in names if task not in METHODS[name].makers]
-    if others:
-        fit = [name for name in options if task in METHODS[name].makers]
-        raise InputError(f"not for {task}: {listing(others)}; choose from {', '.join(fit)}")
+    unsuitable = [name for name in names if task not in METHODS[name].factories]
+    if unsuitable:
+        suitable = ", ".join(name for name in options if task in METHODS[name].factories)
+        raise InputError(f"not for {task}: {listing(unsuitable)}; choose from {suitable}")
 
 
 def check_size(names: Iterable[str], n_rows: int) -> None:
-    """Refuse methods that would take hours for so many rows.
+    """Check that no method would take hours for a number of rows.
 
     Parameters
     ----------
     names : iterable of str
         Keys of `METHODS`.
     n_rows : int
-        Rows to learn from.
+        Number of rows to learn from.
 
     Raises
     ------
     InputError
-        Naming a method and what to do.
+        If one would; the message names it and suggests an option.
     """
     for name in names:
-        most = METHODS[name].most_rows
-        if most is not None and n_rows > most:
+        max_rows = METHODS[name].max_rows
+        if max_rows is not None and n_rows > max_rows:
             raise InputError(
-                f"{name} takes too long to learn from {n_rows:,} rows; try --max-rows {most}"
+                f"{name} takes too long to learn from {n_rows:,} rows; try --max-rows {max_rows}"
             )
 
 
-def fitting_in(names: Iterable[str], n_rows: int) -> list[str]:
-    """Those of the methods that learn from so many rows in reasonable time.
+def feasible(names: Iterable[str], n_rows: int) -> list[str]:
+    """Return the methods that learn from a number of rows in reasonable time.
 
     Parameters
     ----------
@@ -256,11 +261,11 @@ def fitting_in(names: Iterable[str], n_rows: int) -> list[str]:
         Keys of `METHODS`.
     n_rows : int
     """
-    return [name for name in names if n_rows <= (METHODS[name].most_rows or n_rows)]
+    return [name for name in names if n_rows <= (METHODS[name].max_rows or n_rows)]
 
 
 def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeline:
-    """Build the preparation of a table's columns, and a method's estimator behind it.
+    """Make a pipeline of the preparation of a table's columns and a method's estimator.
 
     Parameters
     ----------
@@ -268,9 +273,9 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
         A key of `METHODS`.
     problem : Problem
     rows : ndarray of int
-        Positions of the rows to learn from: they bound the number of folds.
+        Positions of the rows to learn from, which bound the number of folds.
     seed : int, default=0
-        For learners that draw at random.
+        Seed of learners that draw random numbers.
 
     Returns
     -------
@@ -280,17 +285,17 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     Raises
     ------
     InputError
-        If there is no such method, or it is not for the problem's task.
+        If there is no such method, or it does not support the problem's task.
     """
-    check_fit([chosen("method", name, METHODS)], problem.task)
-    estimator = METHODS[name].makers[problem.task](_n_folds(problem, rows))
+    check_fit([checked_name("method", name, METHODS)], problem.task)
+    estimator = METHODS[name].factories[problem.task](_n_folds(problem, rows))
     if "learner__random_state" in estimator.get_params():
         estimator.set_params(learner__random_state=seed)
     return Pipeline([("columns", _preparation(problem)), ("model", estimator)])
 
 
 def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: Task) -> float:
-    """Centered alignment of a fitted model's kernel with the target, on some samples.
+    """Compute the centered alignment of a fitted model's kernel with the target.
 
     Parameters
     ----------
@@ -302,7 +307,7 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
     Returns
     -------
     float
-        In [0, 1] for a positive semi-definite kernel.
+        A number from 0 to 1 for a positive semi-definite kernel.
     """
     estimator, features = best_of(model[-1]), np.asarray(model[:-1].transform(X))
     if hasattr(estimator, "kernel_"):
@@ -313,7 +318,7 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
 
 
 def _n_folds(problem: Problem, rows: Rows) -> int:
-    """Five folds, or as many as the largest class has rows: a stratified split takes no more."""
+    """Return five, or the size of the largest class, which stratified folds cannot exceed."""
     largest = len(rows)
     if problem.task == "classification":
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
@@ -322,9 +327,9 @@ def _n_folds(problem: Problem, rows: Rows) -> int:
 
 def _preparation(problem: Problem) -> ColumnTransformer:
     features = problem.features
-    numbers = [name for name in features.columns if is_number(features[name])]
+    numbers = [name for name in features.columns if is_numeric(features[name])]
     categories = [name for name in features.columns if name not in numbers]
-    # One-hot columns are called NAME_value: only a number of such a name makes prefixes needed.
+    # One-hot columns are called NAME_value; where a column of numbers is too, prefixes are needed.
     clash = any(number.startswith(f"{name}_") for name in categories for number in numbers)
     return ColumnTransformer(
         [

@@ -1,4 +1,4 @@
-"""Models on disk, through skops: loading one runs no code but mercer's and scikit-learn's."""
+"""Saving and loading models by skops, which runs no code but that of mercer and scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from mercer._cli.errors import InputError, listing, one_line
 from mercer._cli.files import replacing
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 
-_SCIKIT_LEARN_NEEDS = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
-"""Types that a fitted preparation of columns or a search holds and skops does not trust of itself;
-the last is the scorer that calls an estimator's own `score`."""
+_TRUSTED_OF_SCIKIT_LEARN = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
+"""A fitted pipeline holds these types, which skops does not trust by default. The last is the type
+of the scorer that calls an estimator's own `score`."""
 
 
 def trusted_types() -> list[str]:
-    """Names of the types that a saved model may hold besides those that skops trusts."""
+    """Return the names of the types that a model may hold besides those that skops trusts."""
     public = [
         getattr(module, name) for module in (mercer, mercer.kernels) for name in module.__all__
     ]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
-    types = [*estimators, *steps, *_SCIKIT_LEARN_NEEDS]
+    types = [*estimators, *steps, *_TRUSTED_OF_SCIKIT_LEARN]
     return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 
 def save_model(model: Pipeline, path: Path) -> None:
-    """Write a fitted model, without ever leaving a half-written file."""
+    """Write a fitted model; an interruption leaves no incomplete file."""
     from skops.io import dump
 
-    with replacing(path) as aside:
-        dump(model, aside)
+    with replacing(path) as temporary:
+        dump(model, temporary)
 
 
 def load_model(path: Path) -> Pipeline:
@@ -48,16 +48,18 @@ def load_model(path: Path) -> Pipeline:
     Raises
     ------
     InputError
-        If the file is missing, holds types that are not trusted (nothing is loaded then), or is
-        not such a model.
+        If the file is missing, is not such a model, or holds types that are not trusted, in which
+        case nothing is loaded.
     """
     from skops.io import get_untrusted_types, load
 
     if not path.is_file():
         raise InputError(f"there is no model file {path}")
-    foreign = sorted(set(_parsed(path, get_untrusted_types, file=path)) - set(trusted_types()))
-    if foreign:
-        raise InputError(f"{path} is not loaded: it holds types not trusted, {listing(foreign)}")
+    untrusted = sorted(set(_parsed(path, get_untrusted_types, file=path)) - set(trusted_types()))
+    if untrusted:
+        raise InputError(
+            f"{path} is not loaded: it holds types that are not trusted, {listing(untrusted)}"
+        )
     model = _parsed(path, load, path, trusted=trusted_types())
     if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):
         raise InputError(f"{path} holds a {type(model).__name__}, not a model of mercer fit")
@@ -65,9 +67,9 @@ def load_model(path: Path) -> Pipeline:
 
 
 def _parsed(path: Path, parse: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a reader of skops; whatever it raises on a strange file, the file is at fault."""
+    """Call a reader of skops; any exception that it raises means that the file is no model."""
     try:
         return parse(*args, **kwargs)
     except Exception as error:
-        what = one_line(error) or f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"{path} is not a model of mercer fit ({what})") from error
+        reason = one_line(error) or f"{type(error).__name__}: {error}".splitlines()[0]
+        raise InputError(f"{path} is not a model of mercer fit ({reason})") from error

@@ -1,4 +1,4 @@
-"""The two reports: of one fit, and of a comparison."""
+"""HTML reports of one fit and of a comparison."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
 from sklearn.pipeline import Pipeline
 
-from mercer._cli.comparison import Comparison, spread
+from mercer._cli import html
+from mercer._cli.comparison import Comparison, standard_deviation
 from mercer._cli.fitting import ERROR_NAMES, Fit
-from mercer._cli.html import cards, figures, heading, paragraph, picture, remarks, table, write_page
 from mercer._cli.methods import METHODS
 from mercer._cli.tables import Problem, Task
 from mercer.inspection import (
@@ -29,40 +29,42 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_KERNELS = 40
-"""Rows of the table of kernels; the rest is named by its number."""
+"""The table of kernels has at most this many rows; the report says how many kernels follow."""
 
-ALIGNMENT_IN_WORDS = (
-    "Alignment, from 0 to 1, measures how much the learned kernel resembles the ideal one, which "
-    "knows the target. Many methods are guided by it; a higher alignment does not always mean a "
-    "lower error, so both are given."
+_ALIGNMENT_EXPLAINED = (
+    "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, which is "
+    "computed from the target. Many methods maximize it. A higher alignment does not always mean a "
+    "lower error, therefore the report shows both."
 )
+"""This paragraph explains the figures called alignment."""
 
-SHARE_IN_WORDS = (
-    "A share is a kernel's part in how much the learned kernel varies over the rows learned from. "
-    "A wide kernel hardly varies, so that a large weight can be a small share."
+_SHARES_EXPLAINED = (
+    "A share is a kernel's part of the variance of the learned kernel over the training rows. "
+    "A wide kernel hardly varies, so that it can have a large weight and a small share."
 )
+"""This paragraph explains the column of shares."""
 
 
-def show_error(error: float, task: Task, spread: float | None = None) -> str:
-    """Format an error as people read it: a percentage, or a number in the target's unit.
+def format_error(error: float, task: Task, deviation: float | None = None) -> str:
+    """Format an error as a percentage, or as a number in the target's unit.
 
     Parameters
     ----------
     error : float
     task : {"classification", "regression"}
-    spread : float, default=None
-        Follows behind a plus-minus sign, with as many decimals.
+    deviation : float, default=None
+        Its standard deviation, which follows a plus-minus sign and has as many decimals.
     """
     if task == "classification":
         digits = ".1%"
     else:
         decimals = 3 - floor(log10(error)) if error > 0 else 0
         digits = f",.{min(max(decimals, 0), 12)}f"
-    return " ± ".join(f"{value:{digits}}" for value in (error, spread) if value is not None)
+    return " ± ".join(f"{value:{digits}}" for value in (error, deviation) if value is not None)
 
 
 def describe_problem(problem: Problem) -> str:
-    """Give the size of the problem in a few words."""
+    """Describe the size of the problem in a few words."""
     n_rows, n_columns = problem.features.shape
     n_classes = len(np.unique(problem.target))
     kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
@@ -70,16 +72,17 @@ def describe_problem(problem: Problem) -> str:
 
 
 def comparison_rows(comparison: Comparison, task: Task) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the table of methods, best first."""
+    """Return header and rows of the table of methods, best first."""
     header = ["Method", "Error", "Alignment", "Fit time", "Rank"]
     error, alignment = comparison.errors.mean(axis=1), comparison.alignments.mean(axis=1)
-    swing, drift = spread(comparison.errors), spread(comparison.alignments)
+    error_std = standard_deviation(comparison.errors)
+    alignment_std = standard_deviation(comparison.alignments)
     seconds, ranks = comparison.seconds.mean(axis=1), comparison.ranks
     rows = [
         [
             comparison.methods[m],
-            show_error(error[m], task, swing[m]),
-            f"{alignment[m]:.3f} ± {drift[m]:.3f}",
+            format_error(error[m], task, error_std[m]),
+            f"{alignment[m]:.3f} ± {alignment_std[m]:.3f}",
             f"{seconds[m]:.2f} s",
             f"{ranks[m]:.1f}",
         ]
@@ -89,7 +92,7 @@ def comparison_rows(comparison: Comparison, task: Task) -> tuple[list[str], list
 
 
 def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
-    """Write the report of one fit: figures, kernels and pictures.
+    """Write the report of one fit: errors, kernels and figures.
 
     Parameters
     ----------
@@ -97,32 +100,33 @@ def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
     path : Path
         The HTML file.
     notes : iterable of str, default=()
-        What the reader should know of the run.
+        Remarks on the run.
     """
     rows = [
-        [str(rank), words, f"{weight:.4f}", f"{share:.1%}"]
-        for rank, (words, weight, share) in enumerate(fit.kernels[:_MAX_KERNELS], 1)
+        [str(rank), description, f"{weight:.4f}", f"{share:.1%}"]
+        for rank, (description, weight, share) in enumerate(fit.kernels[:_MAX_KERNELS], 1)
     ]
     hidden = len(fit.kernels) - len(rows)
     body = [
-        cards(_fit_cards(fit)),
-        paragraph(ALIGNMENT_IN_WORDS),
-        heading("Kernels found"),
-        table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
-        paragraph(SHARE_IN_WORDS),
-        paragraph(f"And {hidden} more of smaller share.") if hidden else "",
-        heading("Pictures"),
-        figures(_fit_pictures(fit)),
-        remarks(notes),
+        html.cards(_fit_cards(fit)),
+        html.paragraph(_ALIGNMENT_EXPLAINED),
+        html.heading("Kernels found"),
+        html.table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
+        html.paragraph(_SHARES_EXPLAINED),
+        html.paragraph(f"{hidden} more kernels have smaller shares.") if hidden else "",
+        html.heading("Figures"),
+        html.figures(_fit_figures(fit)),
+        html.notes_section(notes),
     ]
-    lead = f"Learner {fit.learner}: {METHODS[fit.learner].words}. {describe_problem(fit.problem)}."
-    write_page(path, f"A kernel to predict {fit.problem.name}", lead, body)
+    method = f"Learner {fit.learner}: {METHODS[fit.learner].description}"
+    lead = f"{method}. {describe_problem(fit.problem)}."
+    html.write_page(path, f"A kernel to predict {fit.problem.name}", lead, body)
 
 
 def write_comparison_report(
     comparison: Comparison, problem: Problem, path: Path, notes: Iterable[str] = ()
 ) -> None:
-    """Write the report of a comparison: its table, and pictures of error and alignment.
+    """Write the report of a comparison: its table, and figures of error and alignment.
 
     Parameters
     ----------
@@ -131,82 +135,82 @@ def write_comparison_report(
     path : Path
         The HTML file.
     notes : iterable of str, default=()
-        What the reader should know of the run.
+        Remarks on the run.
     """
     n_splits = comparison.errors.shape[1]
     header, rows = comparison_rows(comparison, problem.task)
-    rows = [[row[0], METHODS[row[0]].words, *row[1:]] for row in rows]
+    rows = [[row[0], METHODS[row[0]].description, *row[1:]] for row in rows]
     body = [
-        paragraph(
-            f"Means over {n_splits} split{'s' * (n_splits > 1)} into rows to learn from and rows "
-            "to test on, the same for every method; ± is one standard deviation. Error and "
-            "alignment are of the test rows. Rank 1 is the lowest error."
+        html.paragraph(
+            f"The table shows means over {n_splits} split{'s' * (n_splits > 1)} into training rows "
+            "and test rows, the same for every method; a standard deviation follows each ±. Error "
+            "and alignment are those of the test rows. The lowest error has rank 1."
         ),
-        table([header[0], "How", *header[1:]], rows, numeric=range(2, 6), best=0),
-        paragraph(ALIGNMENT_IN_WORDS),
-        heading("Pictures"),
-        figures(_comparison_pictures(comparison, problem.task)),
-        remarks(notes),
+        html.table([header[0], "How", *header[1:]], rows, numeric=range(2, 6), best=0),
+        html.paragraph(_ALIGNMENT_EXPLAINED),
+        html.heading("Figures"),
+        html.figures(_comparison_figures(comparison, problem.task)),
+        html.notes_section(notes),
     ]
-    title = f"Methods compared at predicting {problem.name}"
-    write_page(path, title, f"{describe_problem(problem)}.", body)
+    title = f"Comparison of methods that predict {problem.name}"
+    html.write_page(path, title, f"{describe_problem(problem)}.", body)
 
 
 def _fit_cards(fit: Fit) -> list[tuple[str, str]]:
     task = fit.problem.task
     entries = [
-        (show_error(fit.error, task), f"{ERROR_NAMES[task]} on {len(fit.test):,} rows held out"),
-        (show_error(fit.baseline, task), "the same, of the best constant prediction"),
-        (f"{fit.test_alignment:.3f}", "alignment on the rows held out"),
-        (f"{fit.alignment:.3f}", f"alignment on the {len(fit.train):,} rows learned from"),
+        (format_error(fit.error, task), f"{ERROR_NAMES[task]} on {len(fit.test):,} held-out rows"),
+        (format_error(fit.baseline, task), "error of the best constant prediction"),
+        (f"{fit.test_alignment:.3f}", "alignment on the held-out rows"),
+        (f"{fit.alignment:.3f}", f"alignment on the {len(fit.train):,} training rows"),
     ]
     if fit.r2 is not None:
-        entries.insert(2, (f"{fit.r2:.3f}", "R², share of the variance explained"))
+        entries.insert(2, (f"{fit.r2:.3f}", "R², the explained share of the variance"))
     return entries
 
 
-def _fit_pictures(fit: Fit) -> list[tuple[str, str]]:
-    """Pictures of a fit, each with its caption."""
+def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
+    """Draw the figures of a fit, each with its caption."""
     model = fit.model
     X, y = fit.problem.features.iloc[fit.test], fit.problem.target[fit.test]
     labels, _, shares = zip(*fit.kernels, strict=True)
-    pictures = [
+    drawn = [
         (
-            picture(lambda ax: KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)),
-            "What the learned kernel is made of.",
+            html.figure(lambda ax: KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)),
+            "The base kernels of the learned kernel.",
         ),
         (
-            picture(lambda ax: GramMatrixDisplay.from_estimator(model, X, y, ax=ax)),
-            "The learned kernel between rows held out. Blocks, or a band, along the diagonal: to "
-            "the kernel, rows of equal target look alike.",
+            html.figure(lambda ax: GramMatrixDisplay.from_estimator(model, X, y, ax=ax)),
+            "The learned kernel between held-out rows, sorted by their target. Bright blocks, or a "
+            "bright band, along the diagonal mean that rows of equal target are similar.",
         ),
     ]
     if len(learned(model).history_) > 1:
-        words = "What each step of the search brought, on the rows learned from."
-        pictures.append((picture(lambda ax: _draw_path(model, ax)), words))
-    # A kernel of one width reads all columns alike: nothing to show.
+        caption = "Progress of the search after each step, on the training rows."
+        drawn.append((html.figure(lambda ax: _draw_path(model, ax)), caption))
+    # A kernel of one width depends equally on all columns, which needs no figure.
     if np.ptp(feature_relevance(model)) > 0:
-        words = "How strongly the kernel reads each column, all scaled to unit variance."
-        bars = picture(lambda ax: FeatureRelevanceDisplay.from_estimator(model, ax=ax))
-        pictures.append((bars, words))
+        caption = "How strongly the kernel depends on each column, scaled to unit variance."
+        bars = html.figure(lambda ax: FeatureRelevanceDisplay.from_estimator(model, ax=ax))
+        drawn.append((bars, caption))
 
     def outcome(ax: Axes) -> None:
-        title = {"xlabel": "Predicted", "ylabel": "True", "title": "Predictions, rows held out"}
+        labels = {"xlabel": "Predicted", "ylabel": "True", "title": "Predictions, held-out rows"}
         if fit.problem.task == "classification":
-            shown = ConfusionMatrixDisplay.from_estimator(
+            display = ConfusionMatrixDisplay.from_estimator(
                 model, X, y, ax=ax, cmap="Blues", colorbar=False
             )
         else:
-            shown = PredictionErrorDisplay.from_estimator(
+            display = PredictionErrorDisplay.from_estimator(
                 model, X, y, ax=ax, kind="actual_vs_predicted", random_state=0
             )
-        shown.ax_.set(**title)
+        display.ax_.set(**labels)
 
-    return [*pictures, (picture(outcome), "On the diagonal, the prediction is right.")]
+    return [*drawn, (html.figure(outcome), "Predictions on the diagonal are correct.")]
 
 
 def _draw_path(model: Pipeline, ax: Axes) -> None:
-    """Draw the alignment after each step; in one-stage learning, the objective that it lowers."""
+    """Draw the alignment after each step, or the objective of one-stage learning."""
     history = learned(model).history_
     if hasattr(history[0], "alignment"):
         AlignmentPathDisplay.from_estimator(model, ax=ax)
@@ -217,18 +221,19 @@ def _draw_path(model: Pipeline, ax: Axes) -> None:
     ax.set(xlabel="Step", ylabel="Objective (training)", title="Objective of the predictor")
 
 
-def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, str]]:
-    """Error of each method, and error against alignment."""
+def _comparison_figures(comparison: Comparison, task: Task) -> list[tuple[str, str]]:
+    """Draw the error of each method, and the errors against the alignments."""
     order, unit = comparison.best_first(), 100.0 if task == "classification" else 1.0
     names = [comparison.methods[m] for m in order]
-    errors, spreads = unit * comparison.errors[order], unit * spread(comparison.errors)[order]
+    errors = unit * comparison.errors[order]
+    deviations = unit * standard_deviation(comparison.errors)[order]
     alignments = comparison.alignments[order].mean(axis=1)
     label = "Test error, %" if task == "classification" else "Test error (RMSE, target's unit)"
 
     def by_method(ax: Axes) -> None:
         positions = range(len(names))
         ax.errorbar(
-            errors.mean(axis=1), positions, xerr=spreads, fmt="o", color=BAR_COLOR, capsize=3
+            errors.mean(axis=1), positions, xerr=deviations, fmt="o", color=BAR_COLOR, capsize=3
         )
         for split in errors.T:
             ax.plot(split, np.add(positions, 0.22), ".", color=BAR_COLOR, alpha=0.4)
@@ -238,7 +243,7 @@ def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, 
         ax.set(xlabel=label, title="Error of each method")
 
     def by_alignment(ax: Axes) -> None:
-        # Hollow and of different shapes, as methods often meet in one point.
+        # Hollow markers of different shapes can be told apart where methods coincide.
         for name, marker, x, y in zip(
             names, cycle("osD^v<>PhXpd*8H"), alignments, errors.mean(axis=1), strict=False
         ):
@@ -249,11 +254,11 @@ def _comparison_pictures(comparison: Comparison, task: Task) -> list[tuple[str, 
 
     return [
         (
-            picture(by_method),
-            "Means, standard deviations, and below them each split's error.",
+            html.figure(by_method),
+            "Means and standard deviations of the error, and below them the error of each split.",
         ),
         (
-            picture(by_alignment),
-            "Down and right is better. Higher alignment need not mean less error.",
+            html.figure(by_alignment),
+            "Low errors are at the bottom, high alignments at the right; they need not coincide.",
         ),
     ]

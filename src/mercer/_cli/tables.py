@@ -1,4 +1,4 @@
-"""Reading and writing tables, and telling what a column is."""
+"""Reading and writing tables, and what their columns hold."""
 
 from __future__ import annotations
 
@@ -11,48 +11,49 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer._cli.errors import InputError, chosen, listing, one_line
+from mercer._cli.errors import InputError, checked_name, collected_warnings, listing, one_line
 from mercer._cli.files import replacing
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 _TEXT_KINDS = ("string", "bytes", "mixed-integer", "mixed-integer-float")
+"""Columns of these kinds, as pandas infers them, are converted to text."""
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 FEW = 20
-"""Whole numbers with at most so many different values are classes; text with more, and different in
-most rows, is an identifier."""
+"""Text with more distinct values than this, and than half of its rows, identifies rows. Numbers
+with more whole values than this are responses."""
 
 MIN_ROWS = 10
-"""Fewer rows than this cannot be split for learning, cross-validation and testing."""
+"""Fewer rows than this cannot be split into training and test rows, and those into folds."""
 
 _LARGEST = 1e100
-"""Squares of larger numbers come too near to infinity."""
+"""Larger numbers are refused, because sums of their squares may overflow."""
 
 TASK_RULE = (
     "Text, booleans and categories are classes; numbers with fractions are a response; whole "
-    f"numbers are classes where they take at most {FEW} values, else a response."
+    f"numbers are classes if they have at most {FEW} distinct values, and else a response."
 )
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What to learn from a table.
+    """The features and the target of a table.
 
     Attributes
     ----------
     features : DataFrame of shape (n_samples, n_features)
-        The columns to learn from.
+        Columns to learn from.
     target : ndarray of shape (n_samples,)
         Classes or responses.
     name : str
-        The target's column.
+        Name of the target's column.
     task : {"classification", "regression"}
     notes : tuple of str
-        What was left out, and why.
+        What was left out and why, and how a task was inferred where that is uncertain.
     """
 
     features: DataFrame
@@ -63,7 +64,7 @@ class Problem:
 
 
 def read_table(path: Path) -> DataFrame:
-    """Read CSV (also with tabs, semicolons or bars, and gzipped) or Parquet, by the file's suffix.
+    """Read CSV (separated by one of ``,;|`` or tabs; also gzipped) or Parquet, by the suffix.
 
     Raises
     ------
@@ -86,100 +87,103 @@ def read_table(path: Path) -> DataFrame:
 
 
 def write_table(frame: DataFrame, path: Path) -> None:
-    """Write CSV or Parquet, by the file's suffix, without ever leaving a half-written file."""
+    """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
     parquet = _table_format(path) == "parquet"
-    with replacing(path) as aside:
+    with replacing(path) as temporary:
         if parquet:
-            frame.to_parquet(aside, index=False)
+            frame.to_parquet(temporary, index=False)
         else:
-            frame.to_csv(aside, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+            frame.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
 
 
 def check_table_format(path: Path) -> None:
-    """Refuse a file name whose suffix is not a table's.
+    """Check that the suffix of a file name is that of a table.
 
     Raises
     ------
     InputError
-        If the suffix is neither of CSV nor of Parquet.
+        If it is neither that of CSV nor that of Parquet.
     """
     _table_format(path)
 
 
 def as_problem(frame: DataFrame, target: str, task: str = "auto") -> Problem:
-    """Split a table into features and target, and decide what to learn.
+    """Split a table into features and target.
 
     Parameters
     ----------
     frame : DataFrame of shape (n_rows, n_columns)
     target : str
-        The column to predict. Rows where it is missing are left out.
+        Name of the column to predict. Rows in which it is missing are left out.
     task : {"auto", "classification", "regression"}, default="auto"
-        Read off the target's values where "auto"; see `TASK_RULE`.
+        If "auto", the target's values determine it; see `TASK_RULE`.
 
     Raises
     ------
     InputError
-        If the target is missing, constant, different in every row, or does not fit the task; if
-        fewer than ten rows, or no columns to learn from, are left; if a number is infinite.
+        If the target is missing, constant, different in every row, or not suitable for the task; if
+        fewer than ten rows or no columns to learn from are left; if a number is infinite.
     """
     if target not in frame.columns:
         raise InputError(f"the table has no column '{target}'; it has {listing(frame.columns)}")
     if len(frame) < MIN_ROWS:
         raise InputError(
-            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; {MIN_ROWS} are the least to "
-            "learn from and to test on"
+            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
+            "needed to learn from and to test on"
         )
     known = frame[target].notna().to_numpy()
     notes = [f"{n} rows without '{target}' are left out"] if (n := int((~known).sum())) else []
     frame = frame[known]
     if len(frame) < MIN_ROWS:
-        raise InputError(f"'{target}' is known in {len(frame)} rows; {MIN_ROWS} are the least")
-    values, decided = _decide(frame[target], task)
+        raise InputError(f"'{target}' is known in {len(frame)} rows; {MIN_ROWS} are needed")
+    with collected_warnings(notes):
+        values, decided = _target_values(frame[target], task)
     features = frame.drop(columns=target)
     reasons = {name: _useless(features[name]) for name in features.columns}
     useful = [name for name, reason in reasons.items() if reason is None]
     for reason in dict.fromkeys(filter(None, reasons.values())):
         named = listing(name for name, given in reasons.items() if given == reason)
-        notes.append(f"left out, as {reason}: {named}")
+        notes.append(f"columns left out because they are {reason}: {named}")
     if not useful:
-        raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none given'})")
+        raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     check_finite(features[useful])
     return Problem(features[useful], values, target, decided, tuple(notes))
 
 
-def is_number(column: Series[Any]) -> bool:
-    """Whether a column holds numbers to compute with: booleans are categories."""
+def is_numeric(column: Series[Any]) -> bool:
+    """Whether a column holds numbers; booleans are categories."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
     return bool(is_numeric_dtype(column)) and not is_bool_dtype(column)
 
 
 def check_finite(features: DataFrame) -> None:
-    """Refuse infinite numbers; missing ones are imputed later.
+    """Check that no number is infinite; missing numbers are imputed later.
 
     Raises
     ------
     InputError
-        Naming the columns that hold infinities.
+        If some are infinite; the message names their columns.
     """
     infinite = [
         name
         for name in features.columns
-        if is_number(features[name]) and (_floats(features[name].abs()) > _LARGEST).any()
+        if is_numeric(features[name]) and (_floats(features[name].abs()) > _LARGEST).any()
     ]
     if infinite:
-        raise InputError(f"infinite numbers, or beyond {_LARGEST:g}, in {listing(infinite)}")
+        raise InputError(
+            f"infinite numbers, or numbers beyond {_LARGEST:g}, in {listing(infinite)}"
+        )
 
 
 def as_text(column: Series[Any]) -> Series[Any]:
-    """Values as text, whole numbers without a point; missing ones as NaN."""
+    """Convert values to text, whole numbers without a decimal point; missing values are NaN."""
     whole = column.map(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
     return whole.astype(object).map(str, na_action="ignore").where(column.notna(), np.nan)
 
 
 def _plain(column: Series[Any]) -> Series[Any]:
-    """The column as scikit-learn's encoders take it, whatever of pandas' types it came in."""
+    """Convert a column of any of pandas' types to one that scikit-learn's encoders accept."""
     from pandas.api.types import infer_dtype, is_bool_dtype
 
     kind = infer_dtype(column, skipna=True)
@@ -211,7 +215,7 @@ def _read_csv(path: Path) -> DataFrame:
     opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rt", encoding="utf-8-sig") as file:
         header = file.readline()
-    # The header's most frequent separator; of equals, the first.
+    # The separator is the most frequent one in the header.
     separator = max(",;\t|", key=header.count)
     return pd.read_csv(path, sep=separator, low_memory=False)
 
@@ -222,56 +226,77 @@ def _read_parquet(path: Path) -> DataFrame:
     return pd.read_parquet(path)
 
 
-def _decide(target: Series[Any], task: str) -> tuple[npt.NDArray[Any], Task]:
-    """The target's values and task, refused where the two do not fit."""
+def _target_values(target: Series[Any], task: str) -> tuple[npt.NDArray[Any], Task]:
+    """Return the target's values and its task, after checking that they suit each other."""
     from pandas.api.types import is_bool_dtype
 
-    task = chosen("task", task, ("auto", "classification", "regression"))
+    task = checked_name("task", task, ("auto", "classification", "regression"))
     name, n_values = target.name, _n_values(target)
     if n_values is None:
         raise InputError(f"'{name}' holds neither numbers nor categories")
     if n_values == 1:
         raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
-    if not is_number(target):
+    if not is_numeric(target):
         values = target.to_numpy(bool if is_bool_dtype(target) else str)
-        discrete, whole = True, False
     else:
         values = _floats(target)
         if (np.abs(values) > _LARGEST).any():
-            raise InputError(f"'{name}' holds infinite numbers, or beyond {_LARGEST:g}")
-        whole = bool(np.all(values == np.round(values)))
-        discrete = whole and n_values <= FEW
-    if task == "regression" or (task == "auto" and not discrete):
-        if not is_number(target):
-            raise InputError(f"'{name}' holds no numbers: regression does not fit it")
-        if task == "auto" and whole and n_values == np.ptp(values) + 1 == len(values):
-            raise InputError(
-                f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
-                "--task regression"
-            )
+            raise InputError(f"'{name}' holds infinite numbers, or numbers beyond {_LARGEST:g}")
+    decided = _inferred_task(values) if task == "auto" else task
+    if decided == "regression":
+        _check_responses(values, str(name), inferred=task == "auto")
         return values, "regression"
-    if is_number(target) and not whole:
-        raise InputError(f"'{name}' holds numbers with fractions: classification does not fit it")
-    if n_values == len(target):
+    return _as_classes(values, str(name)), "classification"
+
+
+def _inferred_task(values: npt.NDArray[Any]) -> Task:
+    """Return the task that the target's values suggest; see `TASK_RULE`."""
+    if values.dtype.kind != "f" or (_all_whole(values) and np.unique(values).size <= FEW):
+        return "classification"
+    return "regression"
+
+
+def _all_whole(values: npt.NDArray[Any]) -> bool:
+    return bool(np.all(values == np.round(values)))
+
+
+def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> None:
+    """Check that values are numbers and, if their task was inferred, that they count no rows."""
+    if values.dtype.kind != "f":
+        raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
+    n_values = np.unique(values).size
+    if inferred and _all_whole(values) and n_values == np.ptp(values) + 1 == len(values):
         raise InputError(
-            f"'{name}' has another value in every row, as an identifier has: no class to learn"
+            f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
+            "--task regression"
         )
-    return _classes(values.astype(int) if whole else values, str(name)), "classification"
 
 
-def _classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return values as classes, after checking that each class has two rows at least."""
+    if values.dtype.kind == "f":
+        if not _all_whole(values):
+            raise InputError(
+                f"'{name}' holds numbers with fractions: it cannot be the target of classification"
+            )
+        values = values.astype(int)
     classes, counts = np.unique(values, return_counts=True)
+    if classes.size == values.size:
+        raise InputError(
+            f"'{name}' has a different value in every row, as an identifier does: there are no "
+            "classes to learn"
+        )
     rare = classes[counts < 2]
     if rare.size:
         raise InputError(
-            f"one row alone of {'class' if rare.size == 1 else 'classes'} {listing(rare)} in "
-            f"'{name}': a class needs two, one to learn from and one to test on"
+            f"'{name}' has one row only of {'class' if rare.size == 1 else 'classes'} "
+            f"{listing(rare)}: a class needs two, one to learn from and one to test on"
         )
     return values
 
 
 def _useless(column: Series[Any]) -> str | None:
-    """Why a column cannot be learned from; None where it can."""
+    """Return why a column cannot be learned from, or None if it can."""
     from pandas.api.types import is_object_dtype, is_string_dtype
 
     if column.isna().all():
@@ -281,7 +306,7 @@ def _useless(column: Series[Any]) -> str | None:
         return "neither numbers nor categories"
     if n_values == 1 and not column.isna().any():
         return "the same in every row"
-    if is_number(column) or column.dtype in ("bool", "boolean", "category"):
+    if is_numeric(column) or column.dtype in ("bool", "boolean", "category"):
         return None
     if not (is_string_dtype(column) or is_object_dtype(column)):
         return "neither numbers nor categories"
@@ -290,7 +315,7 @@ def _useless(column: Series[Any]) -> str | None:
 
 
 def _n_values(column: Series[Any]) -> int | None:
-    """How many different values there are; None for lists and other cells without an identity."""
+    """Return the number of distinct values, or None where cells cannot be hashed, as lists."""
     try:
         return int(column.nunique())
     except TypeError:

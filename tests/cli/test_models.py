@@ -1,0 +1,46 @@
+"""Saved models, and files that are not loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_cases import Run, call, class_table, error_line
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
+
+from mercer._cli.models import save_model
+
+
+class _Untrusted(DecisionTreeClassifier):
+    """An estimator of a type that skops does not know."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in a folder with a table and a model."""
+    monkeypatch.chdir(tmp_path)
+    class_table().to_csv("table.csv", index=False)
+    call("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    return call
+
+
+def test_untrusted_types_are_named(run: Run) -> None:
+    save_model(Pipeline([("model", _Untrusted())]), Path("untrusted.skops"))
+    line = error_line(run("predict", "untrusted.skops", "table.csv", "--out", "p.csv"))
+    assert "holds types that are not trusted" in line
+    assert "_Untrusted" in line
+
+
+def test_files_that_are_no_models(run: Run) -> None:
+    line = error_line(run("predict", "none.skops", "table.csv", "--out", "p.csv"))
+    assert "there is no model file none.skops" in line
+    line = error_line(run("predict", "table.csv", "table.csv", "--out", "p.csv"))
+    assert "table.csv is not a model of mercer fit" in line
+    save_model(Pipeline([("model", PCA())]), Path("other.skops"))
+    line = error_line(run("predict", "other.skops", "table.csv", "--out", "p.csv"))
+    assert "not a model of mercer fit" in line
+    Path("broken.skops").write_bytes(Path("m.skops").read_bytes()[:-200])
+    line = error_line(run("predict", "broken.skops", "table.csv", "--out", "p.csv"))
+    assert "not a model of mercer fit" in line
