@@ -72,7 +72,7 @@ def test_one_width_a_feature(data: tuple[Any, Any]) -> None:
 def test_weighted_over_kernels_on_columns(data: tuple[Any, Any]) -> None:
     kernels = [OnColumns(Gaussian(2.0), [0]), OnColumns(Gaussian(0.5), [0, 3])]
     learner = UniformCombination(kernels).fit(*data)
-    first, second = learner.kernel_.weights
+    first, second = learner.weights_
     expected = [first / 4 + 4 * second, 0, 0, 4 * second]
     display = FeatureRelevanceDisplay.from_estimator(learner)
     np.testing.assert_allclose(display.relevance, expected)
