@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from ellipsoid_cases import ellipsoid, table, widths
+from ard_cases import ard_learner, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment, gaussian, target_kernel
 from sklearn.base import clone
@@ -109,10 +109,10 @@ def test_a_penalty_has_nothing_to_hold() -> None:
 @pytest.mark.parametrize(
     "scaler",
     [
-        ellipsoid(penalty=0.1),
-        ellipsoid("hsic", penalty=0.3, penalty_on="inverse_widths"),
-        ellipsoid(early_stopping=2),
-        ellipsoid("hsic", RationalQuadratic(ard=True), penalty=0.1),
+        ard_learner(penalty=0.1),
+        ard_learner("hsic", penalty=0.3, penalty_on="inverse_widths"),
+        ard_learner(early_stopping=2),
+        ard_learner("hsic", RationalQuadratic(ard=True), penalty=0.1),
         KernelOptimization(),
     ],
 )
@@ -130,8 +130,8 @@ def test_a_learner_finds_the_lengths(scaler: KernelOptimization) -> None:
 def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
     X, y = table(5)
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
-    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(frame, y)
-    alone = ellipsoid(penalty=0.1).fit(frame, y)
+    fit = ContinuousAlignment(scaling=ard_learner(penalty=0.1)).fit(frame, y)
+    alone = ard_learner(penalty=0.1).fit(frame, y)
     assert_array_equal(fit.scaler_.transform(frame), alone.transform(frame))
     assert_array_equal(fit.scaler_.feature_names_in_, ["a", "b", "c"])
     with pytest.raises(ValueError, match="feature names should match those that were passed"):
@@ -141,8 +141,8 @@ def test_the_learner_of_the_lengths_is_fitted_as_any_other() -> None:
 def test_lengths_belong_to_their_columns() -> None:
     X, y = table(6)
     turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
-    fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, penalty=0.1)).fit(X, y)
-    plain = ContinuousAlignment(scaling=ellipsoid(penalty=0.1)).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(kernel=turned, penalty=0.1)).fit(X, y)
+    plain = ContinuousAlignment(scaling=ard_learner(penalty=0.1)).fit(X, y)
     assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
     assert fit.scaling_.argmin() == 0
 
@@ -151,15 +151,15 @@ def test_the_learner_learns_for_the_same_outputs() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)
     similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
-    fit = ContinuousAlignment(scaling=ellipsoid(penalty=0.1), output_kernel=similarities)
-    alone = ellipsoid(penalty=0.1, output_kernel=similarities).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(penalty=0.1), output_kernel=similarities)
+    alone = ard_learner(penalty=0.1, output_kernel=similarities).fit(X, y)
     assert_allclose(fit.fit(X, y).scaling_, widths(alone), rtol=1e-12)
     assert fit.scaling_.argmin() == 1
 
 
 def test_what_the_learner_chose_is_settled() -> None:
     X, y = table(1)
-    learner = ContinuousAlignment(scaling=ellipsoid())
+    learner = ContinuousAlignment(scaling=ard_learner())
     chosen = learner.fit(X, y)
     settled = chosen.settled_params()
     assert settled["scaling"].penalty == chosen.scaler_.penalty_ != "auto"
@@ -170,14 +170,14 @@ def test_what_the_learner_chose_is_settled() -> None:
 
 def test_settings_of_the_learner_by_their_names() -> None:
     X, y = table(1)
-    learner = ContinuousAlignment(scaling=ellipsoid())
+    learner = ContinuousAlignment(scaling=ard_learner())
     assert clone(learner).get_params()["scaling__penalty"] == "auto"
     learner.set_params(scaling__penalty=np.inf, scaling__criterion="hsic")
     fit = clone(learner).fit(X, y)
     assert fit.scaler_.penalty_ == np.inf
     spheres = ContinuousAlignment().fit(X, y)
     assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
-    model = TwoStageClassifier(ContinuousAlignment(scaling=ellipsoid()), C=1.0)
+    model = TwoStageClassifier(ContinuousAlignment(scaling=ard_learner()), C=1.0)
     grid = {"learner__scaling__penalty": [0.03, np.inf]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
@@ -211,9 +211,9 @@ _LENGTHS = "scaling must be a learner, or a positive and finite length for each 
         ({"scaling": KernelOptimization(Linear())}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(), [0]))}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(ard=True), [0, 1]))}, _LEARNER),
-        ({"scaling": ellipsoid(penalty="x")}, "penalty must be a number"),
+        ({"scaling": ard_learner(penalty="x")}, "penalty must be a number"),
         ({"scaling": LENGTHS, "family": Dirichlet()}, _FAMILY),
-        ({"scaling": ellipsoid(), "family": "linear"}, _FAMILY),
+        ({"scaling": ard_learner(), "family": "linear"}, _FAMILY),
         ({"scaling": LENGTHS, "family": [Gaussian(), "linear"]}, _FAMILY),
         ({"scaling": LENGTHS, "family": OnColumns(Gaussian(), [0, 1, 2])}, _FAMILY),
     ],
@@ -233,7 +233,7 @@ def test_refusals(settings: dict[str, Any], message: str, monkeypatch: pytest.Mo
     "settings",
     [
         {"scaling": [1.0, -2.0]},
-        {"scaling": ellipsoid(max_iter=0)},
+        {"scaling": ard_learner(max_iter=0)},
         {"penalty": "best"},
         {"penalty_on": None},
         {"step": "greedy"},

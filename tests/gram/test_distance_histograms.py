@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from mercer._criteria import Sensitivity
 from mercer._gram.distance_histograms import DistanceHistogram, LogarithmicMesh, squared_range
 from mercer._gram.tiles import Samples
-from mercer._search.families import HistogramSearch
+from mercer._search.width_search import HistogramSearch
 from mercer.kernels import Gaussian, Laplacian, Matern
 
 FAMILIES: dict[str, Any] = {

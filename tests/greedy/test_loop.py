@@ -22,9 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.tiles import Samples
-from mercer._greedy.loop import grow_dictionary
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
-from mercer._search.families import family_search
+from mercer._greedy.alignment import CorrectiveStep, Growth, StagewiseStep, grow_dictionary
+from mercer._search.family_search import family_search
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -286,7 +285,7 @@ def test_the_loop_reports_its_steps_and_its_status() -> None:
         told.clear()
         search = family_search(Gaussian(), samples)
         found = grow_dictionary(
-            [search], samples, Y, CorrectiveStep(), max_kernels=most, on_step=told.append
+            [search], samples, Y, Growth(CorrectiveStep(), max_kernels=most), told.append
         )
         assert told == found.history
         assert (found.status, found.n_iter) == (status, len(told))

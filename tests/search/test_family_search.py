@@ -18,15 +18,9 @@ from scipy.optimize import minimize
 from mercer._criteria import Sensitivity
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.tiles import Samples
-from mercer._search.certificates import search_frequency, search_width
-from mercer._search.families import (
-    FixedSearch,
-    GradientSearch,
-    RadialSearch,
-    family_search,
-)
-from mercer._search.gradient_search import maximize
-from mercer._search.width_penalty import BoundPenalty, WidthPenalty
+from mercer._search.family_search import FixedSearch, GradientSearch, family_search
+from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
+from mercer._search.parameter_search import BoundPenalty, WidthPenalty, maximize
 from mercer.kernels import (
     Dirichlet,
     Gaussian,
@@ -87,7 +81,7 @@ def exact_scan(family: Kernel, X: np.ndarray, P: np.ndarray, bounds: np.ndarray)
 def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: int) -> None:
     n = 40
     X, (P, whole) = table(n, seed), sensitivity(n, seed + 100)
-    search = RadialSearch(family, Samples(X), certificate=True)
+    search = MeshSearch(family, Samples(X), certificate=True)
     found = search.best(P)
     assert found.gap is not None
     values = exact_scan(family, X, whole, search.log_bounds)
@@ -124,7 +118,7 @@ def test_proven_gap_of_a_frequency(seed: int) -> None:
     P, whole = sensitivity(n, seed)
     family = Dirichlet(bounds=(0.05, 25.0))
     for certificate in (True, False):
-        search = RadialSearch(family, Samples(X), certificate=certificate)
+        search = MeshSearch(family, Samples(X), certificate=certificate)
         found = search.best(P)
         values = exact_scan(family, X, whole, search.log_bounds)
         exact = np.sum(whole * found.kernel(X))
@@ -168,7 +162,7 @@ def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
 )
 def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
     X, (P, whole) = table(20, 0, d=1), sensitivity(20, 0)
-    found = RadialSearch(family, Samples(X), certificate=certificate).best(P)
+    found = MeshSearch(family, Samples(X), certificate=certificate).best(P)
     assert_allclose(found.kernel.theta, np.log([2.0]), atol=1e-9)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-3)
 
@@ -183,7 +177,7 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
     known = (Gaussian(1.0), Gaussian(30.0))
     grams = [gaussian(X, 1.0), gaussian(X, 30.0)]
     means = np.stack([K.mean(axis=0) - 1.0 for K in grams])
-    search = RadialSearch(Gaussian(), Samples(X))
+    search = MeshSearch(Gaussian(), Samples(X))
     for count, coefficients, identity in ((1, [0.5], 0.0), (2, [-3.0, 0.2], 2.0), (2, [0, 9], -1)):
         P = Sensitivity(
             F, np.ones(2), 0.1, known[:count], np.array(coefficients), means[:count], identity
@@ -200,8 +194,8 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
 
 def test_search_on_columns_sees_only_them() -> None:
     X, (P, whole) = table(40, 1, d=3), sensitivity(40, 1)
-    found = RadialSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(P)
-    alone = RadialSearch(Gaussian(), Samples(X[:, [2, 0]])).best(P)
+    found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(P)
+    alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(P)
     assert_allclose(found.kernel.theta, alone.kernel.theta, rtol=1e-6)
     assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-4)
 
@@ -209,9 +203,9 @@ def test_search_on_columns_sees_only_them() -> None:
 @pytest.mark.parametrize("family", [Gaussian(), Dirichlet(bounds=(0.1, 5.0))])
 def test_little_working_memory_finds_the_same(family: Radial) -> None:
     X, (P, _) = table(450, 2, d=1), sensitivity(450, 2)
-    found = RadialSearch(family, Samples(X)).best(P)
+    found = MeshSearch(family, Samples(X)).best(P)
     with sklearn.config_context(working_memory=0.5):
-        again = RadialSearch(family, Samples(X)).best(P)
+        again = MeshSearch(family, Samples(X)).best(P)
     assert_allclose(again.kernel.theta, found.kernel.theta, rtol=1e-6)
     assert_allclose(again.value, found.value, rtol=1e-9)
 
@@ -222,8 +216,8 @@ def test_little_working_memory_finds_the_same(family: Radial) -> None:
 @pytest.mark.parametrize(
     ("family", "search"),
     [
-        (Gaussian(), RadialSearch),
-        (OnColumns(Dirichlet(), [0]), RadialSearch),
+        (Gaussian(), MeshSearch),
+        (OnColumns(Dirichlet(), [0]), MeshSearch),
         (Gaussian(WIDTHS[:2], ard=True), GradientSearch),
         (RationalQuadratic(), GradientSearch),
         (Polynomial(), GradientSearch),
@@ -328,10 +322,12 @@ def test_penalized_maximum_agrees_with_a_search_without_gradients(penalty: float
     expected = minimize(penalized, np.zeros(4), method="Nelder-Mead", options=options)
     assert expected.success
     bounds = np.tile([-10.0, 10.0], (4, 1))
-    found = maximize(objective, np.zeros(4), bounds, penalty=BoundPenalty(penalty, 3), tol=1e-14)
+    found = maximize(
+        objective, np.zeros(4), bounds, width_penalty=BoundPenalty(penalty, 3), tol=1e-14
+    )
     assert_allclose(found.theta, expected.x, atol=1e-4)
     assert_allclose(found.value, -expected.fun, rtol=1e-9)
-    assert_allclose(found.value + found.penalty, objective(found.theta)[0], rtol=1e-12)
+    assert_allclose(found.value + found.cost, objective(found.theta)[0], rtol=1e-12)
 
 
 def relevance_problem(d: int) -> tuple[np.ndarray, Sensitivity]:
@@ -348,9 +344,9 @@ def test_a_penalty_pulls_widths_together() -> None:
     start = np.full(4, np.log(2.0))
     spreads, values = [], []
     for penalty in (0.0, 1e-2, 1.0, 1e6):
-        found = GradientSearch(family, Samples(X), start=start, penalty=WidthPenalty(penalty)).best(
-            P
-        )
+        found = family_search(
+            family, Samples(X), start=start, width_penalty=WidthPenalty(penalty)
+        ).best(P)
         spreads.append(np.std(np.exp(found.kernel.theta)))
         values.append(found.value)
     assert spreads == sorted(spreads, reverse=True)
@@ -364,7 +360,7 @@ def test_a_penalty_leaves_other_parameters_alone() -> None:
     X, P = relevance_problem(2)
     family = RationalQuadratic(ard=True).bind(X)
     start = np.log([1.0, 1.0, 0.05])
-    found = GradientSearch(family, Samples(X), start=start, penalty=WidthPenalty(10.0)).best(P)
+    found = family_search(family, Samples(X), start=start, width_penalty=WidthPenalty(10.0)).best(P)
     assert np.exp(found.kernel.theta[2]) > 1.0
     assert np.ptp(np.exp(found.kernel.theta[:2])) < 0.4
 
@@ -373,8 +369,8 @@ def test_a_penalty_leaves_other_parameters_alone() -> None:
 @pytest.mark.parametrize("penalty", [100.0, 1e6, 1e14])
 def test_under_a_large_penalty_the_common_width_is_found(start: float, penalty: float) -> None:
     X, P = relevance_problem(4)
-    sphere = RadialSearch(Gaussian(), Samples(X)).best(P)
+    sphere = MeshSearch(Gaussian(), Samples(X)).best(P)
     family = Gaussian(ard=True).bind(X)
     common, held = np.full(4, np.log(start)), WidthPenalty(penalty)
-    search = GradientSearch(family, Samples(X), start=common, penalty=held)
+    search = family_search(family, Samples(X), start=common, width_penalty=held)
     assert search.best(P).value >= 0.95 * sphere.value

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ellipsoid_cases import (
+from ard_cases import (
     CRITERIA,
     FORMS,
-    ellipsoid,
+    ard_learner,
     every_criterion,
     every_form,
     every_relative,
@@ -32,10 +32,9 @@ from mercer import ContinuousAlignment, KernelOptimization
 from mercer._criteria import CRITERIA as CRITERIA_BY_NAME
 from mercer._criteria import Sensitivity
 from mercer._gram.tiles import Samples
-from mercer._search.criterion_search import ellipsoids, optimize_criterion
-from mercer._search.families import GradientSearch
-from mercer._search.gradient_search import maximize
-from mercer._search.width_penalty import STRENGTHS, WidthPenalty, check_strength
+from mercer._search.criterion_search import ard_kernels, optimize_criterion
+from mercer._search.family_search import family_search
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty, check_strength, maximize
 from mercer._targets import as_target
 from mercer.kernels import Gaussian, Matern, RationalQuadratic
 
@@ -48,7 +47,7 @@ def test_cost_and_gradient_against_the_formula(form: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     theta, width, value = rng.normal(size=5), float(np.exp(rng.normal())), rng.normal()
     held = WidthPenalty(0.7, form)
-    bound = held.about(np.log(width), value, 3)
+    bound = held.bind(np.log(width), value, 3)
 
     def naive(theta: np.ndarray) -> float:
         unit = 1.0 if form == "widths" else abs(value)
@@ -68,7 +67,7 @@ def test_cost_and_gradient_against_the_formula(form: str, seed: int) -> None:
 def test_the_best_single_width_costs_nothing(
     form: str, width: float, value: float, strength: float
 ) -> None:
-    bound = WidthPenalty(strength, form).about(np.log(width), value, 4)
+    bound = WidthPenalty(strength, form).bind(np.log(width), value, 4)
     theta = np.full(4, np.log(width))
     cost, gradient = bound(theta)
     assert cost <= 1e-20 * strength * max(abs(value), width**2)
@@ -81,10 +80,10 @@ def test_the_best_single_width_costs_nothing(
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_relative_costs_have_no_unit(form: str, unit: float) -> None:
     theta = np.array([0.3, -1.0, 2.0])
-    plain = WidthPenalty(0.5, form).about(0.1, 2.0, 3)
-    moved = WidthPenalty(0.5, form).about(0.1 + np.log(unit), 2.0, 3)
-    louder = WidthPenalty(0.5, form).about(0.1, 2.0 * unit, 3)
-    twice = WidthPenalty(0.5, form).about(0.1, 2.0, 6)
+    plain = WidthPenalty(0.5, form).bind(0.1, 2.0, 3)
+    moved = WidthPenalty(0.5, form).bind(0.1 + np.log(unit), 2.0, 3)
+    louder = WidthPenalty(0.5, form).bind(0.1, 2.0 * unit, 3)
+    twice = WidthPenalty(0.5, form).bind(0.1, 2.0, 6)
     for bound, at, times in (
         (moved, theta + np.log(unit), 1.0),
         (louder, theta, unit),
@@ -94,7 +93,7 @@ def test_relative_costs_have_no_unit(form: str, unit: float) -> None:
 
 
 def test_widths_may_grow_at_little_cost_but_not_shrink() -> None:
-    bound = WidthPenalty(1.0, "inverse_widths").about(0.0, 1.0, 1)
+    bound = WidthPenalty(1.0, "inverse_widths").bind(0.0, 1.0, 1)
     wide = [bound(np.array([t]))[0] for t in (1.0, 5.0, 50.0)]
     narrow = [bound(np.array([-t]))[0] for t in (1.0, 5.0)]
     assert max(wide) <= 1.0
@@ -103,7 +102,7 @@ def test_widths_may_grow_at_little_cost_but_not_shrink() -> None:
 
 
 def test_strength_zero_and_no_widths_cost_nothing() -> None:
-    for bound in (WidthPenalty(0.0).about(0.0, 1.0, 2), WidthPenalty(3.0).about(0.0, 1.0, 0)):
+    for bound in (WidthPenalty(0.0).bind(0.0, 1.0, 2), WidthPenalty(3.0).bind(0.0, 1.0, 0)):
         cost, gradient = bound(np.array([1.0, -1.0]))
         assert cost == 0.0
         assert_array_equal(gradient, [0.0, 0.0])
@@ -144,17 +143,17 @@ def test_an_unknown_form_is_refused() -> None:
 def test_the_top_of_a_penalized_parabola(strength: float) -> None:
     """5 - |theta - a|^2 - c |theta - w|^2 is highest at (a + c w) / (1 + c)."""
     a, w = np.array([1.0, -2.0, 0.5]), 0.2
-    bound = WidthPenalty(strength, "log_widths").about(w, 3.0, 3)
+    bound = WidthPenalty(strength, "log_widths").bind(w, 3.0, 3)
 
     def objective(theta: np.ndarray) -> tuple[float, np.ndarray]:
         return 5.0 - float((theta - a) @ (theta - a)), -2.0 * (theta - a)
 
     box = np.tile([-9.0, 9.0], (3, 1))
-    found = maximize(objective, np.zeros(3), box, penalty=bound, tol=1e-12)
+    found = maximize(objective, np.zeros(3), box, width_penalty=bound, tol=1e-12)
     best = (a + strength * w) / (1.0 + strength)
     assert_allclose(found.theta, best, atol=1e-5)
-    assert_allclose(found.penalty, strength * np.sum((best - w) ** 2), rtol=1e-4)
-    assert_allclose(found.value, objective(best)[0] - found.penalty, rtol=1e-8)
+    assert_allclose(found.cost, strength * np.sum((best - w) ** 2), rtol=1e-4)
+    assert_allclose(found.value, objective(best)[0] - found.cost, rtol=1e-8)
     assert np.all(np.diff(found.path) >= 0.0)
     assert len(found.path) == len(found.iterates) == found.n_iter
     assert_array_equal(found.iterates[-1], found.theta)
@@ -178,7 +177,7 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     X, y = table(1, n=25)
     L = target_kernel(y)
     strength = 1e-3 if form == "widths" else 0.3
-    sphere = ellipsoid(criterion, penalty=np.inf, tol=1e-13).fit(X, y)
+    sphere = ard_learner(criterion, penalty=np.inf, tol=1e-13).fit(X, y)
     s0, J0 = float(widths(sphere)[0]), sphere.objective_
 
     def cost(theta: np.ndarray, held: float) -> float:
@@ -193,7 +192,7 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     for held in way:
         options = {"ftol": 1e-13, "gtol": 1e-9}
         theta = minimize(negative, theta, (held,), method="L-BFGS-B", options=options).x
-    found = ellipsoid(criterion, penalty=strength, penalty_on=form, tol=1e-13).fit(X, y)
+    found = ard_learner(criterion, penalty=strength, penalty_on=form, tol=1e-13).fit(X, y)
     assert_allclose(found.kernel_.theta, theta, atol=2e-3)
     K = gaussian(X, widths(found))
     assert_allclose(found.objective_, CRITERIA[criterion](K, L), rtol=1e-9)
@@ -209,7 +208,7 @@ def test_the_criterion_grows_as_the_penalty_weakens(criterion: str, form: str, s
     X, y = table(seed, n=25)
     strengths = [np.inf, *STRENGTHS, 1e-3]
     fits = [
-        ellipsoid(criterion, penalty=held, penalty_on=form, tol=1e-12, max_iter=1000).fit(X, y)
+        ard_learner(criterion, penalty=held, penalty_on=form, tol=1e-12, max_iter=1000).fit(X, y)
         for held in strengths
     ]
     values = np.array([fit.objective_ for fit in fits])
@@ -225,8 +224,8 @@ def test_the_weakest_penalty_leaves_the_optimum_without_one(
     criterion: str, form: str, seed: int
 ) -> None:
     X, y = table(seed)
-    weak = ellipsoid(criterion, penalty=1e-8, penalty_on=form, tol=1e-12).fit(X, y)
-    free = ellipsoid(criterion, penalty=0.0, tol=1e-12).fit(X, y)
+    weak = ard_learner(criterion, penalty=1e-8, penalty_on=form, tol=1e-12).fit(X, y)
+    free = ard_learner(criterion, penalty=0.0, tol=1e-12).fit(X, y)
     assert_allclose(weak.objective_, free.objective_, rtol=1e-4)
 
 
@@ -235,7 +234,7 @@ def test_the_weakest_penalty_leaves_the_optimum_without_one(
 @pytest.mark.parametrize("strength", [0.0, 1e-4, 0.05, 2.0])
 def test_history_never_falls(criterion: str, form: str, strength: float) -> None:
     X, y = table(2)
-    fit = ellipsoid(criterion, penalty=strength, penalty_on=form).fit(X, y)
+    fit = ard_learner(criterion, penalty=strength, penalty_on=form).fit(X, y)
     steps = np.array([step.objective for step in fit.history_])
     assert np.all(np.diff(steps) >= -1e-12 * steps[-1])
     cost = fit.objective_ - steps[-1]
@@ -252,7 +251,9 @@ def test_a_search_that_ends_where_it_starts_is_told_of_too(form: str) -> None:
     s0 = float(np.exp(sphere.kernel.theta[0]))
     family = Gaussian(ard=True, bounds=(0.9 * s0, 1.1 * s0)).bind(X)
     held = [WidthPenalty(0.01, form)] * 2
-    found = list(ellipsoids(criterion, family, samples, target, sphere=sphere, penalties=held))
+    found = list(
+        ard_kernels(criterion, family, samples, target, isotropic=sphere, width_penalties=held)
+    )
     assert found[0].n_iter == found[1].n_iter
     cost = 0.01 * sphere.value * width_cost(np.exp(found[1].kernel.theta), form, s0)
     assert cost > 1e-5 * sphere.value
@@ -264,7 +265,7 @@ def test_a_search_that_ends_where_it_starts_is_told_of_too(form: str) -> None:
 def test_an_infinite_penalty_is_the_sphere(criterion: str, form: str) -> None:
     X, y = table(3)
     sphere = KernelOptimization(criterion=criterion).fit(X, y)
-    held = ellipsoid(criterion, penalty=np.inf, penalty_on=form).fit(X, y)
+    held = ard_learner(criterion, penalty=np.inf, penalty_on=form).fit(X, y)
     assert_array_equal(held.kernel_.theta, np.full(3, sphere.kernel_.theta[0]))
     assert_allclose(held.kernel_(X), sphere.kernel_(X), rtol=1e-12)
     assert held.objective_ == sphere.objective_
@@ -301,11 +302,11 @@ def test_a_greedy_step_holds_ellipsoids_to_the_best_sphere(form: str) -> None:
 
     far = np.full(3, best + 2.0)
     held = WidthPenalty(1e4, form)
-    tight = GradientSearch(family, Samples(X), start=far, penalty=held).best(P)
+    tight = family_search(family, Samples(X), start=far, width_penalty=held).best(P)
     assert_allclose(tight.kernel.theta, best, atol=1e-2)
     for strength in (1.0, 0.1):
         held = WidthPenalty(strength, form)
-        found = GradientSearch(family, Samples(X), start=far, penalty=held).best(P)
+        found = family_search(family, Samples(X), start=far, width_penalty=held).best(P)
         theta = found.kernel.theta
         optimum = minimize(negative, np.full(3, best), (strength,)).fun
         assert_allclose(found.value, product(theta), rtol=1e-9)
@@ -325,7 +326,7 @@ def test_a_greedy_step_knows_the_best_sphere_of_more_parameters(form: str) -> No
     ]
     family = RationalQuadratic(ard=True).bind(X)
     far = np.array([6.0, 6.0, 6.0, -4.0])
-    search = GradientSearch(family, Samples(X), start=far, penalty=WidthPenalty(1e4, form))
+    search = family_search(family, Samples(X), start=far, width_penalty=WidthPenalty(1e4, form))
     found = search.best(P)
     assert_allclose(np.ptp(found.kernel.theta[:3]), 0.0, atol=0.02)
     assert found.value >= 0.98 * max(scan)

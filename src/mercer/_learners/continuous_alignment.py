@@ -11,12 +11,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps
 from mercer._gram.tiles import Samples
-from mercer._greedy.families import Growth, choose_penalty, learn_families, learn_scaled, scalable
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep, StepRule
+from mercer._greedy.alignment import (
+    CorrectiveStep,
+    Growth,
+    StagewiseStep,
+    StepRule,
+    learn_families,
+    learn_scaled,
+    scalable,
+)
 from mercer._learners.kernel_learner import KernelLearner, check_takes
 from mercer._learners.kernel_optimization import KernelOptimization
-from mercer._model_selection.penalty_choice import RELATIVE_FORMS
-from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
+from mercer._model_selection.penalty_choice import (
+    RELATIVE_FORMS,
+    choose_strength_by_alignment,
+    choose_strength_by_prediction,
+)
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number
@@ -164,7 +175,7 @@ class ContinuousAlignment(KernelLearner):
             if self.scaling_ is None:
                 held = WidthPenalty(self.penalty_, self.penalty_on)
                 found = learn_families(
-                    families, samples, target, growth, penalty=held, on_step=report
+                    families, samples, target, growth, width_penalty=held, on_step=report
                 )
             else:
                 found = learn_scaled(
@@ -204,15 +215,12 @@ class ContinuousAlignment(KernelLearner):
             return float(self.penalty)
         if self.scaling_ is not None or all(family.n_widths <= 1 for family in families):
             return 0.0
-        strength, _ = choose_penalty(
-            families,
-            samples,
-            target,
-            growth,
-            form=self.penalty_on,
-            random_state=self.random_state,
+        problem = families, samples, target, growth
+        if self.penalty_on == "widths":
+            return choose_strength_by_alignment(*problem, random_state=self.random_state)
+        return choose_strength_by_prediction(
+            *problem, form=self.penalty_on, random_state=self.random_state
         )
-        return strength
 
     def _lengths(
         self, families: list[Kernel], table: Features, samples: Samples, target: Target

@@ -34,15 +34,15 @@ def contenders(X: Features, y: NDArray[Any], task: Task) -> list[KernelLearner]:
     spheres = ContinuousAlignment(task=task)
     samples, target = spheres.problem(X, y)
     form = choose_form(samples, target, spheres.growth(), _RANDOM_STATE)
-    return [spheres] if form.kind == "spheres" else [spheres, _learner(form)]
+    return [spheres] if form.kind == "isotropic sum" else [spheres, _learner(form)]
 
 
 def _learner(form: Form) -> KernelLearner:
-    family, held = Gaussian(ard=True), form.penalty
+    family, held = Gaussian(ard=True), form.width_penalty
     if held is None:
         return KernelOptimization(Gaussian(), "hsic")
     settings: dict[str, Any] = {"penalty": held.strength, "penalty_on": held.form}
-    if form.kind == "ellipsoids":
+    if form.kind == "ard sum":
         return ContinuousAlignment(family, **settings)
     ellipsoid = KernelOptimization(family, "cka", **settings)
-    return ellipsoid if form.kind == "ellipsoid" else ContinuousAlignment(scaling=ellipsoid)
+    return ellipsoid if form.kind == "ard" else ContinuousAlignment(scaling=ellipsoid)

@@ -28,7 +28,7 @@ def table(seed: int = 0, n: int = 40, d: int = 3) -> tuple[np.ndarray, np.ndarra
     return X * np.exp(0.5 * rng.normal(size=d)), y
 
 
-def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> KernelOptimization:
+def ard_learner(criterion: str = "cka", kernel: Any = None, **settings: Any) -> KernelOptimization:
     kernel = Gaussian(ard=True) if kernel is None else kernel
     return KernelOptimization(kernel, criterion, **settings)
 
