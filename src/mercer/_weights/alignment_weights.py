@@ -166,7 +166,7 @@ def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array
 
 
 def _refined(solution: Array, M: Array, a: Array) -> Array:
-    """Solve for the positive weights in M itself; keep the solution if one would not be positive."""
+    """Solve for the positive weights in M itself, unless one of them would not stay positive."""
     used = np.flatnonzero(solution > 0.0)
     try:
         factor = cho_factor(M[np.ix_(used, used)], check_finite=False)
@@ -181,7 +181,7 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
 
 
 def _block_pivoting(M: Array, a: Array) -> Array | None:
-    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None if it does not converge.
+    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
 
     References
     ----------
