@@ -182,8 +182,8 @@ def test_constant_kernels_have_no_dependence(name: str) -> None:
     assert CRITERIA[name].of(0.0, 0.0, 1.0, 10)[0] == 0.0
 
 
-def test_parts_of_a_sensitivity() -> None:
-    """Factor, centered kernels and centered identity add up."""
+def test_parts_of_a_sensitivity_add_up() -> None:
+    """The parts are a factor, centered kernels and the centered identity."""
     X = table(SEVERAL_TILES)
     rng = np.random.default_rng(0)
     F, signs = rng.normal(size=(SEVERAL_TILES, 3)), np.array([1.0, -1.0, 1.0])

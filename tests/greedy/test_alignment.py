@@ -119,7 +119,9 @@ def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_the_same_on_real_data(data: Callable[[str], Any], name: str) -> None:
+def test_steps_never_lower_the_alignment_on_real_data(
+    data: Callable[[str], Any], name: str
+) -> None:
     bunch = data(name)
     rows = np.random.default_rng(0).permutation(len(bunch.data))[:200]
     task = "regression" if name == "kin8nm" else "classification"
@@ -127,7 +129,7 @@ def test_the_same_on_real_data(data: Callable[[str], Any], name: str) -> None:
 
 
 @every_set
-def test_defaults(name: str) -> None:
+def test_all_steps_but_the_last_gain_the_tolerance(name: str) -> None:
     X, y, task = SETS[name]()
     learner = ContinuousAlignment(task=task).fit(X, y)
     assert_learned(learner, X, y, task)
@@ -349,7 +351,7 @@ def test_the_order_of_families_does_not_matter() -> None:
     assert_allclose(backward.kernel_(X), forward.kernel_(X), atol=1e-6)
 
 
-def test_a_larger_kernel_does_not_win_by_its_size() -> None:
+def test_a_kernel_of_larger_values_is_not_preferred() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = np.sin(3 * X[:, 0])

@@ -1,4 +1,4 @@
-"""Ellipsoids held by a penalty, or stopped, that held-out samples choose."""
+"""ARD kernels whose width penalty, or number of iterations, held-out samples choose."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ every_automatic = pytest.mark.parametrize("name", AUTOMATIC)
 def kernels_by_fold(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, learner: Any, X: Any, y: Any
 ) -> list[list[Kernel]]:
-    """The kernels that each fold of a choice has taught."""
+    """The kernels that are learned in each fold of a choice."""
     found: list[list[Kernel]] = []
     original = mercer._model_selection.held_out.held_out_losses
 
-    def spying(learn: Any, *problem: Any) -> np.ndarray:
-        def noted(inside: Samples, part: Any) -> list[Kernel]:
-            kernels = list(learn(inside, part))
+    def recorded(learn: Any, *problem: Any) -> np.ndarray:
+        def recording(inside: Samples, known: Any) -> list[Kernel]:
+            kernels = list(learn(inside, known))
             found.append(kernels)
             return kernels
 
-        return original(noted, *problem)
+        return original(recording, *problem)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "held_out_losses", spying)
+        patch.setattr(module, "held_out_losses", recorded)
         clone(learner).fit(X, y)
     return found
 
@@ -88,7 +88,7 @@ def test_features_of_equal_relevance_keep_one_width_mostly() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_features_of_unequal_relevance_do_not(seed: int) -> None:
+def test_features_of_unequal_relevance_have_their_own_widths(seed: int) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
     fit = ard_learner().fit(X, y)
     assert fit.penalty_ in STRENGTHS
@@ -98,7 +98,7 @@ def test_features_of_unequal_relevance_do_not(seed: int) -> None:
 
 
 @every_criterion
-def test_every_criterion_chooses_and_keeps_to_it(criterion: str) -> None:
+def test_the_kernel_is_that_of_the_chosen_penalty(criterion: str) -> None:
     X, y = table(1)
     chosen = ard_learner(criterion).fit(X, y)
     assert chosen.penalty_ in (np.inf, *STRENGTHS)
@@ -115,8 +115,8 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
     )
     candidates = candidate_penalties(RELATIVE_FORMS)
     assert candidates[0].strength == np.inf
-    held = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
-    assert held == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
+    finite = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
+    assert finite == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     for (train, _), kernels in zip(folds, found, strict=True):
         assert len(kernels) == len(candidates)
@@ -127,7 +127,7 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
 
 
 @every_relative
-def test_a_form_that_is_asked_for_is_kept(form: str) -> None:
+def test_a_form_that_the_user_names_is_used(form: str) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=0)
     fit = ard_learner(penalty_on=form).fit(X, y)
     assert fit.penalty_on_ == form
@@ -135,7 +135,7 @@ def test_a_form_that_is_asked_for_is_kept(form: str) -> None:
 
 
 @every_automatic
-def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
+def test_no_kernel_is_learned_from_the_samples_that_it_predicts(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, module = AUTOMATIC[name]
@@ -154,7 +154,7 @@ def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
 
 
 @every_automatic
-def test_what_was_chosen_need_not_be_chosen_again(
+def test_selected_parameters_repeat_the_fit_without_a_choice(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, module = AUTOMATIC[name]
@@ -164,8 +164,8 @@ def test_what_was_chosen_need_not_be_chosen_again(
     assert again.kernel_ == chosen.kernel_
     assert again.settled_params() == chosen.settled_params()
     monkeypatch.setattr(module, "held_out_losses", no_choice)
-    settled = clone(learner).set_params(**chosen.settled_params()).fit(X, y)
-    assert settled.kernel_ == chosen.kernel_
+    repeated = clone(learner).set_params(**chosen.settled_params()).fit(X, y)
+    assert repeated.kernel_ == chosen.kernel_
     with pytest.raises(AssertionError, match="nothing is left"):
         clone(learner).fit(X, y)
 
@@ -185,14 +185,14 @@ def test_kernels_of_one_width_leave_nothing_to_choose(
 
 
 @pytest.mark.parametrize("kernel", [Matern(ard=True), RationalQuadratic(ard=True)])
-def test_other_kernels_choose_too(kernel: Any) -> None:
+def test_other_kernels_have_a_choice_too(kernel: Any) -> None:
     X, y = table(4)
     fit = ard_learner("hsic", kernel).fit(X, y)
     assert fit.penalty_ in (np.inf, *STRENGTHS)
     assert_allclose(fit.objective_, hsic(fit.kernel_(X), target_kernel(y)), rtol=1e-9)
 
 
-def test_columns_choose_as_a_table_of_their_own() -> None:
+def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
     X, y = table(5, d=4)
     part = ard_learner(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
     alone = ard_learner().fit(X[:, [2, 0]], y)
@@ -201,7 +201,7 @@ def test_columns_choose_as_a_table_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_the_choice_needs_no_unit(unit: float) -> None:
+def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> None:
     X, y = table(1)
     plain, other = ard_learner().fit(X, y), ard_learner().fit(unit * X, y)
     assert (other.penalty_, other.penalty_on_) == (plain.penalty_, plain.penalty_on_)
@@ -261,16 +261,16 @@ def test_several_outputs() -> None:
 @every_criterion
 def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
     X, y = table(1)
-    sphere = ard_learner(criterion, penalty=np.inf).fit(X, y)
+    isotropic = ard_learner(criterion, penalty=np.inf).fit(X, y)
     free = ard_learner(criterion, penalty=0.0).fit(X, y)
     values = []
     for limit in (0, 1, 2, 3, 1000):
         fit = ard_learner(criterion, early_stopping=limit).fit(X, y)
         assert (fit.early_stopping_, fit.penalty_) == (limit, 0.0)
-        assert fit.n_iter_ == sphere.n_iter_ + min(limit, free.n_iter_ - sphere.n_iter_)
+        assert fit.n_iter_ == isotropic.n_iter_ + min(limit, free.n_iter_ - isotropic.n_iter_)
         values.append(fit.objective_)
         if limit == 0:
-            assert_array_equal(fit.kernel_.theta, sphere.kernel_.theta)
+            assert_array_equal(fit.kernel_.theta, isotropic.kernel_.theta)
     assert np.all(np.diff(values) > 0.0)
     assert_array_equal(fit.kernel_.theta, free.kernel_.theta)
 
@@ -314,7 +314,7 @@ def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
     assert fit.kernel_ == plain.kernel_
 
 
-# --- refusals, before any work -----------------------------------------------------------------
+# --- invalid settings, before any work --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
         ({"output_kernel": "lab"}, ValueError, "output_kernel must be None"),
     ],
 )
-def test_settings_are_refused_before_the_data_are_read(
+def test_invalid_settings_raise_before_the_data_are_read(
     settings: dict[str, Any], kind: type, message: str
 ) -> None:
     with pytest.raises(kind, match=message):
@@ -369,11 +369,11 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
         assert_array_equal(auto.cv_results_[name], scores)
 
 
-def test_a_choice_among_forms_is_the_function_that_estimators_call() -> None:
+def test_estimators_use_the_choice_by_prediction() -> None:
     X, y = table(1)
     kernel = Gaussian(ard=True).bind(X)
     problem = CRITERIA["cka"], kernel, Samples(X), as_target(y)
-    held = choose_penalty_by_prediction(*problem, forms=RELATIVE_FORMS, random_state=0)
+    penalty = choose_penalty_by_prediction(*problem, forms=RELATIVE_FORMS, random_state=0)
     fit = ard_learner().fit(X, y)
-    assert held == WidthPenalty(fit.penalty_, fit.penalty_on_)
+    assert penalty == WidthPenalty(fit.penalty_, fit.penalty_on_)
     assert_allclose(fit.kernel_(X), gaussian(X, widths(fit)), rtol=1e-9)

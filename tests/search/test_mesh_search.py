@@ -141,7 +141,7 @@ def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
 
 
 def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
-    """Kernels, factor and identity are spread one by one; the search sees their sum."""
+    """Kernels, factor and identity are deposited one by one; the search maximizes their sum."""
     n = 400
     X = clusters(n, 0)
     rng = np.random.default_rng(0)
@@ -165,7 +165,7 @@ def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
             assert np.sum(whole * (gaussian(X, width) - 1.0)) <= exact + size
 
 
-def test_search_on_columns_sees_only_them() -> None:
+def test_search_on_columns_is_that_on_a_table_of_them() -> None:
     X, (P, whole) = clusters(40, 1, d=3), sensitivity(40, 1)
     found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(P)
     alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(P)

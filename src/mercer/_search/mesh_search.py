@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.signal import czt
@@ -86,7 +87,6 @@ class MeshSearch(FamilySearch):
         self.certificate = certificate
         self.columns = family.radial_columns()
         self.log_bounds = family.log_bounds(samples.X)[0]
-        self._mesh: Mesh | None = None
         self._factor_part: tuple[Array, Array] | None = None
         self._kernel_parts: dict[Kernel, Array] = {}
 
@@ -97,7 +97,7 @@ class MeshSearch(FamilySearch):
         -----
         O(n^2) additions for a new part of the sensitivity; the search itself does not depend on n.
         """
-        mesh = self.mesh()
+        mesh = self.mesh
         weights = P.scale * self._factor_weights(P)
         for coefficient, kernel, means in P.terms():
             if kernel not in self._kernel_parts:
@@ -116,20 +116,16 @@ class MeshSearch(FamilySearch):
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
+    @cached_property
     def mesh(self) -> Mesh:
-        """The mesh, made when it is first needed."""
-        if self._mesh is None:
-            low, high = squared_range(self.samples, self.columns)
-            highest = float(np.exp(self.log_bounds[1]))
-            self._mesh = (
-                UniformMesh(high, highest)
-                if self.radial.band_limited
-                else LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
-            )
-        return self._mesh
+        """The nodes along the distance, found when they are first needed."""
+        low, high = squared_range(self.samples, self.columns)
+        if self.radial.band_limited:
+            return UniformMesh(high, float(np.exp(self.log_bounds[1])))
+        return LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
 
     def _deposited(self, weights: Callable[[Tile], Array]) -> Array:
-        return spread(self.samples, self.columns, self.mesh(), weights)[0]
+        return spread(self.samples, self.columns, self.mesh, weights)[0]
 
     def _factor_weights(self, P: Sensitivity) -> Array:
         if self._factor_part is None or self._factor_part[0] is not P.factor:

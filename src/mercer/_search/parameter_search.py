@@ -26,7 +26,7 @@ Profile = Callable[[Array], Array]
 PenaltyForm = Literal["widths", "log_widths", "inverse_widths"]
 
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
-"""Relative strengths that lead from one common width to one free width per feature."""
+"""Relative strengths that are tried, or passed through, between a common width and free widths."""
 
 _POWERS = {"log_widths": 0.0, "inverse_widths": -1.0}
 """The power p by which each relative form measures widths: ((s / s_0)^p - 1) / p is squared."""
@@ -199,7 +199,10 @@ class BoundPenalty:
 
 
 UNPENALIZED = WidthPenalty(0.0)
+"""Widths may differ at no cost."""
+
 NO_PENALTY = BoundPenalty(0.0, 0)
+"""Every vector of log-parameters costs nothing."""
 
 
 def check_strength(value: Any) -> None:
