@@ -37,7 +37,6 @@ _LIMIT_REACHED = 1
 _GRADIENT_TOLERANCE = 1e-2
 """L-BFGS-B also ends where the scaled gradient is below this fraction of the tolerance."""
 
-
 _ZOOM = 0.1
 """After a parabola has found the top of a peak, the next one is narrower by this factor."""
 
