@@ -66,6 +66,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
 from mercer._criteria import CRITERIA, contract
+from mercer._gram.dense import centered
 from mercer._gram.tiles import Samples
 from mercer._targets import as_target
 from mercer._two_stage.two_stage_classifier import C_GRID
@@ -195,9 +196,12 @@ def own_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
 def tensor_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
     """The same through scikit-learn's tensor of shape (n, n, d)."""
     K, tensor = RBF(widths / np.sqrt(2.0))(X, eval_gradient=True)
-    target = as_target(y)
-    P = CRITERIA["cka"].sensitivity(K, target)
-    return CRITERIA["cka"].value(K, target), np.tensordot(P, tensor, axes=2)
+    Y = as_target(y).centered
+    K, L = centered(K), Y @ Y.T
+    norms = np.linalg.norm(K) * np.linalg.norm(L)
+    value = float(np.vdot(K, L)) / norms
+    P = L / norms - value * K / np.linalg.norm(K) ** 2
+    return value, np.tensordot(P, tensor, axes=2)
 
 
 def gradient(repeats: int) -> Iterator[Record]:

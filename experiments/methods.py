@@ -34,8 +34,8 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer._greedy.families import PENALTIES
 from mercer._learners.kernel_learner import KernelLearner
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 Step = Literal["corrective", "stagewise"]

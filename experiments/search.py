@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist
 from experiments.problems import Array
 from mercer._criteria import Sensitivity
 from mercer._gram.tiles import Samples
-from mercer._search.family_search import Candidate, FamilySearch
+from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 
 STARTS: Array = 10.0 ** np.arange(-3, 6)
@@ -24,7 +24,7 @@ class RecordingSearch(FamilySearch):
     """Searches as another does, and keeps what it was asked and what it found."""
 
     def __init__(self, inner: FamilySearch) -> None:
-        super().__init__(inner.family, inner.samples)
+        self.family, self.samples = inner.family, inner.samples
         self.inner = inner
         self.asked: list[Array] = []
         self.found: list[float] = []

@@ -20,7 +20,7 @@ from experiments.methods import (
 )
 from experiments.problems import Split, three_parts, two_classes
 from mercer import ContinuousAlignment, ContinuousMKLClassifier
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 PAIRS = ("BE", "BF", "CG", "CO", "DO", "EF", "IJ", "KX", "MN", "OQ", "PR", "UV")

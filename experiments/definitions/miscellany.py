@@ -19,7 +19,7 @@ from experiments.methods import (
 )
 from experiments.problems import Part, Split, scaled, three_parts, whole
 from mercer import ContinuousMKLClassifier
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.datasets import make_ringnorm
 from mercer.kernels import Gaussian
 

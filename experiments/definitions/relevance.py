@@ -24,7 +24,7 @@ from mercer import (
     MKLClassifier,
     UniformCombination,
 )
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 GAMMAS = (0, 1, 2, 5, 10, 20, 40)

@@ -25,7 +25,7 @@ from mercer import (
     MKLClassifier,
     UniformCombination,
 )
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 GAMMA = 40

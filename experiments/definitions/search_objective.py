@@ -13,8 +13,8 @@ from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
 from experiments.search import STARTS, Objective, RecordingSearch, minima
 from mercer import ContinuousAlignment
-from mercer._greedy.loop import grow_dictionary
-from mercer._search.families import family_searches
+from mercer._greedy.alignment import grow_dictionary
+from mercer._search.family_search import family_searches
 from mercer.kernels import Gaussian
 
 DIGITS = ((0, 6), (1, 7), (2, 3), (2, 7), (3, 5), (3, 8), (4, 9), (7, 9))
@@ -54,14 +54,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
         movable=growth.rule.moves_kernels,
     )
     search = RecordingSearch(inner[0])
-    grown = grow_dictionary(
-        [search],
-        samples,
-        target.centered,
-        growth.rule,
-        tol=growth.tol,
-        max_kernels=growth.max_kernels,
-    )
+    grown = grow_dictionary([search], samples, target.centered, growth)
     steps = [
         look(Objective.of(X, weights), found)
         for weights, found in zip(search.asked, search.found, strict=True)

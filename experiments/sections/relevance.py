@@ -14,7 +14,7 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import LEVEL, compare
 from experiments.reporting.words import by_name, listed, mean_and_error
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 
 SOURCE = "Afkanpour et al. 2013, section 3.1, Figure 3"
 ONE_WIDTH = ("CA-1D", "CR-1D", "DA", "D1", "D2", "DU")

@@ -1,13 +1,14 @@
-"""Criteria of dependence between a kernel and a target: value and sensitivity."""
+"""Criteria of dependence between a kernel and a target: values and derivatives."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from mercer._gram.dense import center_tiles, centered
+from mercer._gram.dense import center_tiles
 from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._targets import Target
@@ -18,7 +19,9 @@ from mercer.kernels._kernel import Kernel, gram_tile_vjp
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A symmetric matrix in parts, s F diag(signs) F' + sum_k c_k K_k + identity * H.
+    """The derivative P of an objective in the Gram matrix, kept as the parts of a sum.
+
+    P = s F diag(signs) F' + sum_k c_k K_k + identity * H for the centering matrix H = I - 11'/n.
 
     Attributes
     ----------
@@ -31,20 +34,20 @@ class Sensitivity:
     coefficients : ndarray of shape (n_kernels,)
         c.
     row_means : ndarray of shape (n_kernels, n_samples), or None
-        What centers the kernels; they are not centered where None.
+        Means of the rows of each K_k, which center it; the K_k are not centered where None.
     identity : float
-        Part of the centered identity, H = I - 11'/n.
+        Coefficient of H.
     norm : float
-        A bound on the Frobenius norm of the whole.
+        An upper bound of the Frobenius norm of P.
     absolute : float
-        A bound on the sum of the absolute values of the whole.
+        An upper bound of the sum of the absolute values of P's entries.
     """
 
     factor: Array
     signs: Array
     scale: float = 1.0
     kernels: tuple[Kernel, ...] = ()
-    coefficients: Array = field(default_factory=lambda: np.empty(0))
+    coefficients: Array = field(default_factory=partial(np.empty, 0))
     row_means: Array | None = None
     identity: float = 0.0
     norm: float = np.inf
@@ -81,7 +84,7 @@ class Criterion(ABC):
     ----------
     is_centered : bool
     reads_norm : bool
-        Whether <K, K> matters.
+        Whether the criterion depends on <K, K>.
     """
 
     is_centered: bool = True
@@ -93,35 +96,8 @@ class Criterion(ABC):
     ) -> tuple[float, float, float]:
         """Value and its derivatives in a = <K, L> and q = <K, K>."""
 
-    def value(self, K: Array, target: Target) -> float:
-        """The criterion of a Gram matrix.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        target : Target
-        """
-        return self._dense(K, target)[0]
-
-    def sensitivity(self, K: Array, target: Target) -> Array:
-        """Gradient with respect to the Gram matrix, shape (n_samples, n_samples).
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        target : Target
-        """
-        return self._dense(K, target)[1]
-
-    def _dense(self, K: Array, target: Target) -> tuple[float, Array]:
-        L = (target.factor * target.signs) @ target.factor.T
-        if self.is_centered:
-            K, L = centered(K), centered(L)
-        value, by_a, by_q = self.of(inner(K, L), inner(K, K), float(np.linalg.norm(L)), len(K))
-        return value, by_a * L + 2.0 * by_q * K
-
     def target_parts(self, target: Target) -> tuple[Array, Array, float]:
-        """Factor, signs and Frobenius norm of the target kernel, centered where K is.
+        """Factor, signs and Frobenius norm of the target kernel, centered if the criterion is.
 
         Parameters
         ----------
@@ -134,7 +110,7 @@ class Criterion(ABC):
     def evaluate(
         self, samples: Samples, kernel: Kernel, target: Target
     ) -> tuple[float, Sensitivity]:
-        """The criterion of a kernel on the training samples, and its sensitivity in parts.
+        """The criterion of a kernel on the training samples, and its sensitivity.
 
         Parameters
         ----------
@@ -145,7 +121,7 @@ class Criterion(ABC):
 
         Notes
         -----
-        O(n^2 d) time; memory is a few tiles and the distances that `samples` keeps.
+        O(n^2 d) time. Memory is a few tiles and the distances that `samples` keeps.
         """
         n = samples.n_samples
         if self.is_centered:
@@ -212,7 +188,7 @@ class CenteredAlignment(Criterion):
 
 
 class Alignment(CenteredAlignment):
-    """Kernel alignment without centering, <K, L> / (|K| |L|): misled by unbalanced classes.
+    """Kernel alignment without centering, <K, L> / (|K| |L|), which unbalanced classes mislead.
 
     References
     ----------
@@ -227,7 +203,7 @@ CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "k
 
 
 class KeptSensitivity:
-    """A sensitivity whose tiles are computed once and kept.
+    """The tiles of a sensitivity, computed once.
 
     Parameters
     ----------
@@ -257,7 +233,7 @@ def contract(
 
     Notes
     -----
-    O(n^2 d) time in matrix products, tile by tile: no tensor and no n x n matrix.
+    O(n^2 d) time in matrix products, tile by tile, without a tensor or an n x n matrix.
     """
 
     def work(tile: Tile) -> tuple[float, Array]:

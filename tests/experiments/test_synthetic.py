@@ -12,8 +12,8 @@ from experiments.reporting.curves import axis, trend
 from experiments.reporting.results import Results
 from experiments.search import Objective, RecordingSearch, minima
 from mercer import ContinuousAlignment
-from mercer._greedy.loop import grow_dictionary
-from mercer._search.families import family_searches
+from mercer._greedy.alignment import Growth, grow_dictionary
+from mercer._search.family_search import family_searches
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian
 
@@ -41,7 +41,7 @@ def test_recorded_objective() -> None:
     rule = learner.growth().rule
     inner = family_searches([Gaussian()], samples, target.centered, starts=[None])
     search = RecordingSearch(inner[0])
-    grow_dictionary([search], samples, target.centered, rule, max_kernels=2)
+    grow_dictionary([search], samples, target.centered, Growth(rule, max_kernels=2))
     objective = Objective.of(X, search.asked[0])
     assert objective.value(search.found[0]) <= objective.curve(np.geomspace(0.1, 100, 50)).min()
     step = 1e-5

@@ -21,7 +21,7 @@ from mercer import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer._greedy.families import PENALTIES
+from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, as_kernel
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

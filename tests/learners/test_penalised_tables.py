@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ellipsoid_cases import (
-    ellipsoid,
+from ard_cases import (
+    ard_learner,
     every_criterion,
     every_form,
     every_relative,
@@ -28,8 +28,8 @@ from mercer.kernels import Gaussian, Matern, OnColumns, RationalQuadratic
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, unit: float) -> None:
     X, y = table(5)
-    plain = ellipsoid(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=1e-12).fit(X, y)
-    other = ellipsoid(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=1e-12).fit(unit * X, y)
+    plain = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=1e-12).fit(X, y)
+    other = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=1e-12).fit(unit * X, y)
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=1e-4)
     assert_allclose(other.objective_, plain.objective_, rtol=1e-9)
 
@@ -38,10 +38,12 @@ def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, uni
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_the_unit_of_the_criterion_does_not_matter(form: str, unit: float) -> None:
     X, y = table(5)
-    plain = ellipsoid("hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=np.eye(2)).fit(
+    plain = ard_learner("hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=np.eye(2)).fit(
         X, y
     )
-    other = ellipsoid("hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=unit * np.eye(2))
+    other = ard_learner(
+        "hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=unit * np.eye(2)
+    )
     assert_allclose(other.fit(X, y).kernel_.theta, plain.kernel_.theta, atol=1e-6)
     assert_allclose(other.objective_, unit * plain.objective_, rtol=1e-9)
 
@@ -55,7 +57,7 @@ def test_other_ellipsoids(form: str, kernel: Matern) -> None:
     X, y = table(6)
     sphere = KernelOptimization(Matern(nu=kernel.nu), "cka").fit(X, y)
     tight, loose = (
-        ellipsoid("cka", kernel, ard_penalty=p, ard_penalty_on=form) for p in (1e5, 0.1)
+        ard_learner("cka", kernel, ard_penalty=p, ard_penalty_on=form) for p in (1e5, 0.1)
     )
     assert_allclose(widths(tight.fit(X, y)), widths(sphere)[0], rtol=1e-3)
     assert loose.fit(X, y).objective_ > tight.objective_
@@ -67,9 +69,11 @@ def test_parameters_beyond_the_widths_are_not_held(form: str) -> None:
     X, y = table(6)
     kernel = RationalQuadratic(ard=True)
     sphere = KernelOptimization(RationalQuadratic(), "hsic").fit(X, y).kernel_
-    exact = ellipsoid("hsic", kernel, ard_penalty=np.inf, ard_penalty_on=form).fit(X, y).kernels_[0]
+    exact = (
+        ard_learner("hsic", kernel, ard_penalty=np.inf, ard_penalty_on=form).fit(X, y).kernels_[0]
+    )
     assert_array_equal(exact.theta, np.append(np.full(3, sphere.theta[0]), sphere.theta[1]))
-    held = ellipsoid("hsic", kernel, ard_penalty=0.05, ard_penalty_on=form).fit(X, y)
+    held = ard_learner("hsic", kernel, ard_penalty=0.05, ard_penalty_on=form).fit(X, y)
     assert np.ptp(widths(held)) > 0.1 * widths(held).min()
     assert 0.01 <= held.kernels_[0].alpha <= 100.0 * (1.0 + 1e-12)
     assert held.objective_ > hsic(exact(X), target_kernel(y))
@@ -79,10 +83,10 @@ def test_parameters_beyond_the_widths_are_not_held(form: str) -> None:
 def test_columns_are_held_as_a_table_of_their_own(form: str) -> None:
     X, y = table(7, d=5)
     columns = [3, 0, 1]
-    part = ellipsoid(
+    part = ard_learner(
         "cka", OnColumns(Gaussian(ard=True), columns), ard_penalty=0.1, ard_penalty_on=form
     )
-    alone = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[:, columns], y)
+    alone = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[:, columns], y)
     assert_allclose(part.fit(X, y).kernel_.theta, alone.kernel_.theta, atol=1e-6)
     assert_allclose(part.objective_, alone.objective_, rtol=1e-9)
 
@@ -94,20 +98,20 @@ def test_columns_are_held_as_a_table_of_their_own(form: str) -> None:
 @every_relative
 def test_equal_features_get_equal_widths(criterion: str, form: str) -> None:
     X, y = table(8)
-    fit = ellipsoid(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:, [0, 1, 0, 1]], y)
+    fit = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:, [0, 1, 0, 1]], y)
     assert_allclose(widths(fit)[:2], widths(fit)[2:], rtol=1e-6)
 
 
 @every_relative
 def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str) -> None:
     X, y = table(8)
-    fit = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(
+    fit = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(
         np.insert(X, 1, 7.0, axis=1), y
     )
     sphere = KernelOptimization(criterion="cka").fit(X, y)
     assert_allclose(widths(fit)[1], widths(sphere)[0], rtol=1e-6)
     assert np.isfinite(fit.kernel_.theta).all()
-    nothing = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(np.ones((12, 3)), y[:12])
+    nothing = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(np.ones((12, 3)), y[:12])
     assert_allclose(np.ptp(nothing.kernel_.theta), 0.0, atol=1e-12)
     assert nothing.objective_ == 0.0
 
@@ -118,8 +122,8 @@ def test_rows_twice_leave_alignments_alone(criterion: str, form: str) -> None:
     X, y = table(9)
     kernel = Gaussian(ard=True, bounds=(1e-2, 1e3))
     settings: dict[str, Any] = {"ard_penalty": 0.1, "ard_penalty_on": form, "tol": 1e-12}
-    once = ellipsoid(criterion, kernel, **settings).fit(X, y)
-    twice = ellipsoid(criterion, kernel, **settings).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    once = ard_learner(criterion, kernel, **settings).fit(X, y)
+    twice = ard_learner(criterion, kernel, **settings).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert_allclose(twice.kernel_.theta, once.kernel_.theta, atol=1e-4)
     # The width that costs nothing is known to the root of the tolerance.
     assert_allclose(twice.objective_, once.objective_, rtol=1e-6)
@@ -129,8 +133,10 @@ def test_rows_twice_leave_alignments_alone(criterion: str, form: str) -> None:
 def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
     X, y = table(9)
     rows, columns = np.random.default_rng(0).permutation(40), [2, 0, 1]
-    here = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X, y)
-    there = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[rows][:, columns], y[rows])
+    here = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X, y)
+    there = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(
+        X[rows][:, columns], y[rows]
+    )
     assert_allclose(there.kernel_.theta, here.kernel_.theta[columns], atol=1e-6)
 
 
@@ -138,9 +144,9 @@ def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
 def test_single_precision_and_a_large_offset(form: str) -> None:
     X, y = table(10)
     settings: dict[str, Any] = {"ard_penalty": 0.1, "ard_penalty_on": form, "tol": 1e-12}
-    plain = ellipsoid("cka", **settings).fit(X, y).kernel_.theta
-    single = ellipsoid("cka", **settings).fit(X.astype(np.float32), y).kernel_.theta
-    moved = ellipsoid("cka", **settings).fit(X + 1e6, y).kernel_.theta
+    plain = ard_learner("cka", **settings).fit(X, y).kernel_.theta
+    single = ard_learner("cka", **settings).fit(X.astype(np.float32), y).kernel_.theta
+    moved = ard_learner("cka", **settings).fit(X + 1e6, y).kernel_.theta
     assert_allclose(single, plain, atol=1e-3)
     assert_allclose(moved, plain, atol=1e-3)
 
@@ -151,7 +157,7 @@ def test_single_precision_and_a_large_offset(form: str) -> None:
 def test_few_samples(criterion: str, form: str, n: int) -> None:
     X, y = table(11, n=10, d=20)
     y[:2] = 0, 1
-    fit = ellipsoid(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:n], y[:n])
+    fit = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:n], y[:n])
     assert np.isfinite(fit.kernel_.theta).all()
     sphere = KernelOptimization(criterion=criterion).fit(X[:n], y[:n])
     assert fit.objective_ >= sphere.objective_ * (1.0 - 1e-9)
@@ -160,7 +166,7 @@ def test_few_samples(criterion: str, form: str, n: int) -> None:
 @every_form
 def test_one_feature_has_one_width(form: str) -> None:
     X, y = table(12, d=2)
-    fit = ellipsoid("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[:, :1], y)
+    fit = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[:, :1], y)
     sphere = KernelOptimization(criterion="cka").fit(X[:, :1], y)
     assert_allclose(fit.kernels_[0](X[:, :1]), sphere.kernels_[0](X[:, :1]), rtol=1e-3)
     assert fit.ard_penalty_ == 0.0

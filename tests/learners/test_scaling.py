@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from ellipsoid_cases import ellipsoid, table, widths
+from ard_cases import ard_learner, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import centered_alignment, gaussian, target_kernel
 from sklearn.base import clone
@@ -109,10 +109,10 @@ def test_a_penalty_of_widths_is_zero_on_scaled_features() -> None:
 @pytest.mark.parametrize(
     "scaler",
     [
-        ellipsoid(ard_penalty=0.1),
-        ellipsoid("hsic", ard_penalty=0.3, ard_penalty_on="inverse_widths"),
-        ellipsoid(early_stopping=2),
-        ellipsoid("hsic", RationalQuadratic(ard=True), ard_penalty=0.1),
+        ard_learner(ard_penalty=0.1),
+        ard_learner("hsic", ard_penalty=0.3, ard_penalty_on="inverse_widths"),
+        ard_learner(early_stopping=2),
+        ard_learner("hsic", RationalQuadratic(ard=True), ard_penalty=0.1),
         KernelOptimization(),
     ],
 )
@@ -130,8 +130,8 @@ def test_lengths_are_the_widths_that_a_learner_finds(scaler: KernelOptimization)
 def test_scaler_is_a_fitted_learner() -> None:
     X, y = table(5)
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
-    fit = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1)).fit(frame, y)
-    alone = ellipsoid(ard_penalty=0.1).fit(frame, y)
+    fit = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1)).fit(frame, y)
+    alone = ard_learner(ard_penalty=0.1).fit(frame, y)
     assert_array_equal(fit.scaler_.transform(frame), alone.transform(frame))
     assert_array_equal(fit.scaler_.feature_names_in_, ["a", "b", "c"])
     with pytest.raises(ValueError, match="feature names should match those that were passed"):
@@ -141,8 +141,8 @@ def test_scaler_is_a_fitted_learner() -> None:
 def test_lengths_are_in_the_order_of_the_features() -> None:
     X, y = table(6)
     turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
-    fit = ContinuousAlignment(scaling=ellipsoid(kernel=turned, ard_penalty=0.1)).fit(X, y)
-    plain = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1)).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(kernel=turned, ard_penalty=0.1)).fit(X, y)
+    plain = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1)).fit(X, y)
     assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
     assert fit.scaling_.argmin() == 0
 
@@ -151,15 +151,15 @@ def test_scaler_has_the_same_output_kernel() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)
     similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
-    fit = ContinuousAlignment(scaling=ellipsoid(ard_penalty=0.1), output_kernel=similarities)
-    alone = ellipsoid(ard_penalty=0.1, output_kernel=similarities).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1), output_kernel=similarities)
+    alone = ard_learner(ard_penalty=0.1, output_kernel=similarities).fit(X, y)
     assert_allclose(fit.fit(X, y).scaling_, widths(alone), rtol=1e-12)
     assert fit.scaling_.argmin() == 1
 
 
 def test_the_scaler_repeats_what_it_selected() -> None:
     X, y = table(1)
-    learner = ContinuousAlignment(scaling=ellipsoid())
+    learner = ContinuousAlignment(scaling=ard_learner())
     chosen = learner.fit(X, y)
     selected = chosen.selected_params()
     assert selected["scaling"].ard_penalty == chosen.scaler_.ard_penalty_ != "auto"
@@ -170,14 +170,14 @@ def test_the_scaler_repeats_what_it_selected() -> None:
 
 def test_parameters_of_the_scaler_are_set_by_name() -> None:
     X, y = table(1)
-    learner = ContinuousAlignment(scaling=ellipsoid())
+    learner = ContinuousAlignment(scaling=ard_learner())
     assert clone(learner).get_params()["scaling__ard_penalty"] == "auto"
     learner.set_params(scaling__ard_penalty=np.inf, scaling__criterion="hsic")
     fit = clone(learner).fit(X, y)
     assert fit.scaler_.ard_penalty_ == np.inf
     spheres = ContinuousAlignment().fit(X, y)
     assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
-    model = TwoStageClassifier(ContinuousAlignment(scaling=ellipsoid()), C=1.0)
+    model = TwoStageClassifier(ContinuousAlignment(scaling=ard_learner()), C=1.0)
     grid = {"learner__scaling__ard_penalty": [0.03, np.inf]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
@@ -211,9 +211,9 @@ _LENGTHS = "scaling must be a learner, or a positive and finite length for each 
         ({"scaling": KernelOptimization(Linear())}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(), [0]))}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(ard=True), [0, 1]))}, _LEARNER),
-        ({"scaling": ellipsoid(ard_penalty="x")}, "ard_penalty must be a number"),
+        ({"scaling": ard_learner(ard_penalty="x")}, "ard_penalty must be a number"),
         ({"scaling": LENGTHS, "family": Dirichlet()}, _FAMILY),
-        ({"scaling": ellipsoid(), "family": "linear"}, _FAMILY),
+        ({"scaling": ard_learner(), "family": "linear"}, _FAMILY),
         ({"scaling": LENGTHS, "family": [Gaussian(), "linear"]}, _FAMILY),
         ({"scaling": LENGTHS, "family": OnColumns(Gaussian(), [0, 1, 2])}, _FAMILY),
     ],
@@ -235,7 +235,7 @@ def test_invalid_scaling_raises_an_error(
     "settings",
     [
         {"scaling": [1.0, -2.0]},
-        {"scaling": ellipsoid(max_iter=0)},
+        {"scaling": ard_learner(max_iter=0)},
         {"width_penalty": "best"},
         {"width_penalty_on": None},
         {"step": "greedy"},

@@ -1,4 +1,4 @@
-"""Kernels judged on samples that they were not learned from: dense ridge regressions, folds."""
+"""Losses on held-out samples against dense ridge regressions; folds; the choice by losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(n: int = 23) -> np.ndarray:
 
 
 def outputs(kind: str, X: np.ndarray) -> tuple[Any, np.ndarray]:
-    """A target of some kind, and the columns that are predicted."""
+    """A target of some kind, and the columns that ridge regression predicts."""
     score = X[:, 0] + 0.2 * X[:, 1] ** 2
     if kind == "binary":
         y = score > 0.1
@@ -45,7 +45,7 @@ def outputs(kind: str, X: np.ndarray) -> tuple[Any, np.ndarray]:
 def recorded(
     kernels: Sequence[Kernel], seen: list[tuple[np.ndarray, Target]]
 ) -> Callable[[Samples, Target], Sequence[Kernel]]:
-    """A `learn` that returns the same kernels and notes what it was given."""
+    """A `learn` that returns the same kernels and records its arguments."""
 
     def learn(inside: Samples, part: Target) -> Sequence[Kernel]:
         seen.append((inside.X, part))
@@ -82,7 +82,7 @@ def test_the_scale_of_a_kernel_does_not_matter() -> None:
     assert_allclose(losses[1:], losses[[0, 0]], rtol=1e-6)
 
 
-def test_a_wide_kernel_judges_as_the_linear_one_that_it_tends_to() -> None:
+def test_a_wide_kernel_has_the_losses_of_the_linear_one_that_it_tends_to() -> None:
     X = table()
     y = outputs("regression", X)[0]
     kernels = [Linear(), Gaussian(1e6), Gaussian(1e9), Gaussian(1e12)]
@@ -114,7 +114,7 @@ def test_sparse_tables_and_single_precision(container: Any) -> None:
 
 
 def rows_of(part: np.ndarray, X: np.ndarray) -> set[int]:
-    """Positions of a part's rows in the table."""
+    """Indices in the table of some of its rows."""
     return {int(np.flatnonzero((row == X).all(axis=1))[0]) for row in part}
 
 
@@ -141,7 +141,7 @@ def test_kernels_are_learned_from_the_target_of_their_samples() -> None:
         assert_allclose(of_part.factor[:, 0] * X[:, 0].std(), part[:, 0], rtol=1e-12)
 
 
-def test_classes_are_shared_out_evenly_unless_one_is_too_small() -> None:
+def test_folds_are_stratified_unless_a_class_is_too_small() -> None:
     X = table(50)
     many, few = np.repeat([0, 1], [40, 10]), np.repeat([0, 1, 2], [36, 10, 4])
     for y, counts in ((many, {8}), (few, None)):
@@ -152,7 +152,7 @@ def test_classes_are_shared_out_evenly_unless_one_is_too_small() -> None:
 
 
 @pytest.mark.parametrize("kind", ["binary", "three classes", "regression"])
-def test_of_many_samples_some_are_drawn(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_samples_are_split_at_random(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mercer._model_selection.held_out, "_MOST_SAMPLES", 40)
     monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 30)
     for n, n_test in ((41, 11), (60, 30), (200, 30)):
@@ -188,10 +188,10 @@ def test_the_random_state_draws_the_folds() -> None:
 # --- the choice --------------------------------------------------------------------------------
 
 
-def made_up(*means: float, spread: float = 1.0) -> np.ndarray:
+def losses_of(*means: float, deviation: float = 1.0) -> np.ndarray:
     """Losses of 100 samples whose differences from the first have these means and a known error."""
     common = np.random.default_rng(0).exponential(size=100)
-    wave = spread * np.tile([1.0, -1.0], 50)
+    wave = deviation * np.tile([1.0, -1.0], 50)
     return np.stack([common, *(common + mean + wave for mean in means)])
 
 
@@ -210,17 +210,17 @@ def test_a_candidate_must_be_better_by_a_standard_error(
     means: tuple[float, ...], chosen: int
 ) -> None:
     """The standard error is a tenth."""
-    assert clearly_best(made_up(*means)) == chosen
+    assert clearly_best(losses_of(*means)) == chosen
 
 
 def test_the_error_is_that_of_differences_on_the_same_samples() -> None:
-    losses = made_up(-0.01, spread=0.05)
+    losses = losses_of(-0.01, deviation=0.05)
     assert clearly_best(losses) == 1
     assert clearly_best(np.stack([losses[0], losses[1][::-1]])) == 0
 
 
 def test_equal_candidates_are_no_better() -> None:
-    losses = made_up(0.0, 0.0, spread=0.0)
+    losses = losses_of(0.0, 0.0, deviation=0.0)
     assert clearly_best(losses) == 0
     assert clearly_best(losses * np.array([[1.0], [1.0 - 1e-15], [1.0 - 1e-13]])) == 0
     assert clearly_best(np.zeros((3, 5))) == 0
@@ -229,7 +229,7 @@ def test_equal_candidates_are_no_better() -> None:
 @given(
     st.integers(0, 10**6), st.sampled_from([1e-8, 1.0, 1e8]), st.integers(1, 6), st.integers(1, 30)
 )
-def test_the_choice_needs_no_unit_and_no_order(
+def test_the_choice_does_not_depend_on_unit_and_order(
     seed: int, unit: float, n_candidates: int, n_samples: int
 ) -> None:
     rng = np.random.default_rng(seed)

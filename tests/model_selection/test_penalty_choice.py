@@ -1,4 +1,4 @@
-"""Ellipsoids held by a penalty, or stopped, that held-out samples choose."""
+"""ARD kernels whose width penalty, or number of iterations, held-out samples choose."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from ellipsoid_cases import ellipsoid, every_criterion, every_relative, table, widths
+from ard_cases import ard_learner, every_criterion, every_relative, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import gaussian, hsic, target_kernel
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold
 
-import mercer._greedy.families
 import mercer._model_selection.penalty_choice
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
 from mercer._criteria import CRITERIA
@@ -23,21 +22,21 @@ from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     STOPS,
     candidate_penalties,
-    choose_penalty,
+    choose_penalty_by_prediction,
 )
-from mercer._search.width_penalty import STRENGTHS, WidthPenalty
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.datasets import make_relevance
 from mercer.kernels import Gaussian, Kernel, Linear, Matern, OnColumns, RationalQuadratic
 
 AUTOMATIC: dict[str, Any] = {
-    "penalty": (ellipsoid(), mercer._model_selection.penalty_choice),
-    "stop": (ellipsoid(early_stopping=True), mercer._model_selection.penalty_choice),
+    "penalty": (ard_learner(), mercer._model_selection.penalty_choice),
+    "stop": (ard_learner(early_stopping=True), mercer._model_selection.penalty_choice),
     "sum": (
         ContinuousAlignment(
             Gaussian(ard=True), penalty="auto", penalty_on="inverse_widths", random_state=0
         ),
-        mercer._greedy.families,
+        mercer._model_selection.penalty_choice,
     ),
 }
 every_automatic = pytest.mark.parametrize("name", AUTOMATIC)
@@ -46,20 +45,20 @@ every_automatic = pytest.mark.parametrize("name", AUTOMATIC)
 def kernels_by_fold(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, learner: Any, X: Any, y: Any
 ) -> list[list[Kernel]]:
-    """The kernels that each fold of a choice has taught."""
+    """The kernels that are learned in each fold of a choice."""
     found: list[list[Kernel]] = []
     original = mercer._model_selection.held_out.held_out_losses
 
-    def spying(learn: Any, *problem: Any) -> np.ndarray:
-        def noted(inside: Samples, part: Any) -> list[Kernel]:
-            kernels = list(learn(inside, part))
+    def recorded(learn: Any, *problem: Any) -> np.ndarray:
+        def recording(inside: Samples, known: Any) -> list[Kernel]:
+            kernels = list(learn(inside, known))
             found.append(kernels)
             return kernels
 
-        return original(noted, *problem)
+        return original(recording, *problem)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "held_out_losses", spying)
+        patch.setattr(module, "held_out_losses", recorded)
         clone(learner).fit(X, y)
     return found
 
@@ -74,7 +73,7 @@ def no_choice(*_: Any) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(4))
 def test_noise_is_not_fitted(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    fit = ellipsoid(random_state=seed).fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
+    fit = ard_learner(random_state=seed).fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
     assert fit.penalty_ == np.inf
     assert np.ptp(fit.kernel_.theta) == 0.0
 
@@ -84,14 +83,14 @@ def test_features_of_equal_relevance_keep_one_width_mostly() -> None:
     chosen = []
     for seed in range(6):
         X, y = make_relevance(50, gamma=0.0, n_features=4, random_state=seed)
-        chosen.append(ellipsoid(penalty_on="log_widths").fit(X, y).penalty_)
+        chosen.append(ard_learner(penalty_on="log_widths").fit(X, y).penalty_)
     assert chosen.count(np.inf) >= 4
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_features_of_unequal_relevance_do_not(seed: int) -> None:
+def test_features_of_unequal_relevance_have_their_own_widths(seed: int) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
-    fit = ellipsoid().fit(X, y)
+    fit = ard_learner().fit(X, y)
     assert fit.penalty_ in STRENGTHS
     assert fit.penalty_on_ in RELATIVE_FORMS
     assert widths(fit).argmin() == 7
@@ -99,11 +98,11 @@ def test_features_of_unequal_relevance_do_not(seed: int) -> None:
 
 
 @every_criterion
-def test_every_criterion_chooses_and_keeps_to_it(criterion: str) -> None:
+def test_the_kernel_is_that_of_the_chosen_penalty(criterion: str) -> None:
     X, y = table(1)
-    chosen = ellipsoid(criterion).fit(X, y)
+    chosen = ard_learner(criterion).fit(X, y)
     assert chosen.penalty_ in (np.inf, *STRENGTHS)
-    given = ellipsoid(criterion, penalty=chosen.penalty_, penalty_on=chosen.penalty_on_)
+    given = ard_learner(criterion, penalty=chosen.penalty_, penalty_on=chosen.penalty_on_)
     assert_array_equal(given.fit(X, y).kernel_.theta, chosen.kernel_.theta)
 
 
@@ -111,30 +110,32 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
     """Each candidate of each fold is the learner of its penalty, fitted to that fold."""
     X, y = table(2, n=30)
     monkeypatch.setattr(mercer._model_selection.penalty_choice, "_TRIAL_TOL", 1e-9)
-    found = kernels_by_fold(monkeypatch, mercer._model_selection.penalty_choice, ellipsoid(), X, y)
+    found = kernels_by_fold(
+        monkeypatch, mercer._model_selection.penalty_choice, ard_learner(), X, y
+    )
     candidates = candidate_penalties(RELATIVE_FORMS)
     assert candidates[0].strength == np.inf
-    held = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
-    assert held == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
+    finite = [(penalty.form, penalty.strength) for penalty in candidates[1:]]
+    assert finite == [(form, strength) for form in RELATIVE_FORMS for strength in STRENGTHS]
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     for (train, _), kernels in zip(folds, found, strict=True):
         assert len(kernels) == len(candidates)
         for penalty, kernel in [*zip(candidates, kernels, strict=True)][::4]:
-            alone = ellipsoid(penalty=penalty.strength, penalty_on=penalty.form, tol=1e-9)
+            alone = ard_learner(penalty=penalty.strength, penalty_on=penalty.form, tol=1e-9)
             K = alone.fit(X[train], y[train]).kernel_(X)
             assert_allclose(kernel(X), K, atol=1e-3)
 
 
 @every_relative
-def test_a_form_that_is_asked_for_is_kept(form: str) -> None:
+def test_a_form_that_the_user_names_is_used(form: str) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=0)
-    fit = ellipsoid(penalty_on=form).fit(X, y)
+    fit = ard_learner(penalty_on=form).fit(X, y)
     assert fit.penalty_on_ == form
     assert fit.penalty_ in STRENGTHS
 
 
 @every_automatic
-def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
+def test_no_kernel_is_learned_from_the_samples_that_it_predicts(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, module = AUTOMATIC[name]
@@ -153,7 +154,7 @@ def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
 
 
 @every_automatic
-def test_what_was_chosen_need_not_be_chosen_again(
+def test_selected_parameters_repeat_the_fit_without_a_choice(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learner, module = AUTOMATIC[name]
@@ -163,8 +164,8 @@ def test_what_was_chosen_need_not_be_chosen_again(
     assert again.kernel_ == chosen.kernel_
     assert again.settled_params() == chosen.settled_params()
     monkeypatch.setattr(module, "held_out_losses", no_choice)
-    settled = clone(learner).set_params(**chosen.settled_params()).fit(X, y)
-    assert settled.kernel_ == chosen.kernel_
+    repeated = clone(learner).set_params(**chosen.settled_params()).fit(X, y)
+    assert repeated.kernel_ == chosen.kernel_
     with pytest.raises(AssertionError, match="nothing is left"):
         clone(learner).fit(X, y)
 
@@ -176,33 +177,33 @@ def test_kernels_of_one_width_leave_nothing_to_choose(
     monkeypatch.setattr(mercer._model_selection.penalty_choice, "held_out_losses", no_choice)
     X, y = table()
     for stop in (False, True):
-        fit = ellipsoid(kernel=kernel, early_stopping=stop).fit(X, y)
+        fit = ard_learner(kernel=kernel, early_stopping=stop).fit(X, y)
         assert fit.penalty_ == 0.0
         assert fit.early_stopping_ is None
         assert fit.settled_params() == {"penalty": 0.0, "penalty_on": "log_widths"}
-    assert ellipsoid().fit(X[:, :1], y).penalty_ == 0.0
+    assert ard_learner().fit(X[:, :1], y).penalty_ == 0.0
 
 
 @pytest.mark.parametrize("kernel", [Matern(ard=True), RationalQuadratic(ard=True)])
-def test_other_kernels_choose_too(kernel: Any) -> None:
+def test_other_kernels_have_a_choice_too(kernel: Any) -> None:
     X, y = table(4)
-    fit = ellipsoid("hsic", kernel).fit(X, y)
+    fit = ard_learner("hsic", kernel).fit(X, y)
     assert fit.penalty_ in (np.inf, *STRENGTHS)
     assert_allclose(fit.objective_, hsic(fit.kernel_(X), target_kernel(y)), rtol=1e-9)
 
 
-def test_columns_choose_as_a_table_of_their_own() -> None:
+def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
     X, y = table(5, d=4)
-    part = ellipsoid(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
-    alone = ellipsoid().fit(X[:, [2, 0]], y)
+    part = ard_learner(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
+    alone = ard_learner().fit(X[:, [2, 0]], y)
     assert (part.penalty_, part.penalty_on_) == (alone.penalty_, alone.penalty_on_)
     assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
-def test_the_choice_needs_no_unit(unit: float) -> None:
+def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> None:
     X, y = table(1)
-    plain, other = ellipsoid().fit(X, y), ellipsoid().fit(unit * X, y)
+    plain, other = ard_learner().fit(X, y), ard_learner().fit(unit * X, y)
     assert (other.penalty_, other.penalty_on_) == (plain.penalty_, plain.penalty_on_)
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=0.02)
 
@@ -211,7 +212,7 @@ def test_the_choice_needs_no_unit(unit: float) -> None:
 def test_sparse_tables_and_single_precision(container: Any) -> None:
     X, y = table(6)
     X = (X * (X > 0.0)).astype(np.float32)
-    plain, other = ellipsoid().fit(X.astype(float), y), ellipsoid().fit(container(X), y)
+    plain, other = ard_learner().fit(X.astype(float), y), ard_learner().fit(container(X), y)
     assert other.penalty_ == plain.penalty_
     assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-3)
 
@@ -220,7 +221,7 @@ def test_sparse_tables_and_single_precision(container: Any) -> None:
 @every_criterion
 def test_bounds_hold_wherever_they_are(criterion: str, bounds: tuple[float, float]) -> None:
     X, y = table(7)
-    fit = ellipsoid(criterion, Gaussian(ard=True, bounds=bounds)).fit(X, y)
+    fit = ard_learner(criterion, Gaussian(ard=True, bounds=bounds)).fit(X, y)
     assert widths(fit).min() >= bounds[0] * (1.0 - 1e-9)
     assert widths(fit).max() <= bounds[1] * (1.0 + 1e-9)
 
@@ -230,26 +231,26 @@ def test_bounds_hold_wherever_they_are(criterion: str, bounds: tuple[float, floa
 def test_few_samples(criterion: str, n: int) -> None:
     X, y = table(8, n=10, d=2)
     y[:2] = 0, 1
-    fit = ellipsoid(criterion).fit(X[:n], y[:n])
+    fit = ard_learner(criterion).fit(X[:n], y[:n])
     assert np.isfinite(fit.kernel_.theta).all()
     assert fit.penalty_ > 0.0
 
 
 def test_odd_tables() -> None:
     X, y = table(9)
-    assert ellipsoid().fit(np.ones((20, 3)), y[:20]).penalty_ == np.inf
+    assert ard_learner().fit(np.ones((20, 3)), y[:20]).penalty_ == np.inf
     rare = np.r_[np.zeros(39, dtype=int), 1]
-    assert np.isfinite(ellipsoid().fit(X, rare).kernel_.theta).all()
+    assert np.isfinite(ard_learner().fit(X, rare).kernel_.theta).all()
     wide = np.random.default_rng(0).normal(size=(20, 60))
-    assert np.isfinite(ellipsoid().fit(wide, y[:20]).kernel_.theta).all()
-    constant = ellipsoid().fit(np.insert(X, 1, 7.0, axis=1), y)
-    assert constant.penalty_ == ellipsoid().fit(X, y).penalty_
+    assert np.isfinite(ard_learner().fit(wide, y[:20]).kernel_.theta).all()
+    constant = ard_learner().fit(np.insert(X, 1, 7.0, axis=1), y)
+    assert constant.penalty_ == ard_learner().fit(X, y).penalty_
 
 
 def test_several_outputs() -> None:
     X = table(10)[0]
     Y = np.column_stack([X[:, 0] ** 2, 1e6 * np.sin(X[:, 0])])
-    fit = ellipsoid().fit(X, Y)
+    fit = ard_learner().fit(X, Y)
     assert fit.penalty_ in STRENGTHS
     assert widths(fit).argmin() == 0
 
@@ -260,16 +261,16 @@ def test_several_outputs() -> None:
 @every_criterion
 def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
     X, y = table(1)
-    sphere = ellipsoid(criterion, penalty=np.inf).fit(X, y)
-    free = ellipsoid(criterion, penalty=0.0).fit(X, y)
+    isotropic = ard_learner(criterion, penalty=np.inf).fit(X, y)
+    free = ard_learner(criterion, penalty=0.0).fit(X, y)
     values = []
     for limit in (0, 1, 2, 3, 1000):
-        fit = ellipsoid(criterion, early_stopping=limit).fit(X, y)
+        fit = ard_learner(criterion, early_stopping=limit).fit(X, y)
         assert (fit.early_stopping_, fit.penalty_) == (limit, 0.0)
-        assert fit.n_iter_ == sphere.n_iter_ + min(limit, free.n_iter_ - sphere.n_iter_)
+        assert fit.n_iter_ == isotropic.n_iter_ + min(limit, free.n_iter_ - isotropic.n_iter_)
         values.append(fit.objective_)
         if limit == 0:
-            assert_array_equal(fit.kernel_.theta, sphere.kernel_.theta)
+            assert_array_equal(fit.kernel_.theta, isotropic.kernel_.theta)
     assert np.all(np.diff(values) > 0.0)
     assert_array_equal(fit.kernel_.theta, free.kernel_.theta)
 
@@ -277,43 +278,43 @@ def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
 @every_criterion
 def test_held_out_samples_choose_when_to_stop(criterion: str) -> None:
     X, y = table(1)
-    fit = ellipsoid(criterion, early_stopping=True).fit(X, y)
+    fit = ard_learner(criterion, early_stopping=True).fit(X, y)
     assert fit.early_stopping_ in (0, *STOPS)
-    given = ellipsoid(criterion, early_stopping=fit.early_stopping_).fit(X, y)
+    given = ard_learner(criterion, early_stopping=fit.early_stopping_).fit(X, y)
     assert_array_equal(given.kernel_.theta, fit.kernel_.theta)
     assert fit.settled_params() == {"early_stopping": fit.early_stopping_}
 
 
 def test_stops_are_iterations_of_one_search(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table(2, n=30)
-    learner = ellipsoid(early_stopping=True)
+    learner = ard_learner(early_stopping=True)
     found = kernels_by_fold(monkeypatch, mercer._model_selection.penalty_choice, learner, X, y)
     train = next(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))[0]
     for stop, kernel in zip((0, *STOPS), found[0], strict=True):
-        alone = ellipsoid(early_stopping=stop).fit(X[train], y[train])
+        alone = ard_learner(early_stopping=stop).fit(X[train], y[train])
         assert_array_equal(kernel.theta + np.zeros(3), alone.kernel_.theta)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_stopping_does_not_fit_noise_and_finds_relevance(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    noise = ellipsoid(early_stopping=True)
+    noise = ard_learner(early_stopping=True)
     noise.fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
     assert noise.early_stopping_ == 0
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
-    assert ellipsoid(early_stopping=True).fit(X, y).early_stopping_ > 0
+    assert ard_learner(early_stopping=True).fit(X, y).early_stopping_ > 0
 
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
     X, y = table(1)
-    fit = ellipsoid(early_stopping=np.bool_(asked)).fit(X, y)
-    plain = ellipsoid(early_stopping=asked).fit(X, y)
+    fit = ard_learner(early_stopping=np.bool_(asked)).fit(X, y)
+    plain = ard_learner(early_stopping=asked).fit(X, y)
     assert fit.early_stopping_ == plain.early_stopping_
     assert fit.kernel_ == plain.kernel_
 
 
-# --- refusals, before any work -----------------------------------------------------------------
+# --- invalid settings, before any work --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -334,11 +335,11 @@ def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
         ({"output_kernel": "lab"}, ValueError, "output_kernel must be None"),
     ],
 )
-def test_settings_are_refused_before_the_data_are_read(
+def test_invalid_settings_raise_before_the_data_are_read(
     settings: dict[str, Any], kind: type, message: str
 ) -> None:
     with pytest.raises(kind, match=message):
-        ellipsoid().set_params(**settings).fit(None, None)
+        ard_learner().set_params(**settings).fit(None, None)
 
 
 # --- in folds ----------------------------------------------------------------------------------
@@ -352,8 +353,8 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
     X, y = table(1)
     model = TwoStageClassifier if task == "classes" else TwoStageRegressor
     y = y if task == "classes" else np.sin(2.0 * X[:, 0])
-    chosen = ellipsoid().fit(X, y).settled_params()
-    given = model(ellipsoid(**chosen), nested=True, cv=3).fit(X, y)
+    chosen = ard_learner().fit(X, y).settled_params()
+    given = model(ard_learner(**chosen), nested=True, cv=3).fit(X, y)
     calls: list[int] = []
     original = mercer._model_selection.penalty_choice.held_out_losses
 
@@ -362,17 +363,17 @@ def test_nested_folds_learn_with_the_penalty_that_was_chosen(
         return original(*problem)
 
     monkeypatch.setattr(mercer._model_selection.penalty_choice, "held_out_losses", counted)
-    auto = model(ellipsoid(), nested=True, cv=3).fit(X, y)
+    auto = model(ard_learner(), nested=True, cv=3).fit(X, y)
     assert len(calls) == 1
     for name, scores in given.cv_results_.items():
         assert_array_equal(auto.cv_results_[name], scores)
 
 
-def test_a_choice_among_forms_is_the_function_that_estimators_call() -> None:
+def test_estimators_use_the_choice_by_prediction() -> None:
     X, y = table(1)
     kernel = Gaussian(ard=True).bind(X)
     problem = CRITERIA["cka"], kernel, Samples(X), as_target(y)
-    held = choose_penalty(*problem, forms=RELATIVE_FORMS, random_state=0)
-    fit = ellipsoid().fit(X, y)
-    assert held == WidthPenalty(fit.penalty_, fit.penalty_on_)
+    penalty = choose_penalty_by_prediction(*problem, forms=RELATIVE_FORMS, random_state=0)
+    fit = ard_learner().fit(X, y)
+    assert penalty == WidthPenalty(fit.penalty_, fit.penalty_on_)
     assert_allclose(fit.kernel_(X), gaussian(X, widths(fit)), rtol=1e-9)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 import skops.io
-from ellipsoid_cases import table
+from ard_cases import table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
@@ -24,7 +24,7 @@ import mercer._model_selection.penalty_choice
 from mercer import ContinuousAlignment, KernelOptimization, TwoStageClassifier, TwoStageRegressor
 from mercer._gram.tiles import Samples
 from mercer._model_selection.kernel_forms import FORMS, Form, choose_form
-from mercer._search.width_penalty import WidthPenalty
+from mercer._search.parameter_search import WidthPenalty
 from mercer._targets import as_target
 from mercer._two_stage import automatic_learner
 from mercer.datasets import make_relevance
@@ -33,8 +33,8 @@ from mercer.kernels import Gaussian, Kernel, WeightedSum
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
 HELD = WidthPenalty(0.3, "log_widths")
-SINGLE, SCALED, SUM = (Form(kind, HELD) for kind in ("ellipsoid", "scaled spheres", "ellipsoids"))
-SPHERES, SPHERE = Form("spheres"), Form("sphere")
+SINGLE, SCALED, SUM = (Form(kind, HELD) for kind in ("ard", "scaled isotropic sum", "ard sum"))
+SPHERES, SPHERE = Form("isotropic sum"), Form("isotropic")
 ALL = [SPHERES, SPHERE, SINGLE, SCALED, SUM]
 every_form = pytest.mark.parametrize("form", ALL, ids=lambda form: form.kind)
 

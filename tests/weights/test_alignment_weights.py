@@ -15,6 +15,8 @@ from scipy.optimize import lsq_linear, minimize
 
 from mercer._gram.moments import Moments
 from mercer._weights.alignment_weights import (
+    _block_pivoting,
+    best_nonnegative,
     free_weights,
     independent_weights,
     nonnegative_weights,
@@ -58,7 +60,7 @@ def more_kernels_than_entries() -> Problem:
 
 
 def hundreds_of_features() -> Problem:
-    """More kernels than the active-set method is quick for, few of them of use."""
+    """So many kernels that block pivoting is tried, few of them informative."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(24, 150))
     y = np.sign(X[:, :5].sum(axis=1))
@@ -81,7 +83,7 @@ def a_constant_kernel() -> Problem:
 
 
 def noise() -> Problem:
-    """Nothing to find: weights come from chance."""
+    """The target is independent of the features: weights come from chance."""
     X, _ = samples()
     y = np.random.default_rng(9).normal(size=len(X))
     return [gaussian(X[:, [z]], 0.5) for z in range(4)], np.outer(y, y)
@@ -131,7 +133,7 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
 def moments_of(grams: list[np.ndarray], L: np.ndarray) -> Moments:
-    """Less one of its values, a constant kernel is exactly zero, as it is where tiles are read."""
+    """Moments of K minus one of its entries, so that a constant kernel is exactly zero."""
     a, M = dense_moments([K - K[0, -1] for K in grams], L)
     traces = np.array([np.trace(center(K)) for K in grams])
     Lc = center(L)
@@ -283,7 +285,7 @@ def test_the_scale_of_the_target_does_not_matter(solver: str, factor: float) -> 
 
 @pytest.mark.parametrize("solver", ["nonnegative", "free"])
 @pytest.mark.parametrize("problem", ["features", "nested_widths", "rank_one"])
-def test_duplicated_kernels_are_harmless(problem: str, solver: str) -> None:
+def test_duplicated_kernels_share_one_weight(problem: str, solver: str) -> None:
     grams, L = PROBLEMS[problem]()
     weights = SOLVERS[solver](moments_of(grams, L))
     doubled = SOLVERS[solver](moments_of([*grams, *grams], L))
@@ -307,8 +309,15 @@ def test_normalized() -> None:
     assert_allclose(normalized(np.array([np.nan, 1.0])), [0.5, 0.5])
 
 
+def test_block_pivoting_frees_kernels_of_little_gain() -> None:
+    """Uncorrelated kernels have the weights a, however small some of them are."""
+    a = np.geomspace(1e-9, 1.0, 150)
+    assert_allclose(_block_pivoting(np.eye(150), a), a, rtol=1e-12)
+    assert_allclose(best_nonnegative(a, np.eye(150)), a, rtol=1e-12)
+
+
 def many_nested_widths() -> Problem:
-    """More widths than the active-set method is first tried on."""
+    """So many widths that block pivoting is tried."""
     X, L = samples()
     return [gaussian(X, s) for s in np.geomspace(1e-2, 1e3, 130)], L
 

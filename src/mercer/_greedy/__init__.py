@@ -1,0 +1,1 @@
+"""Combinations of kernels grown greedily from continuous families."""

@@ -11,12 +11,10 @@ import numpy as np
 from mercer._criteria import Sensitivity
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._greedy.families import isotropic_starts
-from mercer._greedy.loop import Stage, grow
+from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._history import MixingStep
-from mercer._search.families import family_search, is_searched_globally
-from mercer._search.family_search import Candidate, FamilySearch
-from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
+from mercer._search.family_search import family_search, is_searched_globally
+from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
 from mercer._weights.weight_sets import Simplex
@@ -224,7 +222,7 @@ def learn_mixture(
             family,
             samples,
             start=start,
-            penalty=mixing.penalty,
+            width_penalty=mixing.penalty,
             certificate=is_searched_globally(family) and not mixing.local,
             local=mixing.local,
         )

@@ -10,13 +10,23 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.tiles import Samples
-from mercer._greedy.families import Growth, choose_penalty, learn_families, learn_scaled, scalable
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
+from mercer._greedy.alignment import (
+    CorrectiveStep,
+    Growth,
+    StagewiseStep,
+    learn_families,
+    learn_scaled,
+    scalable,
+)
 from mercer._kernel_estimator import TrainingData, training_data
 from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.kernel_optimization import KernelOptimization
-from mercer._model_selection.penalty_choice import RELATIVE_FORMS
-from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
+from mercer._model_selection.penalty_choice import (
+    RELATIVE_FORMS,
+    choose_strength_by_alignment,
+    choose_strength_by_prediction,
+)
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, warn
@@ -195,9 +205,14 @@ class ContinuousAlignment(KernelLearner):
         self.width_penalty_ = self._strength(families, samples, target)
         with reported_steps(self) as report:
             if self.scaling_ is None:
-                width_penalty = WidthPenalty(self.width_penalty_, self.width_penalty_on)
+                penalty = WidthPenalty(self.width_penalty_, self.width_penalty_on)
                 found = learn_families(
-                    families, samples, target, self._growth(), penalty=width_penalty, on_step=report
+                    families,
+                    samples,
+                    target,
+                    self._growth(),
+                    width_penalty=width_penalty,
+                    on_step=report,
                 )
             else:
                 found = learn_scaled(
@@ -242,15 +257,12 @@ class ContinuousAlignment(KernelLearner):
             return float(self.width_penalty)
         if self.scaling_ is not None or all(family.structure.n_widths <= 1 for family in families):
             return 0.0
-        strength, _ = choose_penalty(
-            families,
-            samples,
-            target,
-            self._growth(),
-            form=self.width_penalty_on,
-            random_state=self.random_state,
+        problem = families, samples, target, self._growth()
+        if self.width_penalty_on == "widths":
+            return choose_strength_by_alignment(*problem, random_state=self.random_state)
+        return choose_strength_by_prediction(
+            *problem, form=self.width_penalty_on, random_state=self.random_state
         )
-        return strength
 
     def _lengths(
         self, families: list[Kernel], data: TrainingData, X: Features, y: Any

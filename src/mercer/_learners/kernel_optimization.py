@@ -14,9 +14,13 @@ from mercer._gram.tiles import Samples, serial_algebra
 from mercer._history import Step
 from mercer._kernel_estimator import training_data
 from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
-from mercer._model_selection.penalty_choice import RELATIVE_FORMS, choose_penalty, choose_stop
+from mercer._model_selection.penalty_choice import (
+    RELATIVE_FORMS,
+    choose_penalty_by_prediction,
+    choose_stop,
+)
 from mercer._search.criterion_search import OptimizedKernel, optimize_criterion
-from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Features
 from mercer._validation import check_choice, check_number, warn
@@ -178,10 +182,10 @@ class KernelOptimization(KernelLearner):
                 kernel,
                 samples,
                 target,
-                penalty=penalty,
+                width_penalty=penalty,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                max_ellipsoid_iter=limit,
+                max_ard_iter=limit,
                 on_step=report,
             )
         if not found.converged and limit is None:
@@ -238,7 +242,7 @@ class KernelOptimization(KernelLearner):
         if self.ard_penalty != "auto":
             return WidthPenalty(float(self.ard_penalty), form), None
         forms = RELATIVE_FORMS if self.ard_penalty_on is None else (form,)
-        chosen = choose_penalty(
+        chosen = choose_penalty_by_prediction(
             criterion, kernel, samples, target, forms=forms, random_state=self.random_state
         )
         return chosen, None

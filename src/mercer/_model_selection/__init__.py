@@ -1,0 +1,1 @@
+"""Settings chosen by the losses of kernels on held-out samples."""

@@ -1,4 +1,4 @@
-"""How well kernels that some samples have taught serve the others: what settings are chosen by."""
+"""Losses of learned kernels on held-out samples, by which settings are chosen."""
 
 from __future__ import annotations
 
@@ -14,17 +14,25 @@ from mercer._weights.ridge import ridge_predictions
 from mercer.kernels._kernel import Kernel, gram_tile
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
-"""Ridge penalties tried, for a kernel of unit scale."""
+"""Penalties of ridge regression that are tried on kernels of unit scale."""
 
 _FOLDS = 5
+"""Up to `_MOST_SAMPLES` samples are divided into this many folds."""
+
 _MOST_SAMPLES = 1250
-"""Up to this many samples are divided into folds; of more, some are drawn."""
-_DRAWS = 3
+"""With more samples than this, random splits take the place of folds."""
+
+_SPLITS = 3
+"""Number of random splits."""
+
 _DRAWN = 1000
+"""Each random split trains on this many samples, and holds out at most as many others."""
+
 _CONSTANT = 1e-12
-"""A centered trace below this part of the kernel's values is rounding."""
+"""A kernel is constant if its centered diagonal has a mean below this fraction of its values."""
+
 _ROUNDING = 1e-9
-"""Kernels are equally good whose losses differ by no more than this, relatively."""
+"""Mean losses that differ by less than this fraction are equal up to rounding."""
 
 RandomState = int | np.random.RandomState | None
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
@@ -38,7 +46,7 @@ def held_out_losses(
     Parameters
     ----------
     learn : callable
-        From samples and their target to kernels, as many each time.
+        Maps samples and their target to kernels, always equally many.
     samples : Samples
     target : Target
     random_state : int, RandomState instance or None
@@ -47,12 +55,14 @@ def held_out_losses(
     Returns
     -------
     ndarray of shape (n_kernels, n_held_out)
-        Each kernel's at its own best ridge penalty, summed over the columns of the target factor.
+        Squared errors, summed over the columns of the target factor. Each kernel has its own best
+        ridge penalty.
 
     Notes
     -----
-    Five folds, or for more than 1,250 samples three draws of 1,000 to learn from and at most 1,000
-    others to judge by. A kernel and fold cost one eigendecomposition of at most 1,000 samples.
+    Up to 1,250 samples are divided into five folds. Of more samples, three random splits draw 1,000
+    to learn from and at most 1,000 others to hold out. Each kernel costs one eigendecomposition of
+    at most 1,000 samples a fold.
     """
     losses = []
     for train, test in _splits(target, samples.n_samples, random_state):
@@ -66,12 +76,12 @@ def held_out_losses(
 
 
 def clearly_best(losses: Array) -> int:
-    """Position of the lowest mean loss, or 0 if that is not lower by more than a standard error.
+    """Index of the lowest mean loss, or 0 if that is not lower by more than a standard error.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates, n_held_out)
-        The first are those of the candidate to be beaten.
+        Row 0 holds the losses of the candidate that is kept unless another is clearly better.
 
     Notes
     -----
@@ -84,7 +94,7 @@ def clearly_best(losses: Array) -> int:
 
 
 def _splits(target: Target, n_samples: int, random_state: RandomState) -> list[tuple[Array, Array]]:
-    """Training and held-out samples, by class where every class is large enough."""
+    """Indices of training and held-out samples, stratified if every class is large enough."""
     codes = target.codes
     stratified = codes is not None and np.bincount(codes).min() >= _FOLDS and codes.max() < _DRAWN
     if n_samples <= _MOST_SAMPLES:
@@ -94,15 +104,15 @@ def _splits(target: Target, n_samples: int, random_state: RandomState) -> list[t
     else:
         n_test = min(n_samples - _DRAWN, _DRAWN)
         folds = (StratifiedShuffleSplit if stratified else ShuffleSplit)(
-            _DRAWS, train_size=_DRAWN, test_size=n_test, random_state=random_state
+            _SPLITS, train_size=_DRAWN, test_size=n_test, random_state=random_state
         )
     return list(folds.split(np.zeros(n_samples), codes))
 
 
 def _losses(kernel: Kernel, X: Features, Y: Array, n_train: int) -> Array:
-    """Squared errors for each ridge penalty on all but the first, shape (n_alphas, n_held_out)."""
+    """Squared errors on the samples after the first `n_train`, shape (n_alphas, n_held_out)."""
     train, test = slice(0, n_train), slice(n_train, len(Y))
-    # Less a constant, which centering takes off anyway: wide kernels keep their digits.
+    # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
     gram, rows = gram_tile(kernel, X, train, train), gram_tile(kernel, X, test, train)
     largest = np.abs(gram).max()
     means = gram.mean(axis=0)

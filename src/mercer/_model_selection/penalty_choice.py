@@ -1,50 +1,69 @@
-"""Ellipsoids held near a sphere: how firmly, or for how long, judged on held-out samples."""
+"""Choice of a width penalty, or of early stopping, by samples held out of the search."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from mercer._criteria import Criterion
+from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples, serial_algebra
+from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._model_selection.held_out import RandomState, clearly_best, held_out_losses
-from mercer._search.criterion_search import OptimizedKernel, ellipsoids, optimize_criterion
-from mercer._search.width_penalty import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
+from mercer._search.criterion_search import OptimizedKernel, ard_kernels, optimize_criterion
+from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
-from mercer.kernels import Kernel
+from mercer._typing import Array
+from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")
-"""Forms of the penalty that are tried where none is asked for."""
+"""Forms of the penalty that are compared where the user names none."""
 
 STOPS = (1, 2, 3, 5, 8, 13, 21, 34)
-"""Iterations after the sphere at which an unpenalized search may stop."""
+"""Numbers of iterations after which an unpenalized search over ARD widths may stop."""
+
+PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
+"""Strengths of the form "widths" that are compared (Afkanpour et al. 2013, appendix B.2)."""
 
 _TRIAL_TOL = 1e-3
-"""Relative change of the criterion at which searches on trial stop."""
+"""Searches whose kernels are only compared stop at this relative change of the criterion."""
+
+_HELD_OUT = 0.3
+"""Fraction of the samples on which alignments are compared."""
+
+_FEW_SAMPLES = 300
+"""With fewer samples than this, alignments are averaged over three splits; else one suffices."""
+
+_COMMON_WIDTH = 1e-2
+"""Widths whose logarithms differ by less than this are one common width."""
+
+_EQUAL_ALIGNMENT = 1e-12
+"""Alignments that differ by less than this are equal up to rounding."""
 
 
 def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
-    """Penalties to choose from: no ellipsoid at all, then each form from the firmest on.
+    """Penalties to choose from: infinite, then those of each form from the strongest on.
 
     Parameters
     ----------
     forms : sequence of {"log_widths", "inverse_widths"}
     """
-    tried = [WidthPenalty(strength, form) for form in forms for strength in STRENGTHS]
-    return [WidthPenalty(np.inf, forms[0]), *tried]
+    finite = [WidthPenalty(strength, form) for form in forms for strength in STRENGTHS]
+    return [WidthPenalty(np.inf, forms[0]), *finite]
 
 
-def ellipsoids_of_forms(
+def trial_kernels(
     criterion: Criterion,
     kernel: Kernel,
     samples: Samples,
     target: Target,
     *,
-    sphere: OptimizedKernel,
+    isotropic: OptimizedKernel,
     forms: Sequence[PenaltyForm],
 ) -> Iterator[OptimizedKernel]:
-    """The ellipsoids of :func:`candidate_penalties` but the first, found well enough for a trial.
+    """The best ARD kernel under each finite penalty of :func:`candidate_penalties`, roughly.
 
     Parameters
     ----------
@@ -53,8 +72,8 @@ def ellipsoids_of_forms(
         With a width per feature; bound to the samples.
     samples : Samples
     target : Target
-    sphere : OptimizedKernel
-        The best kernel of one width.
+    isotropic : OptimizedKernel
+        The best isotropic kernel.
     forms : sequence of {"log_widths", "inverse_widths"}
 
     Yields
@@ -62,20 +81,19 @@ def ellipsoids_of_forms(
     OptimizedKernel
     """
     for form in forms:
-        penalties = [WidthPenalty(strength, form) for strength in STRENGTHS]
-        yield from ellipsoids(
+        yield from ard_kernels(
             criterion,
             kernel,
             samples,
             target,
-            sphere=sphere,
-            penalties=penalties,
+            isotropic=isotropic,
+            width_penalties=[WidthPenalty(strength, form) for strength in STRENGTHS],
             tol=_TRIAL_TOL,
         )
 
 
 @serial_algebra()
-def choose_penalty(
+def choose_penalty_by_prediction(
     criterion: Criterion,
     kernel: Kernel,
     samples: Samples,
@@ -84,7 +102,7 @@ def choose_penalty(
     forms: Sequence[PenaltyForm],
     random_state: RandomState,
 ) -> WidthPenalty:
-    """The penalty whose ellipsoids predict held-out samples best.
+    """The penalty under which one optimized ARD kernel predicts held-out samples best.
 
     Parameters
     ----------
@@ -99,19 +117,19 @@ def choose_penalty(
     Returns
     -------
     WidthPenalty
-        Of infinite strength, if no ellipsoid is better than the sphere by more than a standard
-        error.
+        Of infinite strength unless an ARD kernel is better than the isotropic one by more than a
+        standard error.
 
     Notes
     -----
-    Held-out samples play no part in the kernels they judge: an ellipsoid that fits noise has the
-    larger alignment, and loses. One search along each form's penalties serves them all.
+    No kernel is learned from the samples that it predicts: a kernel fitted to noise has a larger
+    alignment but also a larger error. One search along the penalties of each form serves them all.
     """
 
-    def learn(inside: Samples, part: Target) -> list[Kernel]:
-        sphere = best_sphere(criterion, kernel, inside, part)
-        found = ellipsoids_of_forms(criterion, kernel, inside, part, sphere=sphere, forms=forms)
-        return [sphere.kernel, *(ellipsoid.kernel for ellipsoid in found)]
+    def learn(inside: Samples, known: Target) -> list[Kernel]:
+        isotropic = best_isotropic(criterion, kernel, inside, known)
+        found = trial_kernels(criterion, kernel, inside, known, isotropic=isotropic, forms=forms)
+        return [isotropic.kernel, *(ard.kernel for ard in found)]
 
     losses = held_out_losses(learn, samples, target, random_state)
     return candidate_penalties(forms)[clearly_best(losses)]
@@ -126,7 +144,7 @@ def choose_stop(
     *,
     random_state: RandomState,
 ) -> int:
-    """The number of iterations whose ellipsoids predict held-out samples best.
+    """The number of iterations after which an ARD kernel predicts held-out samples best.
 
     Parameters
     ----------
@@ -140,34 +158,33 @@ def choose_stop(
     Returns
     -------
     int
-        Zero, if none is better than the sphere by more than a standard error.
+        Zero unless an ARD kernel is better than the isotropic one by more than a standard error.
     """
 
-    def learn(inside: Samples, part: Target) -> list[Kernel]:
-        sphere = best_sphere(criterion, kernel, inside, part)
-        found = next(
-            ellipsoids(
-                criterion,
-                kernel,
-                inside,
-                part,
-                sphere=sphere,
-                penalties=[UNPENALIZED],
-                max_iter=STOPS[-1],
-            )
+    def learn(inside: Samples, known: Target) -> list[Kernel]:
+        isotropic = best_isotropic(criterion, kernel, inside, known)
+        search = ard_kernels(
+            criterion,
+            kernel,
+            inside,
+            known,
+            isotropic=isotropic,
+            width_penalties=[UNPENALIZED],
+            max_iter=STOPS[-1],
         )
+        found = next(search)
         iterates = found.iterates or (found.kernel.theta,)
-        reached = [iterates[min(stop, len(iterates)) - 1] for stop in STOPS]
-        return [sphere.kernel, *(kernel.with_theta(theta) for theta in reached)]
+        stopped = [iterates[min(stop, len(iterates)) - 1] for stop in STOPS]
+        return [isotropic.kernel, *(kernel.with_theta(theta) for theta in stopped)]
 
     losses = held_out_losses(learn, samples, target, random_state)
     return (0, *STOPS)[clearly_best(losses)]
 
 
-def best_sphere(
+def best_isotropic(
     criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
 ) -> OptimizedKernel:
-    """The best kernel of one width, where an ellipsoid has many.
+    """The best isotropic kernel of the family of an ARD kernel.
 
     Parameters
     ----------
@@ -177,6 +194,112 @@ def best_sphere(
     samples : Samples
     target : Target
     """
-    spherical = kernel.structure.isotropic()
-    assert spherical is not None
-    return optimize_criterion(criterion, spherical, samples, target)
+    isotropic = kernel.structure.isotropic()
+    assert isotropic is not None
+    return optimize_criterion(criterion, isotropic, samples, target)
+
+
+def choose_strength_by_alignment(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    random_state: RandomState,
+) -> float:
+    """The strength of the form "widths" whose dictionary aligns best with held-out samples.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+    samples : Samples
+    target : Target
+    growth : Growth
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    float
+        The largest of the best among `PENALTIES`, as published.
+    """
+    splitter = _splitter(samples, target, random_state)
+    scores = np.zeros(PENALTIES.size)
+    for train, test in splitter.split(np.zeros(samples.n_samples), target.codes):
+        inside, outside = Samples(samples.X[train]), Samples(samples.X[test])
+        known, held_out = target.take(train), target.take(test)
+        starts = alignment_starts(families, inside, known, growth)
+        for k, strength in enumerate(PENALTIES):
+            penalty = WidthPenalty(float(strength))
+            found = learn_families(
+                families, inside, known, growth, width_penalty=penalty, starts=starts
+            )
+            learned = WeightedSum(found.kernels, found.weights)
+            score = moments(outside, [learned], held_out.centered).alignments()[0]
+            if all(_has_common_width(kernel) for kernel in found.kernels):
+                # A stronger penalty changes nothing.
+                scores[k:] += score
+                break
+            scores[k] += score
+    best = np.flatnonzero(scores >= scores.max() - _EQUAL_ALIGNMENT)[-1]
+    return float(PENALTIES[best])
+
+
+def choose_strength_by_prediction(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    form: PenaltyForm,
+    random_state: RandomState,
+) -> float:
+    """The strength of a relative penalty whose dictionary predicts held-out samples best.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+    samples : Samples
+    target : Target
+    growth : Growth
+    form : {"log_widths", "inverse_widths"}
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    float
+        Infinity unless ARD kernels are better than isotropic ones by more than a standard error.
+    """
+    strengths = (np.inf, *STRENGTHS)
+
+    def learn(inside: Samples, known: Target) -> list[Kernel]:
+        starts = alignment_starts(families, inside, known, growth)
+        kernels: list[Kernel] = []
+        for strength in strengths:
+            penalty = WidthPenalty(strength, form)
+            found = learn_families(
+                families, inside, known, growth, width_penalty=penalty, starts=starts
+            )
+            kernels.append(WeightedSum(found.kernels, found.weights))
+        return kernels
+
+    return float(strengths[clearly_best(held_out_losses(learn, samples, target, random_state))])
+
+
+def _splitter(
+    samples: Samples, target: Target, random_state: RandomState
+) -> ShuffleSplit | StratifiedShuffleSplit:
+    """Random splits, by class where a sample of every class can be held out."""
+    stratified = False
+    if target.codes is not None:
+        rarest = np.unique(target.codes, return_counts=True)[1].min()
+        stratified = bool(_HELD_OUT * rarest >= 1.0)
+    return (StratifiedShuffleSplit if stratified else ShuffleSplit)(
+        n_splits=3 if samples.n_samples < _FEW_SAMPLES else 1,
+        test_size=_HELD_OUT,
+        random_state=random_state,
+    )
+
+
+def _has_common_width(kernel: Kernel) -> bool:
+    widths: Array = kernel.theta[: kernel.structure.n_widths]
+    return widths.size == 0 or float(np.ptp(widths)) < _COMMON_WIDTH

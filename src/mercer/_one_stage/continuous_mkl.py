@@ -12,7 +12,7 @@ from mercer._gram.tiles import Samples
 from mercer._greedy.mixture import Mixing, learn_mixture
 from mercer._learners.legacy import check_takes
 from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
-from mercer._search.width_penalty import WidthPenalty
+from mercer._search.parameter_search import WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Features
 from mercer._validation import check_choice, check_number, check_positive

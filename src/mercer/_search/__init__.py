@@ -1,1 +1,1 @@
-"""The best parameters within one family of kernels."""
+"""Searches for the best parameters within one family of kernels."""

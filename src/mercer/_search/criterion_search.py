@@ -9,15 +9,16 @@ import numpy as np
 
 from mercer._criteria import Criterion, contract
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._search.criterion_width import best_width, has_one_width
-from mercer._search.gradient_search import Maximum, maximize
-from mercer._search.width_penalty import (
+from mercer._search.parameter_search import (
     NO_PENALTY,
     STRENGTHS,
     UNPENALIZED,
     BoundPenalty,
+    Maximum,
     WidthPenalty,
+    maximize,
 )
+from mercer._search.width_search import best_width, has_one_width
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
@@ -31,9 +32,10 @@ class OptimizedKernel:
     ----------
     kernel : Kernel
     value : float
-        The criterion there.
+        The criterion of this kernel.
     path : tuple of float
-        The criterion after each iteration, less the penalty; those of the spherical start first.
+        The criterion minus the width penalty after each iteration. The path of the isotropic
+        kernel, from which an ARD kernel starts, comes first.
     n_iter : int
     converged : bool
     iterates : tuple of ndarray of shape (n_theta,)
@@ -55,10 +57,10 @@ def optimize_criterion(
     samples: Samples,
     target: Target,
     *,
-    penalty: WidthPenalty = UNPENALIZED,
+    width_penalty: WidthPenalty = UNPENALIZED,
     tol: float = 1e-5,
     max_iter: int = 200,
-    max_ellipsoid_iter: int | None = None,
+    max_ard_iter: int | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> OptimizedKernel:
     """Maximize a criterion over a kernel's log-parameters.
@@ -70,14 +72,15 @@ def optimize_criterion(
         Bound to the samples.
     samples : Samples
     target : Target
-    penalty : WidthPenalty, default=UNPENALIZED
-        On the differences between the widths of an ellipsoid.
+    width_penalty : WidthPenalty, default=UNPENALIZED
+        On the differences between the widths of an ARD kernel.
     tol : float, default=1e-5
-        Relative change of the criterion at which the search stops.
+        A search stops where the criterion changes by less than this fraction.
     max_iter : int, default=200
-        Of each search.
-    max_ellipsoid_iter : int, default=None
-        The same of searches of ellipsoids, where it differs; none follows the sphere if zero.
+        Largest number of iterations of each search.
+    max_ard_iter : int, default=None
+        Largest number of iterations of each search over the widths of an ARD kernel, `max_iter`
+        where None. Zero leaves the best isotropic kernel.
     on_step : callable, default=None
         Called after each search.
 
@@ -87,11 +90,12 @@ def optimize_criterion(
 
     Notes
     -----
-    One width is searched globally (:func:`best_width`). Otherwise L-BFGS-B within the kernel's
-    bounds, from the best of nine starts; a kernel with a width per feature starts from the best
-    single width. Relative penalties are approached from larger ones, each search starting where
-    the one before has ended: the criterion has many maxima, and those found so are nearer to the
-    sphere. An evaluation is two passes over the Gram matrix's tiles, O(n^2 d).
+    A single width is searched globally (:func:`best_width`). Other parameters are searched by
+    L-BFGS-B within the kernel's bounds, from the best of the kernel's own starts; a kernel with a
+    width per feature starts from the best isotropic kernel instead. The strength of a relative
+    penalty falls in steps to the one asked for, and each search starts where the one before ended:
+    of the criterion's many maxima, those found in this way are nearer to the isotropic kernel. An
+    evaluation is two passes over the Gram matrix's tiles, O(n^2 d).
 
     References
     ----------
@@ -101,51 +105,50 @@ def optimize_criterion(
         width = best_width(criterion, kernel, samples, target, tol=tol, max_iter=max_iter)
         on_step()
         return _optimized(kernel, width)
-    spherical = kernel.structure.isotropic()
     if kernel.theta.size == 0:
         value = criterion.evaluate(samples, kernel, target)[0]
         return OptimizedKernel(kernel, value, (value,), 0, True)
-    if spherical is None:
+    isotropic_kernel = kernel.structure.isotropic()
+    if isotropic_kernel is None:
         starts = kernel.starts(samples.X)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
         start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
         found = problem.solved(start)
         on_step()
         return found
-    sphere = optimize_criterion(
-        criterion, spherical, samples, target, tol=tol, max_iter=max_iter, on_step=on_step
+    isotropic = optimize_criterion(
+        criterion, isotropic_kernel, samples, target, tol=tol, max_iter=max_iter, on_step=on_step
     )
-    if penalty.strength == np.inf or max_ellipsoid_iter == 0:
-        return replace(sphere, kernel=kernel.with_theta(_on_all(kernel, sphere.kernel)))
-    approach = ellipsoids(
+    if width_penalty.strength == np.inf or max_ard_iter == 0:
+        return replace(isotropic, kernel=kernel.with_theta(_common_width(kernel, isotropic.kernel)))
+    found = isotropic
+    for ard in ard_kernels(
         criterion,
         kernel,
         samples,
         target,
-        sphere=sphere,
-        penalties=[replace(penalty, strength=strength) for strength in _approach(penalty)],
+        isotropic=isotropic,
+        width_penalties=_falling_penalties(width_penalty),
         tol=tol,
-        max_iter=max_iter if max_ellipsoid_iter is None else max_ellipsoid_iter,
-    )
-    found = sphere
-    for ellipsoid in approach:
-        found = ellipsoid
+        max_iter=max_iter if max_ard_iter is None else max_ard_iter,
+    ):
+        found = ard
         on_step()
     return found
 
 
-def ellipsoids(
+def ard_kernels(
     criterion: Criterion,
     kernel: Kernel,
     samples: Samples,
     target: Target,
     *,
-    sphere: OptimizedKernel,
-    penalties: Sequence[WidthPenalty],
+    isotropic: OptimizedKernel,
+    width_penalties: Sequence[WidthPenalty],
     tol: float = 1e-5,
     max_iter: int = 200,
 ) -> Iterator[OptimizedKernel]:
-    """The best ellipsoid under each of several penalties, each search from where the last ended.
+    """The best ARD kernel under each of several penalties, each search from where the last ended.
 
     Parameters
     ----------
@@ -154,22 +157,22 @@ def ellipsoids(
         With a width per feature; bound to the samples.
     samples : Samples
     target : Target
-    sphere : OptimizedKernel
-        The best kernel of one width, where the first search starts.
-    penalties : sequence of WidthPenalty
+    isotropic : OptimizedKernel
+        The best isotropic kernel, where the first search starts.
+    width_penalties : sequence of WidthPenalty
     tol : float, default=1e-5
     max_iter : int, default=200
 
     Yields
     ------
     OptimizedKernel
-        Its path and number of iterations include all before it.
+        Its path and number of iterations include those of all searches before it.
     """
-    theta = _on_all(kernel, sphere.kernel)
+    theta = _common_width(kernel, isotropic.kernel)
     log_width = float(theta[0])
-    path, n_iter, converged = sphere.path, sphere.n_iter, sphere.converged
-    for penalty in penalties:
-        bound = penalty.about(log_width, sphere.value, kernel.structure.n_widths)
+    path, n_iter, converged = isotropic.path, isotropic.n_iter, isotropic.converged
+    for penalty in width_penalties:
+        bound = penalty.bind(log_width, isotropic.value, kernel.structure.n_widths)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter, bound)
         found = problem.solved(theta)
         theta = found.kernel.theta
@@ -178,18 +181,19 @@ def ellipsoids(
         yield replace(found, path=path, n_iter=n_iter, converged=converged)
 
 
-def _on_all(kernel: Kernel, sphere: Kernel) -> Array:
-    """Log-parameters of a kernel with the sphere's one width for every feature."""
-    theta = np.full(kernel.theta.size, sphere.theta[0])
-    theta[kernel.structure.n_widths :] = sphere.theta[sphere.structure.n_widths :]
+def _common_width(kernel: Kernel, isotropic: Kernel) -> Array:
+    """Log-parameters of an ARD kernel all of whose widths are the isotropic kernel's."""
+    theta = np.full(kernel.theta.size, isotropic.theta[0])
+    theta[kernel.structure.n_widths :] = isotropic.theta[isotropic.structure.n_widths :]
     return theta
 
 
-def _approach(penalty: WidthPenalty) -> list[float]:
-    """Strengths from the largest down to the one asked for."""
+def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
+    """The penalty, after stronger ones if it is relative."""
     if not (penalty.is_relative and penalty.strength > 0.0):
-        return [penalty.strength]
-    return [*(strength for strength in STRENGTHS if strength > penalty.strength), penalty.strength]
+        return [penalty]
+    stronger = [strength for strength in STRENGTHS if strength > penalty.strength]
+    return [*(replace(penalty, strength=strength) for strength in stronger), penalty]
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ class _Problem:
     target: Target
     tol: float
     max_iter: int
-    penalty: BoundPenalty = NO_PENALTY
+    width_penalty: BoundPenalty = NO_PENALTY
 
     def value_at(self, theta: Array) -> float:
         return self.criterion.evaluate(self.samples, self.kernel.with_theta(theta), self.target)[0]
@@ -217,7 +221,7 @@ class _Problem:
             self.value_and_gradient,
             start,
             self.kernel.log_bounds(self.samples.X),
-            penalty=self.penalty,
+            width_penalty=self.width_penalty,
             tol=self.tol,
             max_iter=self.max_iter,
         )
@@ -225,10 +229,9 @@ class _Problem:
 
 
 def _optimized(kernel: Kernel, found: Maximum) -> OptimizedKernel:
-    value = found.value + found.penalty
     return OptimizedKernel(
         kernel.with_theta(found.theta),
-        value,
+        found.value + found.cost,
         found.path or (found.value,),
         found.n_iter,
         found.converged,

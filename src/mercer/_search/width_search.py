@@ -1,137 +1,74 @@
-"""Searches over one width or frequency of a radial kernel."""
+"""The best width of a radial kernel, found on a histogram of the distances between samples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
-from mercer._criteria import Sensitivity
-from mercer._gram.dense import center_tiles
+from mercer._criteria import Criterion, Sensitivity
 from mercer._gram.distance_histograms import (
-    CELL_BITS,
-    FINE_BITS,
     DistanceHistogram,
     LogarithmicMesh,
-    Mesh,
-    UniformMesh,
     linear_binning,
     squared_range,
 )
-from mercer._gram.tiles import Samples, Tile
-from mercer._search.certificates import N_WIDTHS, search_frequency, search_width
-from mercer._search.family_search import Candidate, FamilySearch
-from mercer._search.gradient_search import maximize
+from mercer._gram.tiles import Samples, Tile, map_tiles
+from mercer._search.parameter_search import (
+    Candidate,
+    FamilySearch,
+    Maximum,
+    highest_peak,
+    local_maxima,
+    maximize,
+    refined_peak,
+)
+from mercer._targets import Target
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
+from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import Columns, RadialFunction
 
-_POLISHED = 1e-7
-"""Relative change at which the widths of a dictionary are settled."""
-_NEAR = 1e-3
-"""Squared distances below this part of the smallest squared width are taken as zero."""
-_TRIED = 4
-"""Iterations from each start, before the best is followed to its end."""
-_APART = 0.3
-"""A width may start as two, in logarithms this much below and above."""
+_Products: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
+N_WIDTHS = 200
+"""Number of widths, in geometric progression, at which <P, K> is first evaluated."""
 
-class RadialSearch(FamilySearch):
-    """One width or frequency: global search on a mesh of distances, for any sensitivity.
+_STEP = 0.125
+"""A criterion is first evaluated at log-widths this far apart: its peaks are far wider."""
 
-    The parts of the sensitivity are spread onto the mesh once each and kept, so that a step spreads
-    only the newest kernel.
+_MESH_PRECISION = 0.1
+"""Fraction of the grid's step to which peaks are refined on the mesh, which is no more exact."""
 
-    Parameters
-    ----------
-    family : Kernel
-        Radial, with one parameter.
-    samples : Samples
-    certificate : bool, default=False
-        Whether to prove how much better another width can be.
-    """
+_NEARLY_EQUAL = 2e-3
+"""Peaks whose values on the mesh differ by less than this fraction are compared on the samples."""
 
-    def __init__(self, family: Kernel, samples: Samples, *, certificate: bool = False) -> None:
-        super().__init__(family, samples)
-        structure = family.structure
-        assert isinstance(structure, RadialFunction)
-        self.radial, self.columns = structure.function, structure.columns
-        self.certificate = certificate
-        self.log_bounds = family.log_bounds(samples.X)[0]
-        self._mesh: Mesh | None = None
-        self._spread_factor: tuple[Array, Array] | None = None
-        self._spread_kernels: dict[Kernel, Array] = {}
+_MAX_PEAKS = 5
+"""At most so many peaks of a criterion are compared on the samples."""
 
-    def best(self, P: Sensitivity) -> Candidate:
-        """The best width; see :meth:`FamilySearch.best`.
+_MESH_ERROR = 1e-2
+"""A width found on the mesh is final if the slope on the samples leaves no more than this fraction
+of the tolerance to be gained."""
 
-        Notes
-        -----
-        O(n^2) additions for a new part of the sensitivity; the search itself does not depend on n.
-        """
-        mesh = self.mesh()
-        weights = P.scale * self._factor_weights(P)
-        for coefficient, kernel, means in P.terms():
-            if kernel not in self._spread_kernels:
-                self._spread_kernels[kernel] = self._kernel_weights(kernel, means)
-            weights = weights + coefficient * self._spread_kernels[kernel]
-        if P.identity:
-            weights = weights + P.identity * self._identity_weights()
-        radial, proven = self.radial, self.certificate
-        if isinstance(mesh, UniformMesh):
-            peak = search_frequency(radial, mesh, weights, self.log_bounds, certificate=proven)
-        else:
-            peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
-        gap = None
-        if self.certificate:
-            absolute = min(P.absolute, self.samples.n_samples * P.norm)
-            gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
-        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
+_NEAR_ZERO = 1e-3
+"""Squared distances below this fraction of the smallest squared width are taken as zero."""
 
-    def mesh(self) -> Mesh:
-        """The mesh, made when it is first needed."""
-        if self._mesh is None:
-            low, high = squared_range(self.samples, self.columns)
-            highest = float(np.exp(self.log_bounds[1]))
-            self._mesh = (
-                UniformMesh(high, highest)
-                if self.radial.band_limited
-                else LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
-            )
-        return self._mesh
+_POLISH_TOLERANCE = 1e-7
+"""The widths of a dictionary have converged when the alignment changes by less than this fraction
+in an iteration."""
 
-    def _factor_weights(self, P: Sensitivity) -> Array:
-        if self._spread_factor is None or self._spread_factor[0] is not P.factor:
+_TRIAL_ITERATIONS = 4
+"""Each start of the joint search of widths has this many iterations; the best one then goes on."""
 
-            def weights(tile: Tile) -> Array:
-                return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
-
-            found = linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
-            self._spread_factor = (P.factor, found)
-        return self._spread_factor[1]
-
-    def _kernel_weights(self, kernel: Kernel, means: Array) -> Array:
-        def weights(tile: Tile) -> Array:
-            blocks = self.samples.blocks([kernel], tile)
-            center_tiles(blocks, means[None], tile)
-            return blocks
-
-        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
-
-    def _identity_weights(self) -> Array:
-        """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
-        n = self.samples.n_samples
-
-        def weights(tile: Tile) -> Array:
-            shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
-            return np.full(shape, -1.0 / n)
-
-        return linear_binning(self.samples, self.columns, self.mesh(), weights)[0]
+_SPLIT = 0.3
+"""One start replaces a width by two whose logarithms are this much smaller and larger."""
 
 
 def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> LogarithmicMesh:
-    """The mesh that serves every width of an interval.
+    """The mesh of squared distances that serves every width of an interval.
 
     Parameters
     ----------
@@ -139,17 +76,17 @@ def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> Logarit
     columns : tuple of int, or None
         Columns that distances are measured on, None for all.
     log_bounds : ndarray of shape (2,)
-        Logarithms of the interval's ends.
+        Logarithms of the smallest and the largest width.
     """
     low, high = squared_range(samples, columns)
-    near = _NEAR * float(np.exp(2.0 * log_bounds[0]))
-    return LogarithmicMesh(max(low, min(near, high)), high)
+    negligible = _NEAR_ZERO * float(np.exp(2.0 * log_bounds[0]))
+    return LogarithmicMesh(max(low, min(negligible, high)), high)
 
 
 class HistogramSearch(FamilySearch):
-    """One width, for a dictionary of this family alone: global search, and all widths polished.
+    """Global search of one width, and joint search of all widths of a dictionary of one family.
 
-    Everything is done on one histogram of distances, whatever the number of steps.
+    One histogram of distances serves all steps, however many there are.
 
     Parameters
     ----------
@@ -158,26 +95,24 @@ class HistogramSearch(FamilySearch):
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
-    certificate : bool, default=False
-        Whether each step maximizes <P, K> itself, with a proven gap, before widths are polished.
+    certified : FamilySearch, default=None
+        Finds the width of each step instead, with a proven gap, before widths move jointly.
     """
 
     def __init__(
-        self, family: Kernel, samples: Samples, Y: Array, *, certificate: bool = False
+        self, family: Kernel, samples: Samples, Y: Array, *, certified: FamilySearch | None = None
     ) -> None:
-        super().__init__(family, samples)
+        self.family, self.samples = family, samples
         structure = family.structure
         assert isinstance(structure, RadialFunction)
-        self.radial, columns = structure.function, structure.columns
+        self.radial = structure.function
+        self.certified = certified
         self.log_bounds = family.log_bounds(samples.X)[0]
-        mesh = width_mesh(samples, columns, self.log_bounds)
-        self._histogram = DistanceHistogram(samples, columns, mesh, Y)
-        self._certified = RadialSearch(family, samples, certificate=True) if certificate else None
-        self._thetas = np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS)
-        self._values = np.stack(
-            [self.radial.at_theta(self._histogram.nodes, t) for t in self._thetas]
-        )
-        self._norms = self._norm(self._values)
+        mesh = width_mesh(samples, structure.columns, self.log_bounds)
+        self._histogram = DistanceHistogram(samples, structure.columns, mesh, Y)
+        self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
+        self._values = self._at(self._grid)
+        self._norms = self._centered_norms(self._values)
 
     def best(self, P: Sensitivity) -> Candidate:
         """The width of the largest <P, K>; see :meth:`FamilySearch.best`.
@@ -185,40 +120,61 @@ class HistogramSearch(FamilySearch):
         Parameters
         ----------
         P : Sensitivity
-            Of the target that the search was made for, and kernels of its family.
+            A combination of the target that the search was made for and kernels of its family.
         """
-        if self._certified is not None:
-            return self._certified.best(P)
-        nodes, weights = self._histogram.nodes, self._weights(P)
-        peak = search_width(self.radial, nodes, weights, self.log_bounds)
-        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, None)
+        if self.certified is not None:
+            return self.certified.best(P)
+        weights = self._weights(P)
+        values = self._values @ weights
+        theta, value = highest_peak(
+            lambda thetas: self._at(thetas) @ weights, self._grid, values, local_maxima(values)
+        )
+        return Candidate(self.family.with_theta(np.array([theta])), value, None)
 
     def polish(self, kernels: Sequence[Kernel], P: Sensitivity) -> list[Kernel]:
-        """Move the widths of all kernels together to where their best combination aligns most.
-
-        Weights are solved for at every widths tried ("variable projection"); their dependence on
-        the widths drops out of the gradient. The last kernel also starts where <P, K> / |K_c| is
-        largest, which would align most with the others as they are, and beside the kernel before,
-        in its place. Kernels left without weight are dropped.
+        """Move the widths of all kernels jointly to where their best combination aligns most.
 
         Parameters
         ----------
         kernels : sequence of Kernel
         P : Sensitivity
-            For which the last of them is the best.
+            The last kernel is the best for this sensitivity.
+
+        Returns
+        -------
+        list of Kernel
+            Those of positive weight, by increasing width.
+
+        Notes
+        -----
+        The weights are optimal at all widths that are tried ("variable projection"), and their
+        dependence on the widths drops out of the gradient. There are up to three starts: the given
+        widths; the last width replaced by that of the largest <P, K> / |K_c|, whose kernel would
+        align most if the others stayed as they are; and the last width left out and the one before
+        it split in two.
         """
         thetas = np.concatenate([kernel.theta for kernel in kernels])
         gains = self._values @ self._weights(P) / self._norms
-        starts = [thetas, np.append(thetas[:-1], self._thetas[np.argmax(gains)])]
+        starts = [thetas, np.append(thetas[:-1], self._grid[np.argmax(gains)])]
         if thetas.size > 1:
-            apart = thetas[-2] + np.array([-_APART, _APART])
-            starts.append(np.append(thetas[:-2], apart))
+            split = thetas[-2] + np.array([-_SPLIT, _SPLIT])
+            starts.append(np.append(thetas[:-2], split))
         bounds = np.tile(self.log_bounds, (thetas.size, 1))
-        tried = [maximize(self._aligned, t, bounds, tol=_POLISHED, max_iter=_TRIED) for t in starts]
-        best = max(tried, key=lambda found: found.value).theta
-        best = np.sort(maximize(self._aligned, best, bounds, tol=_POLISHED).theta)
+
+        def search(start: Array, max_iter: int = 200) -> Maximum:
+            return maximize(
+                self._alignment, start, bounds, tol=_POLISH_TOLERANCE, max_iter=max_iter
+            )
+
+        trials = [search(start, _TRIAL_ITERATIONS) for start in starts]
+        best = max(trials, key=lambda found: found.value).theta
+        best = np.sort(search(best).theta)
         used = best_nonnegative(*self._moments(self._histogram.at(self.radial, best)[0])) > 0.0
         return [self.family.with_theta(theta[None]) for theta in best[used]] or list(kernels)
+
+    def _at(self, thetas: Array) -> Array:
+        """The family's values at the nodes for some log-widths, shape (n_thetas, n_nodes)."""
+        return np.stack([self.radial.at_theta(self._histogram.nodes, theta) for theta in thetas])
 
     def _weights(self, P: Sensitivity) -> Array:
         """Weights v with <P, K> = v'k for every kernel k given at the histogram's nodes."""
@@ -230,8 +186,8 @@ class HistogramSearch(FamilySearch):
             weights += histogram.centered_weights(combined)
         return weights
 
-    def _aligned(self, thetas: Array) -> tuple[float, Array]:
-        """|L_c|^2 times the squared alignment of the best weights, and its gradient."""
+    def _alignment(self, thetas: Array) -> tuple[float, Array]:
+        """|L_c|^2 times the squared alignment of the best combination, and its gradient."""
         values, slopes = self._histogram.at(self.radial, thetas)
         a, M = self._moments(values)
         w = best_nonnegative(a, M)
@@ -240,11 +196,198 @@ class HistogramSearch(FamilySearch):
         return float(2.0 * w @ a - w @ M @ w), 2.0 * w * slope
 
     def _moments(self, values: Array) -> tuple[Array, Array]:
+        """A and M of kernels given at the nodes."""
         weighted = self._histogram.centered_weights(values)
         return self._histogram.target_products(values), weighted @ values.T
 
-    def _norm(self, values: Array) -> Array:
-        """Centered Frobenius norm of each kernel given at the nodes; infinite where it vanishes."""
+    def _centered_norms(self, values: Array) -> Array:
+        """|K_c| of each kernel given at the nodes; infinite where the kernel is constant."""
         weighted = self._histogram.centered_weights(values)
         squares = np.einsum("kj,kj->k", weighted, values)
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
+
+
+def has_one_width(kernel: Kernel) -> bool:
+    """Whether a kernel is a decaying function of a distance whose only parameter is its width.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    """
+    structure = kernel.structure
+    decays = isinstance(structure, RadialFunction) and not structure.function.band_limited
+    return decays and kernel.theta.size == 1
+
+
+def best_width(
+    criterion: Criterion,
+    kernel: Kernel,
+    samples: Samples,
+    target: Target,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+) -> Maximum:
+    """Maximize a criterion over the one width of a radial kernel, within its bounds.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    kernel : Kernel
+        Bound to the samples; :func:`has_one_width` is true for it.
+    samples : Samples
+    target : Target
+    tol : float, default=1e-5
+        The search stops where the criterion can gain no more than this fraction.
+    max_iter : int, default=200
+        Largest number of steps on the samples.
+
+    Returns
+    -------
+    Maximum
+        `theta` is the logarithm of the width, shape (1,).
+
+    Notes
+    -----
+    A histogram of the distances gives the criterion at any width: to six digits for criteria
+    without row sums (HSIC, uncentered alignment), to about three for centered alignment. The best
+    of some hundred widths on the histogram starts the search on the samples, which mostly ends
+    after one evaluation or a few. Each evaluation is one pass over the distances, O(n^2). Memory is
+    a few tiles, the distances that `samples` keeps, and for centered alignment n times some hundred
+    counts.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.2, who use a local search.
+    """
+    profile = _CriterionProfile(criterion, kernel, samples, target)
+    low, high = profile.log_bounds
+    start, curvature = max(profile.peaks(), key=lambda peak: profile.at(peak[0])[0])
+    value, slope = profile.at(start)
+    # In this unit the criterion's logarithm has curvature one, so that the first step is Newton's.
+    unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
+    converged = curvature > 0.0 and 0.5 * slope**2 <= _MESH_ERROR * tol * abs(value) * curvature
+    outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
+    if converged or outward or unit == 0.0:
+        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
+
+    def objective(steps: Array) -> tuple[float, Array]:
+        value, slope = profile.at(start + unit * float(steps[0]))
+        return value, np.array([unit * slope])
+
+    bounds = (profile.log_bounds[None] - start) / unit
+    found = maximize(objective, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
+    theta = np.clip(start + unit * found.theta, low, high)
+    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
+
+
+class _CriterionProfile:
+    """A criterion as a function of the logarithm of the width.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    kernel : Kernel
+    samples : Samples
+    target : Target
+    """
+
+    def __init__(
+        self, criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
+    ) -> None:
+        structure = kernel.structure
+        assert isinstance(structure, RadialFunction)
+        self.criterion = criterion
+        self.samples = samples
+        self.radial, self.columns = structure.function, structure.columns
+        self.log_bounds = kernel.log_bounds(samples.X)[0]
+        self.factor, self.signs, self.norm = criterion.target_parts(target)
+        self.offset = 0.0 if criterion.is_centered else kernel.offset
+        self._needs_row_sums = criterion.is_centered and criterion.reads_norm
+        self._known: dict[float, tuple[float, float]] = {}
+        mesh = width_mesh(samples, self.columns, self.log_bounds)
+        if self._needs_row_sums:
+            self._nodes, self._products = self._centered_products(mesh)
+        else:
+            self._nodes, self._products = self._uncentered_products(mesh)
+
+    def peaks(self) -> list[tuple[float, float]]:
+        """Log-widths of the highest peaks on the mesh, each with its curvature."""
+        low, high = self.log_bounds
+        grid = np.linspace(low, high, int((high - low) / _STEP) + 3)
+        values = self.on_mesh(grid)
+        highest = values.max()
+        peaks = local_maxima(values)
+        peaks = peaks[values[peaks] >= highest - _NEARLY_EQUAL * abs(highest)]
+        peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_PEAKS]
+        return [refined_peak(self.on_mesh, grid, peak, _MESH_PRECISION) for peak in peaks]
+
+    def on_mesh(self, thetas: Array) -> Array:
+        """Approximate values at some log-widths, shape (n_thetas,)."""
+        K = np.stack([self.radial.at_theta(self._nodes, theta) for theta in thetas]) + self.offset
+        return np.array([self._of(*pair)[0] for pair in zip(*self._products(K), strict=True)])
+
+    def at(self, theta: float) -> tuple[float, float]:
+        """Value and slope on the samples themselves, remembered."""
+        if theta not in self._known:
+            self._known[theta] = self._exact(theta)
+        return self._known[theta]
+
+    def _exact(self, theta: float) -> tuple[float, float]:
+        n = self.samples.n_samples
+        products, rows = np.zeros(4), np.zeros((2, n))
+
+        def work(tile: Tile) -> tuple[Tile, Array, Array, Array]:
+            squared = self.samples.squared_distances(self.columns, tile)
+            K, slope = self.radial.slope_at_theta(squared, theta)
+            K += self.offset
+            L = self._target_block(tile)
+            found = np.array([inner(K, L), inner(slope, L), 0.0, 0.0])
+            if self.criterion.reads_norm:
+                found[2:] = inner(K, K), inner(K, slope)
+            summed = (K, slope) if self._needs_row_sums else ()
+            by_row = np.array([values.sum(axis=1) for values in summed])
+            return tile, found, by_row, np.array([values.sum(axis=0) for values in summed])
+
+        for tile, found, by_row, by_column in map_tiles(work, self.samples.plan):
+            products += tile.count * found
+            if self._needs_row_sums:
+                rows[:, tile.rows] += by_row
+                if tile.count == 2.0:
+                    rows[:, tile.columns] += by_column
+        totals = rows.sum(axis=1)
+        a, a_slope, q, q_slope = products
+        q += totals[0] ** 2 / n**2 - (2.0 / n) * (rows[0] @ rows[0])
+        q_slope += totals[0] * totals[1] / n**2 - (2.0 / n) * (rows[0] @ rows[1])
+        value, by_a, by_q = self._of(a, q)
+        slope = by_a * a_slope + 2.0 * by_q * q_slope
+        # The slopes so far are in gamma = exp(-2 theta).
+        return value, float(-2.0 * np.exp(-2.0 * theta) * slope)
+
+    def _of(self, a: float, q: float) -> tuple[float, float, float]:
+        return self.criterion.of(float(a), float(q), self.norm, self.samples.n_samples)
+
+    def _centered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
+        """Squared distances, and a function from kernels there to <K, L_c> and <K_c, K_c>."""
+        histogram = DistanceHistogram(self.samples, self.columns, mesh, self.factor)
+
+        def products(K: Array) -> tuple[Array, Array]:
+            norms = np.einsum("kj,kj->k", histogram.centered_weights(K), K)
+            return histogram.target_products(K), norms
+
+        return histogram.nodes, products
+
+    def _uncentered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
+        """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""
+
+        def pairs(tile: Tile) -> Array:
+            L = self._target_block(tile)[None]
+            return np.concatenate([L, np.ones_like(L)]) if self.criterion.reads_norm else L
+
+        weights = linear_binning(self.samples, self.columns, mesh, pairs)
+        used = np.any(weights != 0.0, axis=0)
+        weights = weights[:, used]
+        return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])
+
+    def _target_block(self, tile: Tile) -> Array:
+        return (self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T

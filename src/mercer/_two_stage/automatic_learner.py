@@ -37,19 +37,19 @@ def candidate_learners(
     isotropic = ContinuousAlignment(task=task)
     data = training_data(clone(isotropic), X, y)
     form = choose_form(data.samples(), data.target(task), isotropic._growth(), _RANDOM_STATE)
-    return [isotropic] if form.kind == "spheres" else [isotropic, _learner(form)]
+    return [isotropic] if form.kind == "isotropic sum" else [isotropic, _learner(form)]
 
 
 def _learner(form: Form) -> KernelLearner:
     """Return the learner of a form of kernel."""
-    family, penalty = Gaussian(ard=True), form.penalty
+    family, penalty = Gaussian(ard=True), form.width_penalty
     if penalty is None:
         return KernelOptimization(Gaussian(), "hsic")
-    if form.kind == "ellipsoids":
+    if form.kind == "ard sum":
         return ContinuousAlignment(
             family, width_penalty=penalty.strength, width_penalty_on=penalty.form
         )
     single = KernelOptimization(
         family, "cka", ard_penalty=penalty.strength, ard_penalty_on=penalty.form
     )
-    return single if form.kind == "ellipsoid" else ContinuousAlignment(scaling=single)
+    return single if form.kind == "ard" else ContinuousAlignment(scaling=single)

@@ -1,4 +1,4 @@
-"""Weights that make a combination of kernels depend on a target most, from the moments a and M."""
+"""Weights of the combination of kernels that depends most on a target, from its moments a and M."""
 
 from __future__ import annotations
 
@@ -9,16 +9,25 @@ from scipy.optimize import nnls
 from mercer._gram.moments import Moments
 from mercer._typing import Array
 
-_FLOOR = float(np.finfo(np.float64).eps)
-"""Eigenvalues of M below p times this part of the largest are rounding: nested widths have some."""
+_EPSILON = float(np.finfo(np.float64).eps)
+"""Eigenvalues of M below p times this fraction of the largest are rounding errors, and the products
+of block pivoting are wrong by up to p times this fraction of the largest |a_k|."""
+
 _FREE_FLOOR = 1e-12
-"""The same for weights of either sign, which small eigenvalues make large."""
+"""Weights of either sign ignore eigenvalues below this fraction of the largest, because dividing
+by small eigenvalues makes weights large."""
+
 _TIE = 1e-12
+"""Criteria that differ by less than this fraction are equal up to rounding."""
+
 _MANY = 100
-"""From this many kernels on, the active-set method is slow."""
-_MOST_EXCHANGES = 100
+"""With more kernels than this, block pivoting is tried before the slower active-set method."""
+
+_MAX_EXCHANGES = 100
+"""Block pivoting gives up after so many exchanges."""
+
 _PATIENCE = 3
-"""Exchanges that may leave as many weights wrong as before."""
+"""Block pivoting gives up when so many exchanges in a row leave no fewer violations than before."""
 
 
 def independent_weights(moments: Moments) -> Array:
@@ -65,7 +74,7 @@ def nonnegative_weights(moments: Moments) -> Array:
 
 
 def best_nonnegative(a: Array, M: Array) -> Array:
-    """The solution of min v'Mv - 2 v'a over v >= 0 as it is, not normalized.
+    """The solution of min v'Mv - 2 v'a over v >= 0, not normalized.
 
     Parameters
     ----------
@@ -79,8 +88,8 @@ def best_nonnegative(a: Array, M: Array) -> Array:
     scale, M, a = _scaled(a, M)
     solution = _block_pivoting(M, a) if a.size > _MANY else None
     if solution is None:
-        rows, image = _factor(M, a)
-        solution = _settled(nnls(rows, image, maxiter=30 * a.size + 30)[0], M, a)
+        R, b = _least_squares(M, a)
+        solution = _refined(nnls(R, b, maxiter=30 * a.size + 30)[0], M, a)
     return solution * scale
 
 
@@ -100,9 +109,9 @@ def free_weights(moments: Moments) -> Array:
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
     scale, M, a = _scaled(moments.a, moments.M)
-    rows, image = _factor(M, a, floor=_FREE_FLOOR)
-    square = np.einsum("ij,ij->i", rows, rows)
-    solution = rows.T @ (image / square)
+    R, b = _least_squares(M, a, floor=_FREE_FLOOR)
+    eigenvalues = np.einsum("ij,ij->i", R, R)
+    solution = R.T @ (b / eigenvalues)
     return normalized(solution * scale)
 
 
@@ -112,10 +121,10 @@ def dependence_weights(hsic: Array, norm: int) -> Array:
     Parameters
     ----------
     hsic : ndarray of shape (n_kernels,)
-        Criterion of each kernel; rounding may make it negative.
+        HSIC of each kernel; rounding may make it negative.
     norm : {1, 2}
-        On the simplex, one kernel wins, the first of those that are equal up to rounding; in the
-        Euclidean ball, the weights are proportional to `hsic`.
+        On the simplex the best kernel alone has weight, the first if several are equal up to
+        rounding; in the Euclidean ball the weights are proportional to `hsic`.
 
     Returns
     -------
@@ -142,37 +151,37 @@ def normalized(weights: Array) -> Array:
 
 
 def _scaled(a: Array, M: Array) -> tuple[Array, Array, Array]:
-    """Scale d, and M and a of the kernels times d: all of norm one, or zero where they vanish."""
+    """Factors d that give every kernel norm one (zero for constant kernels), and M and a then."""
     size = np.sqrt(np.maximum(np.diag(M), 0.0))
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0.0)
     return scale, M * np.outer(scale, scale), a * scale
 
 
-def _factor(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
-    """R and b with |R w - b|^2 = w'Mw - 2 w'a + const."""
+def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array]:
+    """R and b with |R w - b|^2 = w'Mw - 2 w'a + const; the rows of R are scaled eigenvectors."""
     values, vectors = eigh(M)
-    kept = values > max(floor, a.size * _FLOOR) * values[-1]
+    kept = values > max(floor, a.size * _EPSILON) * values[-1]
     roots = np.sqrt(values[kept])
     return roots[:, None] * vectors[:, kept].T, vectors[:, kept].T @ a / roots
 
 
-def _settled(solution: Array, M: Array, a: Array) -> Array:
-    """The solution with its positive weights solved for in M itself, where that leaves them so."""
+def _refined(solution: Array, M: Array, a: Array) -> Array:
+    """Solve for the positive weights in M itself, unless one of them would not stay positive."""
     used = np.flatnonzero(solution > 0.0)
     try:
         factor = cho_factor(M[np.ix_(used, used)], check_finite=False)
     except LinAlgError:
         return solution
-    refined = cho_solve(factor, a[used], check_finite=False)
-    if not (refined > 0.0).all():
+    positive = cho_solve(factor, a[used], check_finite=False)
+    if not (positive > 0.0).all():
         return solution
-    settled = np.zeros_like(solution)
-    settled[used] = refined
-    return settled
+    refined = np.zeros_like(solution)
+    refined[used] = positive
+    return refined
 
 
 def _block_pivoting(M: Array, a: Array) -> Array | None:
-    """Minimize w'Mw - 2 w'a over w >= 0 by exchanging blocks; None if it does not settle.
+    """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
 
     References
     ----------
@@ -181,10 +190,10 @@ def _block_pivoting(M: Array, a: Array) -> Array | None:
     solution, gradient = np.zeros(a.size), -a
     free = np.zeros(a.size, dtype=bool)
     fewest, patience = a.size + 1, _PATIENCE
-    tolerance = a.size * _FLOOR * float(np.abs(a).max())
-    for _ in range(_MOST_EXCHANGES):
-        wrong = np.where(free, solution < 0.0, gradient < -tolerance)
-        count = int(wrong.sum())
+    tolerance = a.size * _EPSILON * float(np.abs(a).max())
+    for _ in range(_MAX_EXCHANGES):
+        violated = np.where(free, solution < 0.0, gradient < -tolerance)
+        count = int(violated.sum())
         if count == 0:
             return solution
         if count < fewest:
@@ -193,7 +202,7 @@ def _block_pivoting(M: Array, a: Array) -> Array | None:
             patience -= 1
         else:
             return None
-        free ^= wrong
+        free ^= violated
         block = np.flatnonzero(free)
         try:
             factor = cho_factor(M[np.ix_(block, block)], check_finite=False)

@@ -8,11 +8,11 @@ from scipy.linalg import eigh
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
-"""A negative eigenvalue is rounding up to this part of the largest one."""
+"""Negative eigenvalues down to this fraction of the largest one are rounding errors."""
 
 
 def check_definite(values: Array) -> None:
-    """Refuse the eigenvalues of a Gram matrix that no kernel has.
+    """Raise unless eigenvalues are those of a positive semi-definite matrix, up to rounding.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def check_definite(values: Array) -> None:
 
 
 def leave_one_out_residuals(gram: Array, targets: Array, alphas: Array) -> Array:
-    r"""Residuals of kernel ridge regression with an intercept, each sample predicted by all others.
+    r"""Leave-one-out residuals of kernel ridge regression with an intercept.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def leave_one_out_residuals(gram: Array, targets: Array, alphas: Array) -> Array
     .. math:: r = Q D Q^\top y_c, \quad 1 - h_i = \sum_k q_{ik}^2 d_k - 1/n, \quad
               d_k = \alpha / (\lambda_k + \alpha),
 
-    where the intercept, which is not penalized, takes 1/n of each sample. The residual of sample i
+    where 1/n is the leverage of the intercept, which is not penalized. The residual of sample i
     under the fit to all others is then exactly :math:`r_i / (1 - h_i)`.
 
     Examples
@@ -77,8 +77,8 @@ def leave_one_out_residuals(gram: Array, targets: Array, alphas: Array) -> Array
     values, vectors = _spectrum(gram)
     shrink = alphas[:, None] / (values + alphas[:, None])
     residuals = vectors @ (shrink[:, :, None] * (vectors.T @ centered))
-    left = shrink @ np.square(vectors).T - 1.0 / len(gram)
-    return np.asarray(residuals / left[:, :, None])
+    one_minus_leverage = shrink @ np.square(vectors).T - 1.0 / len(gram)
+    return np.asarray(residuals / one_minus_leverage[:, :, None])
 
 
 def ridge_predictions(gram: Array, targets: Array, rows: Array, alphas: Array) -> Array:
@@ -118,6 +118,7 @@ def ridge_predictions(gram: Array, targets: Array, rows: Array, alphas: Array) -
 
 
 def _spectrum(gram: Array) -> tuple[Array, Array]:
+    """Eigenvalues, none negative, and eigenvectors."""
     values, vectors = eigh(gram, driver="evd", check_finite=False)
     check_definite(values)
     return np.maximum(values, 0.0), vectors

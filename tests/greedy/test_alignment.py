@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from ard_cases import every_form, table
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -22,9 +23,14 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.tiles import Samples
-from mercer._greedy.loop import grow_dictionary
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
-from mercer._search.families import family_search
+from mercer._greedy.alignment import (
+    CorrectiveStep,
+    Growth,
+    StagewiseStep,
+    grow_dictionary,
+    learn_families,
+)
+from mercer._search.family_search import family_search
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -113,7 +119,9 @@ def test_corrective_steps_need_no_more_kernels_than_stagewise_ones(
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_the_same_on_real_data(data: Callable[[str], Any], name: str) -> None:
+def test_steps_never_lower_the_alignment_on_real_data(
+    data: Callable[[str], Any], name: str
+) -> None:
     bunch = data(name)
     rows = np.random.default_rng(0).permutation(len(bunch.data))[:200]
     task = "regression" if name == "kin8nm" else "classification"
@@ -121,7 +129,7 @@ def test_the_same_on_real_data(data: Callable[[str], Any], name: str) -> None:
 
 
 @every_set
-def test_defaults(name: str) -> None:
+def test_all_steps_but_the_last_gain_the_tolerance(name: str) -> None:
     X, y, task = SETS[name]()
     learner = ContinuousAlignment(task=task).fit(X, y)
     assert_learned(learner, X, y, task)
@@ -269,8 +277,29 @@ def test_tolerance_stops_the_loop() -> None:
     assert steps[-1] > steps[0]
 
 
+@pytest.mark.parametrize("rule", [CorrectiveStep(), StagewiseStep()])
+@pytest.mark.parametrize("factor", [0.5, 5.0, 20.0])
+def test_the_loop_ends_at_the_first_gain_below_its_tolerance(rule: Any, factor: float) -> None:
+    """A last corrective step is dropped if it gains less than a tenth of the tolerance."""
+    X, y, _ = SETS["breast_cancer"]()
+
+    def alignments(tol: float) -> list[float]:
+        growth = Growth(rule, tol, max_kernels=8)
+        found = learn_families([Gaussian()], Samples(X), as_target(y), growth)
+        return [step.alignment for step in found.history]
+
+    gains = np.diff([0.0, *alignments(0.0)])
+    for gain in gains[1:4]:
+        tol = factor * gain
+        below = np.flatnonzero(gains < tol)
+        expected = int(below[0]) + 1 if below.size else gains.size
+        if rule.moves_kernels and expected > 1 and gains[expected - 1] <= 0.1 * tol:
+            expected -= 1
+        assert len(alignments(tol)) == expected
+
+
 @pytest.mark.parametrize("step", ["corrective", "stagewise"])
-def test_too_few_kernels_are_warned_of(step: Any) -> None:
+def test_a_limit_that_is_reached_warns(step: Any) -> None:
     X, y, _ = SETS["breast_cancer"]()
     learner = ContinuousAlignment(step=step, max_kernels=2, tol=1e-6)
     with pytest.warns(ConvergenceWarning, match="raise max_kernels"):
@@ -281,15 +310,15 @@ def test_too_few_kernels_are_warned_of(step: Any) -> None:
 
 def test_the_loop_reports_its_steps_and_its_status() -> None:
     X, y, _ = SETS["iris"]()
-    Y, samples, told = as_target(y).centered, Samples(X), []
+    Y, samples, reported = as_target(y).centered, Samples(X), []
     for most, status in ((50, "converged"), (1, "limit")):
-        told.clear()
+        reported.clear()
         search = family_search(Gaussian(), samples)
         found = grow_dictionary(
-            [search], samples, Y, CorrectiveStep(), max_kernels=most, on_step=told.append
+            [search], samples, Y, Growth(CorrectiveStep(), max_kernels=most), reported.append
         )
-        assert told == found.history
-        assert (found.status, found.n_iter) == (status, len(told))
+        assert reported == found.history
+        assert (found.status, found.n_iter) == (status, len(reported))
 
 
 # --- families ---------------------------------------------------------------------------------
@@ -322,7 +351,7 @@ def test_the_order_of_families_does_not_matter() -> None:
     assert_allclose(backward.kernel_(X), forward.kernel_(X), atol=1e-6)
 
 
-def test_a_larger_kernel_does_not_win_by_its_size() -> None:
+def test_a_kernel_of_larger_values_is_not_preferred() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     y = np.sin(3 * X[:, 0])
@@ -331,6 +360,19 @@ def test_a_larger_kernel_does_not_win_by_its_size() -> None:
     learner = ContinuousAlignment(families).fit(X, y)
     assert learner.history_[0].kernel.columns == [0]
     assert learner.alignment_ > 0.5
+
+
+# --- penalties -----------------------------------------------------------------------------------
+
+
+@every_form
+@pytest.mark.parametrize("family", [Gaussian(ard=True), [Gaussian(ard=True), Matern(ard=True)]])
+def test_an_infinite_penalty_gives_a_sum_of_isotropic_kernels(form: str, family: Any) -> None:
+    X, y = table(3)
+    isotropic = ContinuousAlignment([Gaussian(), Matern()] if isinstance(family, list) else None)
+    ard = ContinuousAlignment(family, penalty=np.inf, penalty_on=form)
+    assert ard.fit(X, y).kernel_ == isotropic.fit(X, y).kernel_
+    assert ard.penalty_ == np.inf
 
 
 # --- invariances ------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What tests of ellipsoids share: a table with one feature that decides, and learners."""
+"""What tests of ARD kernels share: a table with one decisive feature, learners, parameters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mercer.kernels import Gaussian
 
 FORMS = ("widths", "log_widths", "inverse_widths")
 RELATIVE = FORMS[1:]
-CRITERIA = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
+REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}
 
 every_form = pytest.mark.parametrize("form", FORMS)
 every_relative = pytest.mark.parametrize("form", RELATIVE)
-every_criterion = pytest.mark.parametrize("criterion", CRITERIA)
+every_criterion = pytest.mark.parametrize("criterion", REFERENCES)
 
 
 def table(seed: int = 0, n: int = 40, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +28,7 @@ def table(seed: int = 0, n: int = 40, d: int = 3) -> tuple[np.ndarray, np.ndarra
     return X * np.exp(0.5 * rng.normal(size=d)), y
 
 
-def ellipsoid(criterion: str = "cka", kernel: Any = None, **settings: Any) -> KernelOptimization:
+def ard_learner(criterion: str = "cka", kernel: Any = None, **settings: Any) -> KernelOptimization:
     kernel = Gaussian(ard=True) if kernel is None else kernel
     return KernelOptimization(kernel, criterion, **settings)
 

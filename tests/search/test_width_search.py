@@ -1,4 +1,4 @@
-"""The best single width: against dense scans and searches from nine starts; bounds, units."""
+"""The width that maximizes a criterion: dense scans, searches from nine starts, bounds, units."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sklearn.preprocessing import minmax_scale
 from mercer import KernelOptimization
 from mercer._criteria import CRITERIA
 from mercer._gram.tiles import Samples
-from mercer._search.criterion_width import best_width, has_one_width
-from mercer._search.gradient_search import Maximum
+from mercer._search.parameter_search import Maximum
+from mercer._search.width_search import best_width, has_one_width
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -88,7 +88,7 @@ def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: 
     return best_width(CRITERIA[name], family, Samples(X), as_target(y), **options)
 
 
-# --- the highest top ---------------------------------------------------------------------------
+# --- the highest peak -------------------------------------------------------------------------
 
 
 @every_criterion
@@ -137,7 +137,7 @@ def test_a_tight_tolerance_ends_where_the_slope_is_zero(name, seed) -> None:
 
 
 @every_criterion
-def test_one_step_from_a_rough_start_is_not_taken_for_the_end(name) -> None:
+def test_one_iteration_is_a_limit_and_not_convergence(name) -> None:
     X, y = scattered(50, 1)
     rough = optimum(name, Gaussian(), X, y, tol=1.0)
     assert rough.converged
@@ -167,7 +167,7 @@ def test_bounds_hold_wherever_they_are(name, bounds) -> None:
 
 
 @every_criterion
-def test_equal_samples_have_no_best_width(name) -> None:
+def test_equal_samples_have_a_criterion_of_zero(name) -> None:
     X, y = np.ones((12, 2)), np.arange(12) % 2
     found = optimum(name, Gaussian(), X, y)
     assert np.isfinite(found.theta).all()

@@ -1,0 +1,402 @@
+"""Dictionaries grown from continuous families for their centered alignment with a target."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from mercer._criteria import Sensitivity
+from mercer._gram.moments import Moments, moments
+from mercer._gram.tiles import Samples, serial_algebra
+from mercer._greedy.loop import Stage, grow, isotropic_starts
+from mercer._history import Step
+from mercer._search.family_search import family_searches
+from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._targets import Target
+from mercer._typing import Array
+from mercer._weights.alignment_weights import nonnegative_weights, normalized
+from mercer.kernels._distances import scaled_features
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import RadialFunction
+
+_SMALLEST_STEP = 0.1
+"""A corrective step is taken only if the alignment grows by this fraction of the tolerance."""
+
+
+class StepRule(ABC):
+    """How the weights change when a kernel joins the dictionary."""
+
+    identity: float = 0.0
+    """Coefficient of the identity matrix in the learned Gram matrix before the first step."""
+
+    moves_kernels: bool = False
+    """Whether a step may also move the parameters of kernels found earlier."""
+
+    @abstractmethod
+    def update(self, weights: Array, moments: Moments) -> Array:
+        """Weights of all kernels, given those of all but the last, and the moments of all."""
+
+
+class CorrectiveStep(StepRule):
+    """Fully corrective steps: all weights are solved for anew, as in alignf; widths may move."""
+
+    moves_kernels = True
+
+    def update(self, weights: Array, moments: Moments) -> Array:
+        """The non-negative weights of the largest alignment; see :meth:`StepRule.update`."""
+        return nonnegative_weights(moments)
+
+
+class StagewiseStep(StepRule):
+    """Steps of forward stagewise additive modeling: earlier weights stay.
+
+    Parameters
+    ----------
+    eta_max : float, default=1.0
+        Largest weight of a new kernel.
+    eps : float, default=1e-10
+        The loop starts from eps I.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1 and Proposition 2.
+    """
+
+    def __init__(self, eta_max: float = 1.0, eps: float = 1e-10) -> None:
+        self.eta_max = eta_max
+        self.identity = eps
+
+    def update(self, weights: Array, moments: Moments) -> Array:
+        """Append the best of 0, eta* and eta_max; see :meth:`StepRule.update`."""
+        old, new = moments.M[:-1, :-1], moments.M[-1, :-1]
+        eps, n = self.identity, moments.n_samples
+        a = weights @ moments.a[:-1] + eps * moments.target_trace
+        b = moments.a[-1]
+        c = weights @ old @ weights + 2 * eps * weights @ moments.traces[:-1] + eps**2 * (n - 1)
+        d = weights @ new + eps * moments.traces[-1]
+        e = moments.M[-1, -1]
+        # eta* = (ad - bc) / (bd - ae)
+        denominator = b * d - a * e
+        best = max(0.0, (a * d - b * c) / denominator) if denominator != 0.0 else 0.0
+
+        def alignment(eta: float) -> float:
+            return float((a + eta * b) / np.sqrt(c + 2.0 * eta * d + eta**2 * e))
+
+        eta = max((0.0, min(best, self.eta_max), self.eta_max), key=alignment)
+        return np.append(weights, eta)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How a dictionary grows.
+
+    Attributes
+    ----------
+    rule : StepRule
+    tol : float
+        The loop stops after a step by which the alignment grows less than this. That step is kept,
+        as published, unless it is corrective and brings less than a tenth of `tol`.
+    max_kernels : int
+        Largest number of steps.
+    certificate : bool
+        Whether each step proves how much better another kernel can be.
+    """
+
+    rule: StepRule
+    tol: float = 1e-3
+    max_kernels: int = 50
+    certificate: bool = False
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """What the greedy loop returns.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Positive, summing to one.
+    shares : ndarray of shape (n_kernels,)
+        Each kernel's share of the trace of the centered training Gram matrix, summing to one.
+    trace : float
+        That trace.
+    alignment : float
+        Centered alignment of the weighted sum.
+    history : list of Step
+    status : {"converged", "limit"}
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    shares: Array
+    trace: float
+    alignment: float
+    history: list[Step]
+    status: str
+
+    @property
+    def n_iter(self) -> int:
+        """Number of steps taken."""
+        return len(self.history)
+
+
+@serial_algebra()
+def learn_families(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    width_penalty: WidthPenalty = UNPENALIZED,
+    starts: Sequence[Array | None] | None = None,
+    on_step: Callable[[Step], None] | None = None,
+) -> Dictionary:
+    """Grow a dictionary from one or several families.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Bound to the samples.
+    samples : Samples
+    target : Target
+    growth : Growth
+    width_penalty : WidthPenalty, default=UNPENALIZED
+    starts : sequence of (ndarray or None), default=None
+        Where searches over several parameters start; from :func:`alignment_starts` where None.
+    on_step : callable, default=None
+        Called with the record of each step.
+
+    Returns
+    -------
+    Dictionary
+    """
+    if width_penalty.strength == np.inf:
+        families = [family.structure.isotropic() or family for family in families]
+        width_penalty, starts = UNPENALIZED, [None] * len(families)
+    if starts is None:
+        starts = alignment_starts(families, samples, target, growth)
+    searches = family_searches(
+        families,
+        samples,
+        target.centered,
+        starts=starts,
+        width_penalty=width_penalty,
+        certificate=growth.certificate,
+        movable=growth.rule.moves_kernels,
+    )
+    return grow_dictionary(searches, samples, target.centered, growth, on_step)
+
+
+def learn_scaled(
+    families: Sequence[Kernel],
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    *,
+    lengths: Array,
+    on_step: Callable[[Step], None] | None = None,
+) -> Dictionary:
+    """Grow a dictionary of ARD kernels whose widths are all multiples of the same lengths.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Of one width, or one for each feature; bound to the samples.
+    samples : Samples
+    target : Target
+    growth : Growth
+    lengths : ndarray of shape (n_features,)
+        Features are divided by these lengths, and isotropic kernels of the quotients are learned.
+    on_step : callable, default=None
+        Called with the record of each step.
+
+    Returns
+    -------
+    Dictionary
+        Its kernels are ARD kernels of the features as they are.
+    """
+    isotropic = scalable(families)
+    scaled = Samples(scaled_features(samples.X, lengths))
+    found = learn_families(isotropic, scaled, target, growth, on_step=on_step)
+
+    def unscaled(kernel: Kernel) -> Kernel:
+        return kernel.with_theta(np.append(kernel.theta[0] + np.log(lengths), kernel.theta[1:]))
+
+    history = [replace(step, kernel=unscaled(step.kernel)) for step in found.history]
+    kernels = [unscaled(kernel) for kernel in found.kernels]
+    return replace(found, kernels=kernels, history=history)
+
+
+def scalable(families: Sequence[Kernel]) -> list[Kernel]:
+    """The isotropic families that :func:`learn_scaled` searches on scaled features.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+
+    Raises
+    ------
+    ValueError
+        If a family has no widths, or is of some of the features only.
+    """
+    isotropic = [family.structure.isotropic() or family for family in families]
+    for family, of_one_width in zip(families, isotropic, strict=True):
+        if of_one_width.structure != RadialFunction(of_one_width, n_widths=1):
+            raise ValueError(
+                "scaling needs families of one width, or one for each feature, such as Gaussian(); "
+                f"got {family.describe()}."
+            )
+    return isotropic
+
+
+def alignment_starts(
+    families: Sequence[Kernel], samples: Samples, target: Target, growth: Growth
+) -> list[Array | None]:
+    """Starts of ARD kernels for alignment; see :func:`isotropic_starts`."""
+
+    def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
+        found = learn_families([family], samples, target, growth, starts=[None])
+        return found.kernels, found.weights
+
+    return isotropic_starts(families, learn)
+
+
+def grow_dictionary(
+    searches: Sequence[FamilySearch],
+    samples: Samples,
+    Y: Array,
+    growth: Growth,
+    on_step: Callable[[Step], None] | None = None,
+) -> Dictionary:
+    """Add kernels greedily until the centered alignment with a target no longer grows.
+
+    Parameters
+    ----------
+    searches : sequence of FamilySearch
+        One for each family; the best kernel of all, compared at unit norm, is added.
+    samples : Samples
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    growth : Growth
+    on_step : callable, default=None
+        Called with the record of each step.
+
+    Returns
+    -------
+    Dictionary
+
+    Notes
+    -----
+    With K the learned kernel so far, a step maximizes <P, K_theta> for P = (L_c - rho K_c) / |L_c|
+    and rho = <K_c, L_c> / |K_c|^2. This P is the gradient of the alignment times |K_c|, so that the
+    objectives of all steps are on one scale and that of the first step, which starts from no kernel
+    at all, is proportional to <L_c, K_theta>.
+
+    References
+    ----------
+    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
+    """
+    start = _Aligned(samples, Y, growth, (), np.empty(0))
+    return grow(start, searches, growth.max_kernels, on_step).dictionary()
+
+
+@dataclass(frozen=True)
+class _Aligned(Stage):
+    """A dictionary grown for its centered alignment with a target."""
+
+    samples: Samples
+    Y: Array
+    growth: Growth
+    kernels: tuple[Kernel, ...]
+    weights: Array
+    moments: Moments | None = None
+    alignment: float = 0.0
+    history: tuple[Step, ...] = ()
+    is_final: bool = False
+
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        rule, tol = self.growth.rule, self.growth.tol
+        candidate, kernels, extended = self._extended(found)
+        weights = rule.update(self.weights, extended)
+        alignment = extended.alignment(weights)
+        gain = alignment - self.alignment
+        least = _SMALLEST_STEP * tol if rule.moves_kernels else 0.0
+        if self.kernels and not (candidate.value > 0.0 and gain > least):
+            return replace(self, is_final=True)
+        used = int(np.count_nonzero(weights))
+        step = Step(candidate.kernel, used, candidate.value, alignment, candidate.gap)
+        return replace(
+            self,
+            kernels=tuple(kernels),
+            weights=weights,
+            moments=extended,
+            alignment=alignment,
+            history=(*self.history, step),
+            is_final=gain < tol,
+        )
+
+    def dictionary(self) -> Dictionary:
+        """The kernels of positive weight, or the first kernel if all weights are zero."""
+        assert self.moments is not None
+        weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
+        used = np.flatnonzero(weights > 0.0)
+        final = normalized(weights[used])
+        return Dictionary(
+            [self.kernels[k] for k in used],
+            final,
+            self.moments.shares(weights)[used],
+            float(final @ self.moments.traces[used]),
+            self.moments.alignment(weights),
+            list(self.history),
+            "converged" if self.is_final else "limit",
+        )
+
+    def sensitivity(self) -> Sensitivity:
+        """P = (L_c - rho K_c) / |L_c|, where K includes the rule's multiple of the identity."""
+        Y, identity = self.Y, self.growth.rule.identity
+        norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
+        signs = np.ones(Y.shape[1])
+        weights, found = self.weights, self.moments
+        a, square = identity * float((Y * Y).sum()), identity**2 * (len(Y) - 1)
+        if found is not None:
+            a += float(weights @ found.a)
+            square += float(weights @ found.M @ weights + 2.0 * identity * weights @ found.traces)
+        if square == 0.0:
+            return Sensitivity(Y, signs, 1.0 / norm, norm=1.0)
+        ratio = -a / (square * norm)
+        used = np.flatnonzero(weights)
+        means = None if found is None or found.row_means is None else found.row_means[used]
+        return Sensitivity(
+            Y,
+            signs,
+            1.0 / norm,
+            tuple(self.kernels[k] for k in used),
+            ratio * weights[used],
+            means,
+            ratio * identity,
+            norm=1.0,
+        )
+
+    def _extended(
+        self, found: Sequence[tuple[FamilySearch, Candidate]]
+    ) -> tuple[Candidate, list[Kernel], Moments]:
+        """The best kernel by <P, K> / |K_c|, the dictionary with it, and its moments."""
+        movable = self.growth.rule.moves_kernels and len(found) == 1
+        tried = []
+        for search, candidate in found:
+            kernels, known = [*self.kernels, candidate.kernel], self.moments
+            if movable and (polished := search.polish(kernels, self.sensitivity())) != kernels:
+                kernels, known = polished, None
+            extended = moments(self.samples, kernels, self.Y, known, dense=True)
+            tried.append((candidate, kernels, extended))
+        squares = [float(extended.M[-1, -1]) for _, _, extended in tried]
+        gains = [
+            candidate.value / np.sqrt(square) if square > 0.0 else -np.inf
+            for (candidate, _, _), square in zip(tried, squares, strict=True)
+        ]
+        return tried[int(np.argmax(gains))]

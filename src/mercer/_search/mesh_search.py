@@ -1,0 +1,356 @@
+"""Global search of one width or frequency on a mesh of distances, for any sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.signal import czt
+
+from mercer._criteria import Sensitivity
+from mercer._gram.dense import center_tiles
+from mercer._gram.distance_histograms import (
+    CELL_BITS,
+    FINE_BITS,
+    LogarithmicMesh,
+    Mesh,
+    UniformMesh,
+    linear_binning,
+    squared_range,
+)
+from mercer._gram.tiles import Samples, Tile
+from mercer._search.parameter_search import (
+    Candidate,
+    FamilySearch,
+    Profile,
+    highest_peak,
+    local_maxima,
+)
+from mercer._search.width_search import N_WIDTHS
+from mercer._typing import Array
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import DistanceFunction, RadialFunction
+
+_SAMPLES_PER_PERIOD = 16
+"""A band-limited objective is sampled so often in each period of its fastest component."""
+
+_MAX_REFINED = 20
+"""At most so many peaks of a band-limited objective are refined."""
+
+_GAP_TOLERANCE = 1e-6
+"""Intervals whose bound exceeds the best value by less than this fraction are not bisected."""
+
+_MAX_EVALUATIONS = 20_000
+"""The proof of a gap ends with the bound that it has after so many evaluations."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The best parameter found.
+
+    Attributes
+    ----------
+    theta : float
+        Its logarithm.
+    value : float
+        The objective there.
+    gap : float
+        How much larger the objective can be anywhere in the interval; infinite where unproven.
+    """
+
+    theta: float
+    value: float
+    gap: float
+
+
+class MeshSearch(FamilySearch):
+    """One width or frequency: global search on a mesh of distances.
+
+    Each part of a sensitivity is deposited on the mesh once and remembered, so that a greedy step
+    deposits only the newest kernel.
+
+    Parameters
+    ----------
+    family : Kernel
+        Radial, with one parameter.
+    samples : Samples
+    certificate : bool, default=False
+        Whether to prove how much better another width can be.
+    """
+
+    def __init__(self, family: Kernel, samples: Samples, *, certificate: bool = False) -> None:
+        self.family, self.samples = family, samples
+        structure = family.structure
+        assert isinstance(structure, RadialFunction)
+        self.radial, self.columns = structure.function, structure.columns
+        self.certificate = certificate
+        self.log_bounds = family.log_bounds(samples.X)[0]
+        self._factor_part: tuple[Array, Array] | None = None
+        self._kernel_parts: dict[Kernel, Array] = {}
+
+    def best(self, P: Sensitivity) -> Candidate:
+        """The best width; see :meth:`FamilySearch.best`.
+
+        Notes
+        -----
+        O(n^2) additions for a new part of the sensitivity; the search itself does not depend on n.
+        """
+        mesh = self.mesh
+        weights = P.scale * self._factor_weights(P)
+        for coefficient, kernel, means in P.terms():
+            if kernel not in self._kernel_parts:
+                self._kernel_parts[kernel] = self._kernel_weights(kernel, means)
+            weights = weights + coefficient * self._kernel_parts[kernel]
+        if P.identity:
+            weights = weights + P.identity * self._identity_weights()
+        radial, proven = self.radial, self.certificate
+        if isinstance(mesh, UniformMesh):
+            peak = search_frequency(radial, mesh, weights, self.log_bounds, certificate=proven)
+        else:
+            peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
+        gap = None
+        if self.certificate:
+            absolute = min(P.absolute, self.samples.n_samples * P.norm)
+            gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
+        return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
+
+    @cached_property
+    def mesh(self) -> Mesh:
+        """The nodes along the distance, found when they are first needed."""
+        low, high = squared_range(self.samples, self.columns)
+        if self.radial.band_limited:
+            return UniformMesh(high, float(np.exp(self.log_bounds[1])))
+        return LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
+
+    def _deposited(self, weights: Callable[[Tile], Array]) -> Array:
+        return linear_binning(self.samples, self.columns, self.mesh, weights)[0]
+
+    def _factor_weights(self, P: Sensitivity) -> Array:
+        if self._factor_part is None or self._factor_part[0] is not P.factor:
+
+            def weights(tile: Tile) -> Array:
+                return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
+
+            self._factor_part = (P.factor, self._deposited(weights))
+        return self._factor_part[1]
+
+    def _kernel_weights(self, kernel: Kernel, means: Array) -> Array:
+        def weights(tile: Tile) -> Array:
+            blocks = self.samples.blocks([kernel], tile)
+            center_tiles(blocks, means[None], tile)
+            return blocks
+
+        return self._deposited(weights)
+
+    def _identity_weights(self) -> Array:
+        """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
+        n = self.samples.n_samples
+
+        def weights(tile: Tile) -> Array:
+            shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
+            return np.full(shape, -1.0 / n)
+
+        return self._deposited(weights)
+
+
+def search_width(
+    kernel: DistanceFunction,
+    nodes: Array,
+    weights: Array,
+    log_bounds: Array,
+    *,
+    certificate: bool = False,
+) -> Peak:
+    """Largest sum_k weights_k g(nodes_k / s^2) over the width s.
+
+    Parameters
+    ----------
+    kernel : DistanceFunction
+        Gives g.
+    nodes, weights : ndarray of shape (n_nodes,)
+        Squared distances, and the weights of the pairs of samples deposited there.
+    log_bounds : ndarray of shape (2,)
+        Interval of log s.
+    certificate : bool, default=False
+        Whether to prove a gap, by differences of convex functions.
+
+    Returns
+    -------
+    Peak
+
+    Notes
+    -----
+    The objective is evaluated at 200 widths in geometric progression and refined around every local
+    maximum. The cost does not depend on the number of samples.
+
+    References
+    ----------
+    Argyriou, Hauser, Micchelli, Pontil (2006), A DC-programming algorithm for kernel selection.
+    """
+    used = weights != 0.0
+    nodes, weights = nodes[used], weights[used]
+
+    def profile(thetas: Array) -> Array:
+        return np.array([weights @ kernel.at_theta(nodes, theta) for theta in thetas])
+
+    grid = np.unique(np.linspace(log_bounds[0], log_bounds[1], N_WIDTHS))
+    values = profile(grid)
+    theta, value = highest_peak(profile, grid, values, local_maxima(values))
+    if not certificate:
+        return Peak(theta, value, np.inf)
+    return Peak(theta, value, _convex_bound(kernel, nodes, weights, grid, value) - value)
+
+
+def search_frequency(
+    kernel: DistanceFunction,
+    mesh: UniformMesh,
+    weights: Array,
+    log_bounds: Array,
+    *,
+    certificate: bool = False,
+) -> Peak:
+    """Largest sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
+
+    Parameters
+    ----------
+    kernel : DistanceFunction
+        With `band_limited`: 1 + 2 cos(s D).
+    mesh : UniformMesh
+        Its nodes D_k are evenly spaced in the distance.
+    weights : ndarray of shape (n_nodes,)
+    log_bounds : ndarray of shape (2,)
+        Interval of log s.
+    certificate : bool, default=False
+        Whether to tighten the proven gap, which the samples give in any case.
+
+    Returns
+    -------
+    Peak
+
+    Notes
+    -----
+    As a function of s the fastest component of the objective is cos(s D) for the largest distance
+    D. The objective is sampled at eight times the Nyquist rate, by one chirp transform, and refined
+    in every interval that can hold the maximum: because |F''| <= B = 2 sum_k |w_k| D_k^2, between
+    samples h apart F is below the larger of them plus B h^2 / 8.
+    """
+    distances = np.sqrt(mesh.nodes)
+    used = np.flatnonzero(weights)
+    if used.size == 0:
+        return Peak(float(log_bounds.mean()), 0.0, 0.0)
+    low, high = np.exp(log_bounds)
+    step = 2.0 * np.pi / (_SAMPLES_PER_PERIOD * distances[used[-1]])
+    count = int(np.ceil((high - low) / step)) + 2
+    step = (high - low) / (count - 1)
+    samples = czt(
+        weights[: used[-1] + 1],
+        count,
+        w=np.exp(-1j * step * mesh.step),
+        a=np.exp(1j * low * mesh.step),
+    ).real
+    values = 2.0 * (samples - weights.sum())
+    grid = low + step * np.arange(count)
+    nodes, weights, distances = mesh.nodes[used], weights[used], distances[used]
+    curvature = 2.0 * float(np.abs(weights) @ distances**2)
+
+    def profile(frequencies: Array) -> Array:
+        return np.array([weights @ kernel.at_theta(nodes, np.log(s)) for s in frequencies])
+
+    bounds = np.maximum(values[1:], values[:-1]) + curvature * step**2 / 8.0
+    peaks = local_maxima(values)
+    attainable = np.maximum(bounds[np.maximum(peaks - 1, 0)], bounds[np.minimum(peaks, count - 2)])
+    peaks = peaks[attainable >= values.max()]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_REFINED]
+    frequency, value = highest_peak(profile, grid, values, peaks)
+    bound = float(bounds.max())
+    if certificate:
+        bound = _curvature_bound(profile, grid, values, curvature, value)
+    return Peak(float(np.log(frequency)), value, bound - value)
+
+
+def _convex_bound(
+    kernel: DistanceFunction, nodes: Array, weights: Array, grid: Array, value: float
+) -> float:
+    """Upper bound of the objective over the whole interval, by branch and bound.
+
+    As a function of gamma = 1 / s^2 a monotone radial kernel (a mixture of Gaussians) is convex and
+    decreasing. Therefore the objective is f - h, where f sums the positive weights and h the
+    negative ones, and both are convex and decreasing. On an interval f lies below its chord and h
+    above its tangents; moreover f - h is at most f at the start of the interval minus h at its end.
+    """
+    positive, negative = np.maximum(weights, 0.0), np.maximum(-weights, 0.0)
+    both = np.stack([positive, negative])
+
+    def evaluate(thetas: Array) -> Array:
+        rows = []
+        for theta in thetas:
+            g, slope = kernel.slope_at_theta(nodes, theta)
+            rows.append([*(both @ g), *(both @ slope)])
+        return np.array(rows).reshape(-1, 4)
+
+    def bound(left: Array, right: Array, at_left: Array, at_right: Array) -> Array:
+        f, h, _, h_slope = at_left.T
+        f_end, h_end, _, h_end_slope = at_right.T
+        length = np.exp(-2.0 * right) - np.exp(-2.0 * left)
+        rise = (f_end - f) / length
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cross = (h_end - h - h_end_slope * length) / (h_slope - h_end_slope)
+        cross = np.clip(np.where(np.isfinite(cross), cross, 0.0), 0.0, length)
+        highest = np.full(left.shape, -np.inf)
+        for place in (np.zeros_like(length), cross, length):
+            tangents = np.maximum(h + h_slope * place, h_end + h_end_slope * (place - length))
+            highest = np.maximum(highest, f + rise * place - tangents)
+        return np.minimum(highest, f - h_end)
+
+    # gamma increases from the largest width to the smallest.
+    return _branch_and_bound(evaluate, bound, grid[::-1], value)
+
+
+def _curvature_bound(
+    profile: Profile, grid: Array, values: Array, curvature: float, value: float
+) -> float:
+    """Upper bound over the whole grid of a function whose second derivative is bounded."""
+    known = dict(zip(grid.tolist(), values.tolist(), strict=True))
+
+    def evaluate(points: Array) -> Array:
+        new = np.array([point for point in points.tolist() if point not in known])
+        known.update(zip(new.tolist(), profile(new).tolist(), strict=True))
+        return np.array([known[point] for point in points.tolist()]).reshape(-1, 1)
+
+    def bound(left: Array, right: Array, at_left: Array, at_right: Array) -> Array:
+        ends = np.maximum(at_left[:, 0], at_right[:, 0])
+        return np.asarray(ends + curvature * (right - left) ** 2 / 8.0)
+
+    return _branch_and_bound(evaluate, bound, grid, value)
+
+
+def _branch_and_bound(
+    evaluate: Callable[[Array], Array],
+    bound: Callable[[Array, Array, Array, Array], Array],
+    points: Array,
+    value: float,
+) -> float:
+    """Bisect intervals until no bound exceeds the known value by more than the tolerance."""
+    at_points = evaluate(points)
+    left, right = points[:-1], points[1:]
+    at_left, at_right = at_points[:-1], at_points[1:]
+    target = value + _GAP_TOLERANCE * abs(value)
+    closed, used = value, points.size
+    while True:
+        bounds = bound(left, right, at_left, at_right)
+        is_open = bounds > target
+        closed = max(closed, float(bounds[~is_open].max(initial=-np.inf)))
+        if not is_open.any():
+            return closed
+        if used + int(is_open.sum()) > _MAX_EVALUATIONS:
+            return float(bounds.max())
+        left, right = left[is_open], right[is_open]
+        at_left, at_right = at_left[is_open], at_right[is_open]
+        middle = 0.5 * (left + right)
+        at_middle = evaluate(middle)
+        used += middle.size
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        at_left = np.concatenate([at_left, at_middle])
+        at_right = np.concatenate([at_middle, at_right])

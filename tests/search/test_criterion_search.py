@@ -1,0 +1,205 @@
+"""Criteria maximized over one kernel's parameters: dense searches, penalties, histories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ard_cases import (
+    REFERENCES,
+    ard_learner,
+    every_criterion,
+    every_form,
+    every_relative,
+    table,
+    widths,
+)
+from criterion_cases import KINDS, target_of
+from criterion_cases import table as normal_table
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import (
+    centered_alignment,
+    central_difference,
+    gaussian,
+    target_kernel,
+    width_cost,
+)
+from scipy.optimize import minimize
+
+from mercer import KernelOptimization
+from mercer._criteria import CRITERIA
+from mercer._gram.tiles import Samples
+from mercer._search.criterion_search import ard_kernels, optimize_criterion
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty
+from mercer._targets import as_target
+from mercer.kernels import Gaussian, Linear
+
+# --- without a penalty ----------------------------------------------------------------------------
+
+
+@every_criterion
+@pytest.mark.parametrize("kind", KINDS)
+def test_optimized_width_is_the_best_of_a_scan(criterion: str, kind: str) -> None:
+    X = normal_table(40)
+    target, L = target_of(kind, 40)
+    L_signal = X[:, 0] + 0.3 * np.random.default_rng(0).normal(size=40)
+    if kind == "regression":
+        target, L = as_target(L_signal), target_kernel(L_signal, "regression")
+    found = optimize_criterion(CRITERIA[criterion], Gaussian(), Samples(X), target, tol=1e-9)
+    reached = REFERENCES[criterion](found.kernel(X), L)
+    assert_allclose(found.value, reached, rtol=1e-9)
+    low, high = Gaussian().log_bounds(X)[0]
+    assert low <= found.kernel.theta[0] <= high
+    scan = [REFERENCES[criterion](gaussian(X, s), L) for s in np.exp(np.linspace(low, high, 300))]
+    assert reached >= max(scan) - 1e-4 * abs(max(scan))
+
+
+@every_criterion
+def test_an_ard_kernel_is_no_worse_than_the_isotropic_one_it_starts_from(criterion: str) -> None:
+    X = normal_table(40)
+    target, L = target_of("two classes", 40)
+    isotropic = optimize_criterion(CRITERIA[criterion], Gaussian(), Samples(X), target)
+    family = Gaussian(ard=True).bind(X)
+    found = optimize_criterion(CRITERIA[criterion], family, Samples(X), target)
+    assert found.value >= isotropic.value
+    assert found.path[: len(isotropic.path)] == isotropic.path
+    rest = found.path[len(isotropic.path) :]
+    assert np.all(np.diff(rest) >= -1e-12 * np.abs(rest[:-1]))
+    assert_allclose(found.value, REFERENCES[criterion](found.kernel(X), L), rtol=1e-9)
+    bounds = family.log_bounds(X)
+    assert (found.kernel.theta >= bounds[:, 0] - 1e-12).all()
+    assert (found.kernel.theta <= bounds[:, 1] + 1e-12).all()
+
+
+@every_criterion
+def test_the_optimum_is_stationary(criterion: str) -> None:
+    """Gradient zero, or pointing out of the bounds, by central differences of the reference."""
+    X = normal_table(40)
+    target, L = target_of("four classes", 40)
+    family = Gaussian(ard=True).bind(X)
+    found = optimize_criterion(CRITERIA[criterion], family, Samples(X), target, tol=1e-12)
+
+    def value(theta: np.ndarray) -> float:
+        return REFERENCES[criterion](family.with_theta(theta)(X), L)
+
+    gradient = central_difference(value, found.kernel.theta, 1e-5)
+    low, high = family.log_bounds(X).T
+    gradient[(found.kernel.theta <= low + 1e-9) & (gradient < 0)] = 0.0
+    gradient[(found.kernel.theta >= high - 1e-9) & (gradient > 0)] = 0.0
+    assert np.abs(gradient).max() < 1e-3 * found.value
+
+
+def test_a_kernel_without_parameters_is_its_own_optimum() -> None:
+    X = normal_table(20)
+    target, L = target_of("two classes", 20)
+    found = optimize_criterion(CRITERIA["cka"], Linear(), Samples(X), target)
+    assert found.kernel == Linear()
+    assert_allclose(found.value, centered_alignment(X @ X.T, L), rtol=1e-11)
+    assert (found.path, found.n_iter, found.converged) == ((found.value,), 0, True)
+
+
+# --- penalized ------------------------------------------------------------------------------------
+
+
+@every_criterion
+@every_form
+def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
+    """SciPy follows the same penalties from the isotropic kernel, by finite differences."""
+    X, y = table(1, n=25)
+    L = target_kernel(y)
+    strength = 1e-3 if form == "widths" else 0.3
+    isotropic = ard_learner(criterion, penalty=np.inf, tol=1e-13).fit(X, y)
+    s0, J0 = float(widths(isotropic)[0]), isotropic.objective_
+
+    def cost(theta: np.ndarray, lam: float) -> float:
+        unit = 1.0 if form == "widths" else J0
+        return lam * unit * width_cost(np.exp(theta), form, s0)
+
+    def negative(theta: np.ndarray, lam: float) -> float:
+        return (cost(theta, lam) - REFERENCES[criterion](gaussian(X, np.exp(theta)), L)) / J0
+
+    theta = np.full(3, np.log(s0))
+    path = [strength] if form == "widths" else [*(s for s in STRENGTHS if s > strength), strength]
+    for lam in path:
+        options = {"ftol": 1e-13, "gtol": 1e-9}
+        theta = minimize(negative, theta, (lam,), method="L-BFGS-B", options=options).x
+    found = ard_learner(criterion, penalty=strength, penalty_on=form, tol=1e-13).fit(X, y)
+    assert_allclose(found.kernel_.theta, theta, atol=2e-3)
+    K = gaussian(X, widths(found))
+    assert_allclose(found.objective_, REFERENCES[criterion](K, L), rtol=1e-9)
+    reached = found.objective_ - cost(found.kernel_.theta, strength)
+    assert_allclose(reached, -J0 * negative(theta, strength), rtol=1e-8)
+    assert_allclose(found.history_[-1].objective, reached, rtol=1e-8)
+
+
+@every_criterion
+@every_relative
+@pytest.mark.parametrize("seed", range(3))
+def test_the_criterion_grows_as_the_penalty_weakens(criterion: str, form: str, seed: int) -> None:
+    X, y = table(seed, n=25)
+    strengths = [np.inf, *STRENGTHS, 1e-3]
+    fits = [
+        ard_learner(criterion, penalty=lam, penalty_on=form, tol=1e-12, max_iter=1000).fit(X, y)
+        for lam in strengths
+    ]
+    values = np.array([fit.objective_ for fit in fits])
+    assert np.all(np.diff(values) >= -1e-9 * values[-1])
+    costs = [width_cost(widths(fit), form, float(widths(fits[0])[0])) for fit in fits]
+    assert np.all(np.diff(costs) >= -1e-9 * costs[-1])
+
+
+@every_criterion
+@every_relative
+@pytest.mark.parametrize("seed", range(3))
+def test_the_weakest_penalty_leaves_the_optimum_without_one(
+    criterion: str, form: str, seed: int
+) -> None:
+    X, y = table(seed)
+    weak = ard_learner(criterion, penalty=1e-8, penalty_on=form, tol=1e-12).fit(X, y)
+    free = ard_learner(criterion, penalty=0.0, tol=1e-12).fit(X, y)
+    assert_allclose(weak.objective_, free.objective_, rtol=1e-4)
+
+
+@every_criterion
+@every_form
+@pytest.mark.parametrize("strength", [0.0, 1e-4, 0.05, 2.0])
+def test_history_never_falls(criterion: str, form: str, strength: float) -> None:
+    X, y = table(2)
+    fit = ard_learner(criterion, penalty=strength, penalty_on=form).fit(X, y)
+    steps = np.array([step.objective for step in fit.history_])
+    assert np.all(np.diff(steps) >= -1e-12 * steps[-1])
+    cost = fit.objective_ - steps[-1]
+    assert cost >= -1e-12 * steps[-1]
+    assert (cost > 1e-9) == (strength > 0.0 and np.ptp(fit.kernel_.theta) > 1e-3)
+
+
+@every_relative
+def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
+    """It ends in a corner of the bounds, where a weak penalty cannot move it."""
+    X, y = table(2)
+    samples, target, criterion = Samples(X), as_target(y), CRITERIA["cka"]
+    isotropic = optimize_criterion(criterion, Gaussian(), samples, target)
+    s0 = float(np.exp(isotropic.kernel.theta[0]))
+    family = Gaussian(ard=True, bounds=(0.9 * s0, 1.1 * s0)).bind(X)
+    penalties = [WidthPenalty(0.01, form)] * 2
+    found = list(
+        ard_kernels(
+            criterion, family, samples, target, isotropic=isotropic, width_penalties=penalties
+        )
+    )
+    assert found[0].n_iter == found[1].n_iter
+    cost = 0.01 * isotropic.value * width_cost(np.exp(found[1].kernel.theta), form, s0)
+    assert cost > 1e-5 * isotropic.value
+    assert_allclose([step.path[-1] for step in found], found[1].value - cost, rtol=1e-9)
+
+
+@every_criterion
+@every_form
+def test_an_infinite_penalty_gives_the_isotropic_kernel(criterion: str, form: str) -> None:
+    X, y = table(3)
+    isotropic = KernelOptimization(criterion=criterion).fit(X, y)
+    ard = ard_learner(criterion, penalty=np.inf, penalty_on=form).fit(X, y)
+    assert_array_equal(ard.kernel_.theta, np.full(3, isotropic.kernel_.theta[0]))
+    assert_allclose(ard.kernel_(X), isotropic.kernel_(X), rtol=1e-12)
+    assert ard.objective_ == isotropic.objective_
+    assert ard.n_iter_ == isotropic.n_iter_
+    assert (ard.penalty_, ard.penalty_on_) == (np.inf, form)

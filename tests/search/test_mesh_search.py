@@ -1,0 +1,183 @@
+"""Global searches on a mesh: proven gaps against scans of the exact objective, columns, tiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from reference import center, gaussian
+from search_cases import clusters, sensitivity
+
+from mercer._criteria import Sensitivity
+from mercer._gram.distance_histograms import UniformMesh
+from mercer._gram.tiles import Samples
+from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Matern,
+    OnColumns,
+    RationalQuadratic,
+)
+from mercer.kernels._radial import Radial
+
+FAMILIES: dict[str, Radial] = {
+    "gaussian": Gaussian(),
+    "laplacian": Laplacian(),
+    "matern-1/2": Matern(nu=0.5),
+    "matern-3/2": Matern(nu=1.5),
+    "matern-5/2": Matern(nu=2.5),
+}
+
+
+MONOTONE: dict[str, Radial] = {
+    **FAMILIES,
+    "rational-quadratic-0.1": RationalQuadratic(alpha=0.1),
+    "rational-quadratic-3": RationalQuadratic(alpha=3.0),
+}
+
+
+def exact_scan(family: Kernel, X: np.ndarray, P: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """<P, K> at 1500 parameters in geometric progression, from the whole matrix."""
+    thetas = np.linspace(*bounds, 1500)
+    grams = (family.with_theta(np.array([t]))(X) - family.offset for t in thetas)
+    return np.array([np.sum(P * gram) for gram in grams])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: int) -> None:
+    n = 40
+    X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)
+    search = MeshSearch(family, Samples(X), certificate=True)
+    found = search.best(P)
+    assert found.gap is not None
+    values = exact_scan(family, X, whole, search.log_bounds)
+    assert values.max() <= found.value + found.gap
+    assert found.gap < 1e-3
+    assert found.gap >= 0.0
+    exact = np.sum(whole * found.kernel(X))
+    assert_allclose(found.value, exact, rtol=0.0, atol=1e-4)
+    assert exact >= values.max() - found.gap
+    low, high = search.log_bounds
+    assert low <= found.kernel.theta[0] <= high
+
+
+@pytest.mark.parametrize("family", MONOTONE.values(), ids=MONOTONE)
+@given(seed=st.integers(0, 10_000), wide=st.booleans())
+def test_bound_holds_on_any_nodes(family: Radial, seed: int, wide: bool) -> None:
+    """Few nodes of random signs: the objective is then exact, and so must be the bound."""
+    rng = np.random.default_rng(seed)
+    nodes = np.sort(10.0 ** rng.uniform(-6, 6, size=8))
+    weights = rng.normal(size=8) * 10.0 ** rng.uniform(-2, 2, size=8)
+    bounds = np.log([1e-5, 1e5] if wide else [0.3, 0.9])
+    found = search_width(family, nodes, weights, bounds, certificate=True)
+    size = np.abs(weights).sum()
+    scan = [weights @ family.at_theta(nodes, t) for t in np.linspace(*bounds, 1000)]
+    assert max(scan) <= found.value + found.gap + 1e-12 * size
+    assert -1e-15 * size <= found.gap <= 1e-3 * abs(found.value) + 1e-12 * size
+    assert_allclose(found.value, weights @ family.at_theta(nodes, found.theta), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_proven_gap_of_a_frequency(seed: int) -> None:
+    n = 40
+    X = np.random.default_rng(seed).uniform(0, 10, size=(n, 1))
+    P, whole = sensitivity(n, seed)
+    family = Dirichlet(bounds=(0.05, 25.0))
+    for certificate in (True, False):
+        search = MeshSearch(family, Samples(X), certificate=certificate)
+        found = search.best(P)
+        values = exact_scan(family, X, whole, search.log_bounds)
+        exact = np.sum(whole * found.kernel(X))
+        assert_allclose(found.value, exact, rtol=0.0, atol=2e-3)
+        if certificate:
+            assert found.gap is not None
+            assert values.max() <= found.value + found.gap
+            assert 0.0 <= found.gap < 5e-3
+        else:
+            assert found.gap is None
+            assert exact >= values.max() - 2e-3
+
+
+@given(seed=st.integers(0, 10_000))
+def test_bound_of_a_frequency_holds_on_any_weights(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mesh = UniformMesh(9.0, 30.0)
+    weights = np.zeros(mesh.nodes.size)
+    weights[rng.integers(0, weights.size, 12)] = rng.normal(size=12)
+    bounds = np.log([0.1, 30.0])
+    kernel = Dirichlet()
+    scan = [weights @ kernel.at_theta(mesh.nodes, t) for t in np.linspace(*bounds, 1000)]
+    for certificate in (False, True):
+        found = search_frequency(kernel, mesh, weights, bounds, certificate=certificate)
+        size = np.abs(weights).sum()
+        assert max(scan) <= found.value + found.gap + 1e-11 * size
+        assert found.value >= max(scan) - 1e-3 * size
+        at = weights @ kernel.at_theta(mesh.nodes, found.theta)
+        assert_allclose(found.value, at, atol=1e-11 * size)
+        if certificate:
+            assert found.gap <= 1e-3 * size
+
+
+@pytest.mark.parametrize(
+    ("family", "certificate"),
+    [
+        (Gaussian(bounds=(2.0, 2.0)), False),
+        (Dirichlet(bounds=(2.0, 2.0)), False),
+        (Dirichlet(bounds=(2.0, 2.0)), True),
+    ],
+)
+def test_an_interval_of_one_point(family: Radial, certificate: bool) -> None:
+    X, (P, whole) = clusters(20, 0, d=1), sensitivity(20, 0)
+    found = MeshSearch(family, Samples(X), certificate=certificate).best(P)
+    assert_allclose(found.kernel.theta, np.log([2.0]), atol=1e-9)
+    assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-3)
+
+
+def test_sensitivities_in_parts_are_searched_as_their_sum() -> None:
+    """Kernels, factor and identity are deposited one by one; the search maximizes their sum."""
+    n = 400
+    X = clusters(n, 0)
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(n, 2))
+    F -= F.mean(axis=0)
+    known = (Gaussian(1.0), Gaussian(30.0))
+    grams = [gaussian(X, 1.0), gaussian(X, 30.0)]
+    means = np.stack([K.mean(axis=0) - 1.0 for K in grams])
+    search = MeshSearch(Gaussian(), Samples(X))
+    for count, coefficients, identity in ((1, [0.5], 0.0), (2, [-3.0, 0.2], 2.0), (2, [0, 9], -1)):
+        P = Sensitivity(
+            F, np.ones(2), 0.1, known[:count], np.array(coefficients), means[:count], identity
+        )
+        whole = 0.1 * F @ F.T + identity * (np.eye(n) - 1.0 / n)
+        whole += sum(c * center(K) for c, K in zip(coefficients, grams, strict=False))
+        found = search.best(P)
+        size = 1e-5 * np.abs(whole).sum()
+        exact = np.sum(whole * (found.kernel(X) - 1.0))
+        assert_allclose(found.value, exact, rtol=0, atol=size)
+        for width in np.geomspace(0.1, 100, 20):
+            assert np.sum(whole * (gaussian(X, width) - 1.0)) <= exact + size
+
+
+def test_search_on_columns_is_that_on_a_table_of_them() -> None:
+    X, (P, whole) = clusters(40, 1, d=3), sensitivity(40, 1)
+    found = MeshSearch(OnColumns(Gaussian(), [2, 0]), Samples(X)).best(P)
+    alone = MeshSearch(Gaussian(), Samples(X[:, [2, 0]])).best(P)
+    assert_allclose(found.kernel.theta, alone.kernel.theta, rtol=1e-6)
+    assert_allclose(found.value, np.sum(whole * found.kernel(X)), atol=1e-4)
+
+
+@pytest.mark.parametrize("family", [Gaussian(), Dirichlet(bounds=(0.1, 5.0))])
+def test_little_working_memory_finds_the_same(family: Radial) -> None:
+    X, (P, _) = clusters(450, 2, d=1), sensitivity(450, 2)
+    found = MeshSearch(family, Samples(X)).best(P)
+    with sklearn.config_context(working_memory=0.5):
+        again = MeshSearch(family, Samples(X)).best(P)
+    assert_allclose(again.kernel.theta, found.kernel.theta, rtol=1e-6)
+    assert_allclose(again.value, found.value, rtol=1e-9)
