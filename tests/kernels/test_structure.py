@@ -47,6 +47,7 @@ def test_structure_determines_the_gram_matrix(kernel: Kernel) -> None:
         assert_allclose(features @ features.T, kernel(X), atol=1e-12)
     if isinstance(structure, ARDFunction):
         isotropic = structure.isotropic()
+        assert isotropic is not None
         assert isinstance(isotropic.structure, RadialFunction)
         size = structure.n_widths
         assert_allclose(isotropic.theta[0], kernel.theta[:size].mean())

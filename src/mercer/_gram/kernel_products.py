@@ -11,14 +11,7 @@ import numpy as np
 
 from mercer._gram.dense import centered
 from mercer._gram.rank_one import TableColumns, table_columns
-from mercer._gram.tiles import (
-    Samples,
-    Tile,
-    assembled,
-    check_finite,
-    map_tiles,
-    working_memory,
-)
+from mercer._gram.tiles import Samples, Tile, assembled, check_finite, map_tiles, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 

@@ -63,6 +63,11 @@ class Tile:
         """First row and column, which identify the tile in its plan."""
         return self.rows.start, self.columns.start
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.rows.stop - self.rows.start, self.columns.stop - self.columns.start
+
 
 def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     """Tiles that cover the upper triangle of an n x n matrix.
@@ -242,17 +247,14 @@ class Samples:
         """
         if self.stacked:
             return self._stack_blocks(kernels, tile)
-        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
-        values = np.empty((len(kernels), *shape))
+        values = np.empty((len(kernels), *tile.shape))
         for position in self._fill_radial(values, kernels, tile):
             values[position] = self._other_block(kernels[position], tile, keep)
         return values
 
     def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
         """Values of kernels on a tile, exactly, shape (n_kernels, n_rows, n_columns)."""
-        shape = (tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
-        values = np.empty((len(kernels), *shape))
-        every = list(range(len(kernels)))
+        values, every = np.empty((len(kernels), *tile.shape)), list(range(len(kernels)))
         others = every if self.stacked else self._fill_radial(values, kernels, tile)
         for position, kernel in enumerate(kernels):
             if position in others:

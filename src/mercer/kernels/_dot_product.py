@@ -81,12 +81,7 @@ class Polynomial(Kernel):
     """
 
     def __init__(
-        self,
-        degree: int = 2,
-        *,
-        gamma: float = 1.0,
-        coef0: float = 1.0,
-        bounds: Bounds = "data",
+        self, degree: int = 2, *, gamma: float = 1.0, coef0: float = 1.0, bounds: Bounds = "data"
     ) -> None:
         self.degree = degree
         self.gamma = gamma

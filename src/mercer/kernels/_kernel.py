@@ -322,9 +322,7 @@ def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Ar
     return products if len(products) == len(structures) else None
 
 
-def radial_groups(
-    kernels: Sequence[Kernel],
-) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
+def radial_groups(kernels: Sequence[Kernel]) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
     """Groups of kernels that are functions of the same distance, which has to be computed once.
 
     Parameters

@@ -82,8 +82,7 @@ class OnColumns(Composite):
         """The inner kernel's structure on the chosen columns, if these are known by position."""
         structure = self.kernel.structure
         if isinstance(structure, ARDFunction):
-            make = structure.make_isotropic
-            return replace(structure, make_isotropic=lambda: OnColumns(make(), self.columns))
+            return replace(structure, isotropic=self._isotropic)
         chosen = self._known_positions()
         if chosen is not None and isinstance(structure, RadialFunction | InnerProduct):
             inside = structure.columns
@@ -114,6 +113,11 @@ class OnColumns(Composite):
         if isinstance(columns, list) and len(columns) > 3:
             return f"{self.kernel.describe()} on {len(columns)} columns"
         return f"{self.kernel.describe()} on {columns}"
+
+    def _isotropic(self) -> Kernel | None:
+        """The inner kernel with one width, on the same columns."""
+        kernel = self.kernel.structure.isotropic()
+        return None if kernel is None else OnColumns(kernel, self.columns)
 
     def _known_positions(self) -> list[int] | None:
         """The columns where they are a list of positions, as in a bound kernel; None otherwise."""

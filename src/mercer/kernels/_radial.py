@@ -118,9 +118,8 @@ class Radial(Kernel):
             )
 
     def _scaled(self, X: Features) -> Features:
-        scale = self._scale()
         self._check_width(X.shape[1])
-        return scaled_features(X, scale)
+        return scaled_features(X, self._scale())
 
     def _contract(
         self, X: Features, P: Array, Z: Features, start: int | None
@@ -170,11 +169,7 @@ class Stationary(Radial):
     """
 
     def __init__(
-        self,
-        bandwidth: Bandwidth = 1.0,
-        *,
-        ard: bool = False,
-        bounds: Bounds = "data",
+        self, bandwidth: Bandwidth = 1.0, *, ard: bool = False, bounds: Bounds = "data"
     ) -> None:
         self.bandwidth = bandwidth
         self.ard = ard
@@ -222,7 +217,7 @@ class Stationary(Radial):
         """A function of the distance, or of the distance of features that widths scale."""
         if np.ndim(self.bandwidth) == 0:
             return RadialFunction(self, n_widths=1)
-        return ARDFunction(self._isotropic, n_widths=np.size(self.bandwidth))
+        return ARDFunction(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
 
     def _isotropic(self) -> Kernel:
         """The same kernel with one width, the geometric mean."""
@@ -248,11 +243,10 @@ class Stationary(Radial):
         """Name and width, or the range of widths."""
         if self._is_median():
             return f"{type(self).__name__}, width the median distance"
-        scale = np.atleast_1d(self._scale())
-        name = type(self).__name__
-        if scale.size == 1:
-            return f"{name}, width {scale[0]:.3g}"
-        return f"{name}, widths {scale.min():.3g} to {scale.max():.3g}"
+        low, high = np.min(self._scale()), np.max(self._scale())
+        if np.size(self.bandwidth) == 1:
+            return f"{type(self).__name__}, width {low:.3g}"
+        return f"{type(self).__name__}, widths {low:.3g} to {high:.3g}"
 
     def _is_median(self) -> bool:
         return isinstance(self.bandwidth, str) and self.bandwidth == "median"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import NoneType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -43,13 +44,12 @@ class Structure:
     ----------
     n_widths : int, default=0
         Number of widths, in the unit of the features, which are the first of the parameters.
+    isotropic : callable
+        Returns the same kernel with one width in place of one per feature, None if it has no such.
     """
 
     n_widths: int = 0
-
-    def isotropic(self) -> Kernel | None:
-        """The same kernel with one width in place of one per feature; None if it has no such."""
-        return None
+    isotropic: Callable[[], Kernel | None] = NoneType
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,7 @@ class RadialFunction(Structure):
 
 @dataclass(frozen=True)
 class ARDFunction(Structure):
-    """The kernel is a function of one Euclidean distance, of features each divided by a width.
-
-    Attributes
-    ----------
-    make_isotropic : callable
-        Returns the same kernel with one width.
-    """
-
-    make_isotropic: Callable[[], Kernel]
-
-    def isotropic(self) -> Kernel:
-        """The same kernel with one width in place of one per feature."""
-        return self.make_isotropic()
+    """The kernel is a function of one Euclidean distance, of features each divided by a width."""
 
 
 @dataclass(frozen=True)
