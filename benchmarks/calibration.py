@@ -41,6 +41,7 @@ from common import (
     Split,
     classification_set,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -56,7 +57,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor, MKLClassifier
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 from mercer.probabilistic import GaussianLikelihood, LogisticLikelihood, posterior
 
@@ -211,7 +211,7 @@ def class_mode(split: Split, jitter: float | None) -> Mode:
 
 def response_mode(seed: int, jitter: float | None) -> Mode:
     """Joint MAP for responses, or the marginal likelihood; the loss is the error's root."""
-    bunch = load("kin8nm")
+    bunch = load_data_set("kin8nm")
     order = np.random.default_rng(seed).permutation(len(bunch.target))
     X, y = bunch.data[order].astype(np.float64), bunch.target[order].astype(np.float64)
     train, test = slice(N_RESPONSES), slice(N_RESPONSES, None)

@@ -42,6 +42,7 @@ from common import (
     Array,
     Labels,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -56,7 +57,6 @@ from sklearn.preprocessing import KernelCenterer, MinMaxScaler, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from mercer import HSICClustering, MultipleKernelClustering
-from mercer.datasets import load
 from mercer.kernels import Gaussian, OnColumns
 from mercer.kernels._distances import median_distance, squared_distances
 
@@ -72,7 +72,7 @@ def scaled_set(name: str) -> tuple[Array, Labels]:
     if name == "digits":
         X, y = load_digits(return_X_y=True)
     else:
-        bunch = load(name)
+        bunch = load_data_set(name)
         X, y = bunch.data, bunch.target
     steps = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
     return steps.fit_transform(X.astype(np.float64)), np.unique(y, return_inverse=True)[1]
@@ -128,7 +128,7 @@ def sets(options: argparse.Namespace) -> None:
 
 def views(options: argparse.Namespace) -> None:
     """Several kernels on six feature families."""
-    bunch = load("mfeat")
+    bunch = load_data_set("mfeat")
     X = StandardScaler().fit_transform(bunch.data.astype(np.float64))
     y = np.unique(bunch.target, return_inverse=True)[1]
     parts = {name: X[:, columns] for name, columns in bunch.views.items()}

@@ -58,6 +58,7 @@ from common import (
     Labels,
     alternate,
     command_line,
+    load_data_set,
     print_table,
     standardized_sample,
 )
@@ -68,7 +69,6 @@ from speed import squared_distances, widths_around
 from threadpoolctl import threadpool_limits
 
 from mercer import AlignmentMaximization, MKLClassifier, MKLRegressor
-from mercer.datasets import load
 from mercer.kernels import Linear, OnColumns
 from mercer.metrics import centered_alignment
 
@@ -252,7 +252,7 @@ class Groups:
 
 def views() -> Groups:
     """Six views of handwritten digits, odd against even."""
-    bunch = load("mfeat")
+    bunch = load_data_set("mfeat")
     members = [np.arange(view.start, view.stop) for view in bunch.views.values()]
     X = StandardScaler().fit_transform(bunch.data.astype(np.float64))
     for columns in members:
@@ -295,7 +295,7 @@ def group_lasso(repeats: int) -> None:
 
 def regression(n_samples: int) -> tuple[Array, Array]:
     """Gaussian Gram matrices of random samples of kin8nm, and their responses, standardized."""
-    bunch = load("kin8nm")
+    bunch = load_data_set("kin8nm")
     rows = np.random.default_rng(0).permutation(len(bunch.target))[:n_samples]
     y = bunch.target[rows]
     return gaussian_grams(bunch.data[rows]), (y - y.mean()) / y.std()

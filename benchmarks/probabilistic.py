@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from common import THREADS, Array, Part, alternate, command_line, print_table
+from common import THREADS, Array, Part, alternate, command_line, load_data_set, print_table
 from sklearn.base import RegressorMixin
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -27,7 +27,6 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from mercer import BayesianMKLRegressor
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 
 SHORTEST, LONGEST = 0.05, 100.0
@@ -38,7 +37,7 @@ LARGEST_RATIO = 0.2
 
 def responses(seed: int) -> Part:
     """kin8nm, in random order."""
-    bunch = load("kin8nm")
+    bunch = load_data_set("kin8nm")
     order = np.random.default_rng(seed).permutation(len(bunch.target))
     return bunch.data[order].astype(np.float64), bunch.target[order].astype(np.float64)
 

@@ -45,6 +45,7 @@ from common import (
     Labels,
     classification_set,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -58,7 +59,6 @@ from speed import peak_resident
 from threadpoolctl import threadpool_limits
 
 from mercer import BAHSIC, HSICLasso
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 
 SIGMA_ONE = np.sqrt(2.0)
@@ -92,7 +92,7 @@ def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Arr
 
 def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
     """Tables, targets, numbers of features to select, and whether the target is labels."""
-    kin8nm = load("kin8nm")
+    kin8nm = load_data_set("kin8nm")
     rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
     tables = {
         f"{name} n={n}": (*standardized_sample(name, n, seed=0), number, True)

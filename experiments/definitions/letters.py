@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.experiment import Experiment, at_most
-from experiments.methods import (
+from experiments.compared_methods import (
     automatic,
     common,
     ellipsoids,
@@ -18,26 +17,27 @@ from experiments.methods import (
     two_stage,
     validated_ellipsoids,
 )
+from experiments.experiment import Experiment, at_most
 from experiments.problems import Split, three_parts, two_classes
 from mercer import ContinuousAlignment, ContinuousMKLClassifier
 from mercer._greedy.families import PENALTIES
 from mercer.kernels import Gaussian
 
 PAIRS = ("BE", "BF", "CG", "CO", "DO", "EF", "IJ", "KX", "MN", "OQ", "PR", "UV")
-"""The first four are in the paper; its text does not name the others."""
+"""The pairs of letters; the first four are in the paper, whose text does not name the others."""
 
 SIZES = (300, 200, 1000)
 SMALL_SIZES = (60, 40, 100)
 
 
 def draw(pair: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Features as they are, integers from 0 to 15."""
+    """Return three parts of a pair, with features as they are, integers from 0 to 15."""
     X, y = two_classes("letter", *pair)
     return three_parts(X, y, sizes, repeat)
 
 
 def experiment(small: bool) -> Experiment:
-    """Twelve pairs, or one."""
+    """Declare twelve pairs, or one."""
     pairs = PAIRS[:1] if small else PAIRS
     names = {pair: "-".join(pair) for pair in pairs}
     sizes = SMALL_SIZES if small else SIZES

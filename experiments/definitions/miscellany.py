@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.experiment import Experiment, at_most
-from experiments.methods import (
+from experiments.compared_methods import (
     automatic,
     common,
     ellipsoids,
@@ -17,6 +16,7 @@ from experiments.methods import (
     validated_ellipsoids,
     width_search,
 )
+from experiments.experiment import Experiment, at_most
 from experiments.problems import Part, Split, scaled, three_parts, whole
 from mercer import ContinuousMKLClassifier
 from mercer._greedy.families import PENALTIES
@@ -36,17 +36,17 @@ SETS = {
     "thyroid": ("thyroid", (43, 64, 108)),
     "waveform": ("waveform", (500, 1000, 2000)),
 }
-"""Names in the data folder, and the sizes of Table 3."""
+"""The names of the sets in the data folder, and the sizes of Table 3."""
 
 RAW = ("diabetes", "heart", "sonar")
-"""Sets whose features are on different scales as they come, tried so as well."""
+"""Sets with features on different scales, which are also tried as they come."""
 
 SMALL = ("heart", "heart, raw")
 SMALL_SIZES = (40, 40, 80)
 
 
 def samples(name: str, size: int, repeat: int) -> Part:
-    """A set with labels -1 and 1; ringnorm is drawn anew, as many samples as are used."""
+    """Return a set with labels -1 and 1; ringnorm is drawn anew, with as many samples as needed."""
     if name == "ringnorm":
         return make_ringnorm(size, random_state=repeat)
     X, y = whole(name)
@@ -54,14 +54,14 @@ def samples(name: str, size: int, repeat: int) -> Part:
 
 
 def draw(problem: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Three parts of a set, standardized by the first unless raw."""
+    """Return three parts of a set, standardized by the first unless the problem is raw."""
     X, y = samples(SETS[problem.removesuffix(", raw")][0], sum(sizes), repeat)
     split = three_parts(X, y, sizes, repeat)
     return split if problem.endswith(", raw") else scaled(split)
 
 
 def experiment(small: bool) -> Experiment:
-    """Eleven sets, some of them raw too; or one, in both ways."""
+    """Declare eleven sets, some of them also raw; or one, in both ways."""
     every = {**SETS, **{f"{name}, raw": SETS[name] for name in RAW}}
     problems = {
         problem: partial(draw, problem, SMALL_SIZES if small else sizes)

@@ -1,4 +1,4 @@
-"""Fifty features of unequal relevance: one width for all, or one for each."""
+"""Fifty features of unequal relevance, with one width for all or one for each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.experiment import Draw, Experiment, Method
-from experiments.methods import (
+from experiments.compared_methods import (
     automatic,
     ellipsoids,
     geometric,
@@ -16,6 +15,7 @@ from experiments.methods import (
     two_stage,
     validated_ellipsoids,
 )
+from experiments.experiment import Draw, Experiment, Method
 from experiments.problems import Array, Split, relevance
 from mercer import (
     AlignmentMaximization,
@@ -28,30 +28,31 @@ from mercer._greedy.families import PENALTIES
 from mercer.kernels import Gaussian
 
 GAMMAS = (0, 1, 2, 5, 10, 20, 40)
-"""The larger, the fewer features matter."""
+"""The exponents of relevance; the larger gamma is, the fewer features matter."""
 ENDS = (0, 5, 40)
-"""Where methods beyond the paper's, and other data, are tried."""
+"""The values of gamma at which methods beyond the paper's, and other data, are tried."""
 GRID: Array = 10.0 ** np.arange(-3, 3)
-"""Values of C of one-stage methods."""
+"""The values of C of one-stage methods."""
 N_KERNELS = 50
 N_FEATURES = 50
 RHO = 1.75
 UNSCALED = ("CA-1D", "CA-nD", "CA-nD, no penalty", "CR-1D", "DA", "D1", "D2", "DU")
+"""Methods that are tried on class means that are not normalized."""
 PUBLISHED_CR = "CR-1D, stagewise"
-"""With a line search for the weight of each new kernel."""
+"""CR-1D with a line search for the weight of each new kernel, as published."""
 SLOW = ("CA-nD, automatic penalty on logarithms", "TwoStageClassifier(auto)")
-"""Methods without which the small experiment does."""
+"""Methods that are left out of the small experiment."""
 
 
 def unscaled(repeat: int, *, gamma: float, others: tuple[int, int]) -> Split:
-    """The problem with class means at rho theta in place of rho theta / |theta|."""
+    """Return the problem with class means at rho theta in place of rho theta / |theta|."""
     theta = (np.arange(1, N_FEATURES + 1) / N_FEATURES) ** gamma
     length = float(np.linalg.norm(theta))
     return relevance(50, gamma, repeat, others=others, rho=RHO * length)
 
 
 def experiment(small: bool) -> Experiment:
-    """Section 3.1, Figures 3 and 10."""
+    """Declare the experiment of section 3.1, Figures 3 and 10."""
     others = (100, 200) if small else (1000, 2000)
     gammas = (0, 40) if small else GAMMAS
     kernels = geometric(10 if small else N_KERNELS)

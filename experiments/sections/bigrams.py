@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.definitions.bigrams import GOOD, RATING
-from experiments.reporting.lists import compare_entries, flat
+from experiments.reporting.formatting import mean_and_deviation
+from experiments.reporting.list_measures import compare_entries, flat
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import mean_and_deviation
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Cortes et al. 2010, section 5.2, Table 2"
 PAPER = {
@@ -96,7 +96,7 @@ def claims(results: Results) -> list[Claim]:
                 "of both "
                 "measures",
                 "; ".join(text for *_, text in known),
-                judge([part for error, alignment, _ in known for part in (error, alignment)]),
+                verdict_of([part for error, alignment, _ in known for part in (error, alignment)]),
                 f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times "
                 "and 1.43 times. Unif is higher here than in the paper, so that there is less to "
                 "gain. Perhaps its bigrams or their counts differ from those that are at hand."
@@ -115,7 +115,7 @@ def claims(results: Results) -> list[Claim]:
                 "on books, mean difference in error on the rating, paired by fold; true if it is "
                 "negative",
                 pair[2],
-                judge([error.difference < 0.0]),
+                verdict_of([error.difference < 0.0]),
                 "l2-krr's weights stay within one length of the uniform ones around which they are "
                 "centered, so that they can only come as far as the radius, of which no other was "
                 "tried.",
@@ -166,6 +166,6 @@ def sparse_claim(results: Results, sparse: list[tuple[str, str]]) -> Claim:
         "not "
         "significantly better",
         "; ".join(texts),
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "The paper does not show alignf here.",
     )

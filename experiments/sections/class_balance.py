@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from experiments.definitions.class_balance import RARE, TWO_POINTS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import rough
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import rank_correlation
-from experiments.reporting.words import rough
 
 EXACT = 1e-6
 """Alignments closer than this are equal."""
@@ -157,7 +157,7 @@ def two_points(results: Results) -> Claim:
         "over "
         f"shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
-        judge([below < EXACT, apart < EXACT]),
+        verdict_of([below < EXACT, apart < EXACT]),
         "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
         "defined: the centered target is zero.",
     )
@@ -196,7 +196,7 @@ def performance(results: Results) -> Claim:
         "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
         f"families and two balances; true where uncentered is below {WELL} and below centered",
         f"uncentered and centered: {'; '.join(words)}",
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
         "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
         f"the labels is the square of their mean. {agreement(results)} "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.reporting.errors import Errors
+from experiments.reporting.error_tables import Errors
 from experiments.reporting.figures import grouped_bars
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, Verdict, judge, judged
+from experiments.reporting.section import Claim, Section, Verdict, explained_claim, verdict_of
 from experiments.reporting.statistics import deviation
 
 SOURCE = "Wang & Li 2018, section 4.3"
@@ -85,12 +85,12 @@ def never(
     result = f"win-tie-loss of {method} against {other}: {found.tally(method, other)}"
     kinds = " or ".join({-1: "worse", 1: "better"}[kind] for kind in unwanted)
     return [
-        judged(
+        explained_claim(
             statement,
             SOURCE,
             f"On no set is {method} significantly {kinds} than {other}.",
             result + (f"; against it: {', '.join(against)}" if against else ""),
-            judge([outcome not in unwanted for outcome in outcomes.values()]),
+            verdict_of([outcome not in unwanted for outcome in outcomes.values()]),
             why=why if against else "",
         )
     ]
@@ -105,13 +105,13 @@ def of_spheres(found: Errors) -> list[Claim]:
         lowest = [all(gap(found, "CV", m, p) <= 0.0 for m in rivals) for p in sets]
         mean = np.mean([gap(found, "HSIC", "CV", p) for p in sets])
         claims.append(
-            judged(
+            explained_claim(
                 "Cross-validation always has the lowest error.",
                 SOURCE + ", Table 2",
                 "Mean error of CV at most that of KA, CKA and HSIC, on the repeats in common.",
                 f"on {sum(lowest)} of {len(sets)} sets; over the sets HSIC is {mean:+.2f} points "
                 "from CV",
-                judge(lowest),
+                verdict_of(lowest),
                 why="Perhaps five folds of a small "
                 "half are a noisy guide to width and C together; dependence reads the width off "
                 "the whole half and leaves only C to the folds.",
@@ -119,7 +119,7 @@ def of_spheres(found: Errors) -> list[Claim]:
         )
         outcomes = list(found.outcomes("CV", "HSIC").values())
         claims.append(
-            judged(
+            explained_claim(
                 "CV and HSIC do not differ significantly in most cases.",
                 SOURCE + ", Table 2",
                 "Ties on more than half of the sets.",
@@ -164,14 +164,14 @@ def of_centering(found: Errors) -> list[Claim]:
     outcomes = found.outcomes("CKA", "KA")
     better = [p for p, outcome in outcomes.items() if outcome == 1]
     worse = [p for p, outcome in outcomes.items() if outcome == -1]
-    verdict = judge([not worse, bool(better)]) if better else Verdict.FAILS
+    verdict = verdict_of([not worse, bool(better)]) if better else Verdict.FAILS
     mended = [
         f"{p} {found.mean(p, 'KA'):.1f} -> {found.mean(p, 'KA 0/1'):.1f}"
         for p in better
         if found.values(p, "KA 0/1").size
     ]
     return [
-        judged(
+        explained_claim(
             "Without centering, alignment does not correlate well with performance.",
             "Wang & Li 2018, section 3.3",
             "CKA significantly better than KA on some sets, and worse on none.",
@@ -239,13 +239,13 @@ def of_forms(found: Errors) -> list[Claim]:
     claims = []
     if others:
         claims.append(
-            judged(
+            explained_claim(
                 "Ellipsoids have lower errors on all sets but zoo and sonar.",
                 SOURCE + ", Figure 1",
                 "Mean error of the HSIC ellipsoid below that of HSIC, on the eight other sets.",
                 f"on {sum(lower[p] for p in others)} of {len(others)}; CKA ellipsoids on "
                 f"{len([p for p in cka_lower if p in others])}",
-                judge([lower[p] for p in others]),
+                verdict_of([lower[p] for p in others]),
                 why="The search here converges. The ellipsoid of the largest HSIC has the larger "
                 "error on "
                 f"{sum(gap(found, ellipsoid, sphere, p) > 0.0 for p in sets)} of {len(sets)} "
@@ -256,12 +256,12 @@ def of_forms(found: Errors) -> list[Claim]:
     claims += _overfitting(found)
     outcomes = list(found.outcomes(ellipsoid, sphere).values())
     claims.append(
-        judged(
+        explained_claim(
             "The difference between the two forms is not stably significant.",
             SOURCE + ", Figure 1",
             "Ties on at least half of the sets (in part: on some).",
             f"win-tie-loss of ellipsoids: {found.tally(ellipsoid, sphere)}",
-            judge([0 in outcomes, 2 * outcomes.count(0) >= len(outcomes)]),
+            verdict_of([0 in outcomes, 2 * outcomes.count(0) >= len(outcomes)]),
             why="The search here converges, which perhaps lets ellipsoids overfit further.",
         )
     )
@@ -295,12 +295,12 @@ def _overfitting(found: Errors) -> list[Claim]:
         for p in small
     ]
     return [
-        judged(
+        explained_claim(
             "On zoo and sonar, the smallest sets, ellipsoids overfit: their errors are higher.",
             SOURCE + ", Figure 1",
             "Mean error of the HSIC ellipsoid above that of HSIC.",
             f"HSIC and HSIC ellipsoid: {', '.join(figures)}",
-            judge([gap(found, "HSIC ellipsoid", "HSIC", p) > 0.0 for p in small]),
+            verdict_of([gap(found, "HSIC ellipsoid", "HSIC", p) > 0.0 for p in small]),
             why="Standard deviations over the splits are in the third table.",
         )
     ]
@@ -319,14 +319,16 @@ def of_remedies(found: Errors) -> list[Claim]:
         free = found.outcomes(method, "HSIC ellipsoid")
         sphere = found.outcomes(method, "HSIC")
         claims.append(
-            judged(
+            explained_claim(
                 f"{word} may avoid the overfitting of ellipsoids.",
                 SOURCE,
                 "Significantly better than the free ellipsoid on some set and worse on none; "
                 "significantly worse than the sphere on none.",
                 f"win-tie-loss against the free ellipsoid {found.tally(method, 'HSIC ellipsoid')}, "
                 f"against the sphere {found.tally(method, 'HSIC')}",
-                judge([1 in free.values(), -1 not in free.values(), -1 not in sphere.values()]),
+                verdict_of(
+                    [1 in free.values(), -1 not in free.values(), -1 not in sphere.values()]
+                ),
                 why="See the third table for the sets where it is worse.",
             )
         )

@@ -10,9 +10,9 @@ from scipy.stats import spearmanr
 from experiments.halves import SETS
 from experiments.problems import Array, whole
 from experiments.reporting.figures import grouped_bars
+from experiments.reporting.formatting import by_name
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
-from experiments.reporting.words import by_name
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 
 SOURCE = "Wang & Li 2018, section 4.3"
 SPHERES = ("HSIC", "KA", "CKA")
@@ -127,7 +127,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
         for m in methods[1:]
     }
     return [
-        judged(
+        explained_claim(
             statement,
             f"{SOURCE}, {where}",
             f"Time of {methods[0]}, search for C included, at most {NEAR:g} times the least of the "
@@ -136,7 +136,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
             f"{len(won['seconds_learning'])}. Learning by "
             + " and by ".join(f"{m} takes {r:.1f} times as long" for m, r in slower.items())
             + " (median)",
-            judge([p in won["seconds"] for p in sets]),
+            verdict_of([p in won["seconds"] for p in sets]),
             why="Leaving out the denominator saves one product with the kernel matrix an "
             "evaluation, but learning is a small part of the whole. Most of it is the search for "
             "C, whose time depends on the kernel that was found (machines take longer on kernels "
@@ -158,14 +158,14 @@ def on_zoo(results: Results) -> list[Claim]:
         f"{m} {ratios(results, 'seconds_learning', m, 'HSIC')['zoo']:.1f}" for m in ("KA", "CKA")
     )
     return [
-        judged(
+        explained_claim(
             "On zoo, KA, CKA and CV take "
             + "{:.1f}, {:.1f} and {:.0f}".format(*paper.values())
             + " times as long as HSIC.",
             SOURCE,
             "Each ratio at least two thirds of the paper's.",
             f"{listed}; of learning alone {learning}",
-            judge([here[m] >= paper[m] / 1.5 for m in here]),
+            verdict_of([here[m] >= paper[m] / 1.5 for m in here]),
             why="The search for C takes the same time after each criterion and hides what learning "
             "saves; learning itself takes milliseconds on fifty samples, most of which is the cost "
             "of a call, not of arithmetic.",
@@ -183,13 +183,13 @@ def against_cv(results: Results) -> list[Claim]:
         for p in found
     }
     return [
-        judged(
+        explained_claim(
             "HSIC takes significantly less time than cross-validation.",
             SOURCE + ", Table 3",
             "CV takes at least five times as long on each set.",
             f"{min(found.values()):.0f} to {max(found.values()):.0f} times as long with the search "
             f"for C, {min(learning.values()):.0f} to {max(learning.values()):.0f} times without",
-            judge([ratio >= 5.0 for ratio in found.values()]),
+            verdict_of([ratio >= 5.0 for ratio in found.values()]),
             why="Both share the search for C, so that the ratio cannot much exceed the nineteen "
             "widths of the grid.",
         )
@@ -203,13 +203,13 @@ def of_forms(results: Results) -> list[Claim]:
     if not found:
         return []
     claims = [
-        judged(
+        explained_claim(
             "Ellipsoids take clearly longer than spheres.",
             SOURCE + ", Figure 2",
             "Time of the HSIC ellipsoid, search for C included, above that of HSIC on each set.",
             f"{min(found.values()):.1f} to {max(found.values()):.1f} times as long, learning alone "
             f"{min(learning.values()):.0f} to {max(learning.values()):.0f} times",
-            judge([ratio > 1.0 for ratio in found.values()]),
+            verdict_of([ratio > 1.0 for ratio in found.values()]),
             why="On small sets the search for C takes most of the time of both.",
         )
     ]
@@ -217,13 +217,13 @@ def of_forms(results: Results) -> list[Claim]:
         features = features_of(list(found))
         rank = float(spearmanr(features, list(learning.values())).statistic)
         claims.append(
-            judged(
+            explained_claim(
                 "This is particularly true of sets with many features.",
                 SOURCE + ", Figure 2",
                 "Rank correlation between the number of features and how many times longer "
                 "learning an ellipsoid takes above 0.5 (in part: above 0).",
                 f"rank correlation {rank:.2f}",
-                judge([rank > 0.0, rank > 0.5]),
+                verdict_of([rank > 0.0, rank > 0.5]),
                 why="All widths together cost one more product with the samples an evaluation; "
                 "the number of iterations, which depends on the set, matters as much.",
             )
@@ -247,7 +247,7 @@ def of_iterations(results: Results) -> list[Claim]:
     if not all(counts.values()):
         return []
     return [
-        judged(
+        explained_claim(
             "Quasi-Newton steps on log-widths need few iterations.",
             "Wang & Li 2018, section 4.2.1",
             "Fewer than a hundred iterations on each set, for either form.",
@@ -256,7 +256,7 @@ def of_iterations(results: Results) -> list[Claim]:
                 for kind, found in counts.items()
             )
             + " (here L-BFGS-B, after the search for the sphere)",
-            judge([count < 100 for found in counts.values() for count in found]),
+            verdict_of([count < 100 for found in counts.values() for count in found]),
             why="Ellipsoids whose widths run to their bounds take long ways.",
         )
     ]

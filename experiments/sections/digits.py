@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     bars,
@@ -14,8 +15,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.shared_claims import (
     FINITE,
     SOURCE,
     alignment_indicates,
@@ -25,7 +26,6 @@ from experiments.reporting.statements import (
     speed,
     steps,
 )
-from experiments.reporting.words import by_name
 
 SETS = "MNIST"
 PUBLISHED = {
@@ -119,7 +119,7 @@ def best_ranks(results: Results) -> Claim:
         bool(found["CA-1D"] < found["CR-1D"]),
         bool(found["CR-1D"] < finite),
     ]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     pair = gap(results, "CA-1D", "CR-1D")
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     published = ranks_with(results, PUBLISHED)
@@ -133,7 +133,7 @@ def best_ranks(results: Results) -> Claim:
     )
     aligned = by_name(alignments, ".3f")
     erring = by_name(errors, ".2f", 100.0)
-    return judged(
+    return explained_claim(
         "On MNIST, CA-1D has the best median rank (1) and CR-1D the second (2)",
         f"{SOURCE}, Table 2",
         "median ranks of mean errors over tasks; CA-1D least, below CR-1D, and CR-1D below every "

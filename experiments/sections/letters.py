@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.reporting.figures import COLORS, panels
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -21,8 +22,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.shared_claims import (
     MARKED,
     SOURCE,
     alignment_indicates,
@@ -34,7 +35,6 @@ from experiments.reporting.statements import (
     speed,
     steps,
 )
-from experiments.reporting.words import by_name
 
 SETS = "Letter"
 PUBLISHED = {
@@ -158,7 +158,7 @@ def best(results: Results) -> Claim:
     found = ranks(results)
     gaps = rest_of(results, "CA-1D")
     conditions = [bool(found["CA-1D"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     others = [name for name in present(results) if name != "CA-1D"]
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     ahead = [
@@ -166,7 +166,7 @@ def best(results: Results) -> Claim:
         for name, each in zip(others, gaps, strict=True)
         if each.points > 0.0
     ]
-    return judged(
+    return explained_claim(
         "On Letter, CA-1D outperforms the rest (median rank 1)",
         f"{SOURCE}, Table 2",
         "median ranks of mean errors over pairs, and differences in error from CA-1D to each "
@@ -189,9 +189,9 @@ def largest_alignment(results: Results) -> Claim:
     """Claim that CA-nD has the largest alignment everywhere."""
     means = results.means("alignment")[present(results)]
     first = means.idxmax(axis=1) == "CA-nD"
-    verdict = judge([bool(value) for value in first])
+    verdict = verdict_of([bool(value) for value in first])
     averages = by_name(means.mean(), ".3f")
-    return judged(
+    return explained_claim(
         "On Letter, CA-nD has the largest alignment on test data in every task",
         f"{SOURCE}, Figure 7",
         "mean alignment on test data, by pair",
@@ -211,8 +211,8 @@ def ellipsoids_err(results: Results) -> Claim:
         bool(found["CA-nD"] > found.median()),
         gap(results, "CA-1D", "CA-nD").clearly_lower,
     ]
-    verdict = judge(conditions)
-    return judged(
+    verdict = verdict_of(conditions)
+    return explained_claim(
         "On Letter, CA-nD does not perform well (median rank 5.5) in spite of its alignment",
         f"{SOURCE}, Figure 6",
         "its median rank is in the worse half, and its error clearly above that of CA-1D",
@@ -240,10 +240,10 @@ def capacity(results: Results) -> Claim:
     """Claim that a penalty overcomes the overfitting of alignment."""
     freed, sphere = (gap(results, "CA-nD", name) for name in ("CA-nD, no penalty", "CA-1D"))
     conditions = [freed.clearly_lower, not gap(results, "CA-1D", "CA-nD").clearly_lower]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     chosen = of_tasks(results, "penalty", "CA-nD")
     automatic = gap(results, 'learner="auto"', "CA-1D")
-    return judged(
+    return explained_claim(
         "With proper capacity control, overfitting of the alignment can be overcome (on Letter)",
         "Afkanpour et al. 2013, section 1",
         "error of CA-nD, its penalty chosen on validation data: clearly below that without "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -18,8 +19,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.shared_claims import (
     FINITE,
     MARKED,
     SOURCE,
@@ -28,7 +29,6 @@ from experiments.reporting.statements import (
     over_uniform,
     rest_of,
 )
-from experiments.reporting.words import by_name
 
 SETS = "the eleven sets"
 SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
@@ -92,9 +92,9 @@ def ellipsoids_first(results: Results, tasks: list[str]) -> Claim:
     found = ranks(results, problems=tasks)
     gaps = rest_of(results, "CA-nD", tasks)
     conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     words = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
-    return judged(
+    return explained_claim(
         "On the eleven sets, CA-nD outperforms the rest (median rank 2)",
         f"{SOURCE}, Figure 8 and Table 2",
         "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
@@ -145,8 +145,8 @@ def equal_ranks(results: Results, tasks: list[str]) -> Claim:
     alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]
     conditions = [max(alike) - min(alike) <= 1.0, *(rank > max(alike) for rank in last)]
-    verdict = judge([bool(condition) for condition in conditions])
-    return judged(
+    verdict = verdict_of([bool(condition) for condition in conditions])
+    return explained_claim(
         "On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)",
         f"{SOURCE}, Table 2",
         "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",

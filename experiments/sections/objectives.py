@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 from experiments.definitions.objectives import BLOCK, COSTS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import rough
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import rough
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Nickisch, Seeger 2011"
 APART = 1e-4
@@ -192,7 +192,7 @@ def terms(results: Results, shown: list[str]) -> Claim:
         "of the distance of both bounds from ln det K; true for each",
         f"{sum(conditions)} of {len(conditions)} hold, for n = "
         f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
-        judge(conditions),
+        verdict_of(conditions),
     )
 
 
@@ -224,7 +224,7 @@ def stationary(results: Results) -> Claim:
         f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
         f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
         f"{counts['map'].size} real problems there are several optima with {words}",
-        judge(fixed + learned),
+        verdict_of(fixed + learned),
         "The more white noise e there is, the less ln det K bends, so that fewer optima are "
         "expected.",
     )
@@ -248,7 +248,7 @@ def sparsity(results: Results) -> Claim:
         "than its own tangent at equal weights, and more than MKL with a penalty of 1",
         f"of {total}: MAP {sum(joint)}, tangent {sum(bound)}, MKL {sum(zeros['mkl_1'])}, MKL with "
         f"squared weights {sum(zeros['mkl_2'])}",
-        judge([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
+        verdict_of([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
         "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
         "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and the "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 from experiments.reporting.statistics import compare
-from experiments.reporting.words import mean_and_deviation
 
 METHODS = ("HSIC", "HSIC, linear kernel", "multiple kernels")
 OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbors")
@@ -61,7 +61,7 @@ def of_clustering(results: Results) -> list[Claim]:
             for p in results.problems
         ]
         claims.append(
-            judged(
+            explained_claim(
                 statement,
                 "Wang & Li 2018, sections 3.1 and 5",
                 f"Index at most {NEAR:g} points below that of k-means on each set.",
@@ -69,7 +69,7 @@ def of_clustering(results: Results) -> list[Claim]:
                 f"{len(ahead)}, "
                 f"below on {len(behind)}; within {NEAR:g} points of the best of {len(OTHERS)} "
                 f"baselines on {sum(comparable)}",
-                judge(within),
+                verdict_of(within),
                 why="The index judges by classes, which no criterion of clustering sees; the "
                 "baselines too change places from set to set.",
             )

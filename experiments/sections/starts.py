@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 
 SOURCE = "Wang & Li 2018, section 4.2.1"
 CRITERIA = ("KA", "CKA", "HSIC")
@@ -102,7 +102,7 @@ def of_start(results: Results) -> list[Claim]:
         worst = max(known, key=lambda key: known[key])
         at_worst = [error(results, worst[0], method) for method in pair(worst[1], form)]
         claims.append(
-            judged(
+            explained_claim(
                 f"BFGS may start at widths of 1/d ({words}).",
                 SOURCE,
                 f"The criterion lacks at most {100 * CLOSE:g} % of what the other start finds, for "
@@ -110,7 +110,7 @@ def of_start(results: Results) -> list[Claim]:
                 f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
                 f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
                 f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
-                judge([not missed, 2 * len(missed) < len(known)]),
+                verdict_of([not missed, 2 * len(missed) < len(known)]),
                 why=f"{_plateau(results, form)} Pairs that lack more than {100 * CLOSE:g} %: "
                 f"{lacking(missed)}.",
             )
@@ -176,7 +176,7 @@ def of_stability(results: Results) -> list[Claim]:
         for criterion in ("KA", "CKA")
     }
     return [
-        judged(
+        explained_claim(
             "The same kernel is selected when data are drawn repeatedly: empirical HSIC is stable.",
             "Wang & Li 2018, section 3.1",
             f"Standard deviation of HSIC's width over the splits at most {100 * STABLE:g} % of its "
@@ -186,7 +186,7 @@ def of_stability(results: Results) -> list[Claim]:
             + ", ".join(
                 f"median of {name} {100 * spread:.1f} %" for name, spread in others.items()
             ),
-            judge([spread <= STABLE for spread in spreads.values()]),
+            verdict_of([spread <= STABLE for spread in spreads.values()]),
             why="Halves of small sets differ.",
         )
     ]
@@ -201,13 +201,13 @@ def of_paper_ellipsoids(results: Results) -> list[Claim]:
     gamma = found["gamma 1/d"]
     figures = ", ".join(f"{p} {ours:.1f} against {one:.1f} %" for p, (ours, one) in paper.items())
     return [
-        judged(
+        explained_claim(
             "Ellipsoids have lower errors on all sets but zoo and sonar (with the paper's start).",
             "Wang & Li 2018, section 4.3, Figure 1",
             "Mean error of the HSIC ellipsoid searched from 1/d below that of HSIC with one width, "
             "on each set but those two.",
             f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
-            judge([ours < one for ours, one in paper.values()]),
+            verdict_of([ours < one for ours, one in paper.values()]),
             why=f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
             "its Figure 1: the "
             "search either converges to an ellipsoid that overfits, as from the sphere, or ends "

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from experiments.definitions.taxonomy import BOUNDS, JITTER, JITTERS, PENALTIES
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import listed
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import rank_correlation
-from experiments.reporting.words import listed
 
 SOURCE = "Nickisch, Seeger 2011"
 PRECISION = 1e-6
@@ -178,7 +178,7 @@ def chain(results: Results) -> Claim:
         "construction: "
         "that VB is above MLM for other noise is not measured)",
         f"least differences: {'; '.join(words)}",
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "Joint MAP by itself bounds nothing: it is this value less ln det(K^-1 + Gamma^-1)."
         + loose,
     )
@@ -199,7 +199,7 @@ def tangent(results: Results) -> Claim:
         f"points; true where none is below zero by {PRECISION:g} of the value",
         f"least differences: {'; '.join(words)}; where they touch they differ by at most "
         f"{max(last):.1g}",
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "This holds for one penalty a kernel, the tangent's slope. MKL with one penalty for all, "
         "as it is used, is that bound only where all slopes are alike.",
     )
@@ -232,7 +232,7 @@ def similar(results: Results, problem: str) -> Claim:
         "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
         "at most 5 % above that of MLM, and log-density within 0.05",
         text,
-        judge(conditions),
+        verdict_of(conditions),
         "They differ by ln det(K^-1 + I / s2), which is not constant: it prices weights by how "
         "much of the function the data determine. MAP is also not defined without white noise of a "
         "size that somebody has to choose, and MLM chooses its own.",
@@ -267,7 +267,7 @@ def sparser(results: Results) -> Claim:
         f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
         "problems; at "
         f"the settings of least test error on {sum(tuned)} of {len(tuned)}",
-        judge([*bounded, *tuned] or [False]),
+        verdict_of([*bounded, *tuned] or [False]),
         f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(words)}. Each at "
         "least "
         f"test error: {'; '.join(others)}. MAP is MKL with penalties renewed where it stands: a "
@@ -302,7 +302,7 @@ def averaging(results: Results, problems: list[str]) -> Claim:
         f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
         "e of least test error; true for each that is not larger for MLM",
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
-        judge(conditions),
+        verdict_of(conditions),
         f"In the order of the measure: {'; '.join(words)}. MAP's e is a setting that acts as a "
         "regularizer: it is chosen on test data here, in MAP's "
         "favor, while MLM has nothing to choose.",

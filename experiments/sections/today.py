@@ -6,11 +6,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.problems import Array
+from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results
 from experiments.reporting.section import Section, table
 from experiments.reporting.statistics import compare, win_tie_loss
-from experiments.reporting.words import mean_and_error
 
 METHODS = ("grid search", "CA-1D", "HSIC")
 OURS = METHODS[1:]

@@ -1,28 +1,15 @@
-"""What the experiments on synthetic data rest on."""
+"""The objective of one step of CA-1D."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from experiments.definitions.sine_scan import features
-from experiments.experiment import Experiment
-from experiments.reporting.curves import axis, trend
-from experiments.reporting.results import Results
-from experiments.search import Objective, RecordingSearch, minima
+from experiments.step_objective import Objective, RecordingSearch, minima
 from mercer import ContinuousAlignment
 from mercer._greedy.loop import grow_dictionary
 from mercer._search.families import family_searches
-from mercer.datasets import make_sine
-from mercer.kernels import Dirichlet, Gaussian
-
-
-def test_features_of_a_frequency() -> None:
-    """The Dirichlet kernel is one and twice their inner product."""
-    X, _ = make_sine(20, random_state=0)
-    Z = features(X, 1.7)
-    np.testing.assert_allclose(1.0 + 2.0 * Z @ Z.T, Dirichlet(1.7)(X))
+from mercer.kernels import Gaussian
 
 
 def test_minima() -> None:
@@ -47,19 +34,3 @@ def test_recorded_objective() -> None:
     step = 1e-5
     rise = objective.value(1.5 + step) - objective.value(1.5 - step)
     assert objective.slope(1.5) == pytest.approx(rise / (2.0 * step), rel=1e-5)
-
-
-def test_trend() -> None:
-    """From the first place to the last."""
-    problems = {f"gamma={gamma}": lambda repeat: repeat for gamma in (0, 5, 40)}
-    rows = [
-        {"problem": name, "method": "DA", "repeat": repeat, "error": rank + 0.01 * repeat}
-        for rank, name in enumerate(problems)
-        for repeat in range(3)
-    ]
-    results = Results(Experiment("", "", problems, {"DA": lambda data: {}}), pd.DataFrame(rows))
-    places = axis(results, "gamma")
-    assert list(places.values()) == [0.0, 5.0, 40.0]
-    change, p_value = trend(results, "error", "DA", places)
-    assert change == pytest.approx(2.0)
-    assert p_value < 1e-6

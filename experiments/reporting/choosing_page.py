@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from experiments.reporting.evidence import SIZES, Evidence
-from experiments.reporting.lists import compare_entries
+from experiments.reporting.formatting import by_name, listed
+from experiments.reporting.list_measures import compare_entries
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
-from experiments.reporting.words import by_name, listed
 
 NEEDED = (
     "bigrams",
@@ -116,7 +116,7 @@ def in_short(found: Evidence) -> str:
             "scikit-learn's",
         ],
     ]
-    return table(["You have, or want", "take"], rows, words=True)
+    return table(["You have, or want", "take"], rows, text=True)
 
 
 def no_idea(found: Evidence) -> str:

@@ -9,11 +9,11 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from experiments.problems import Array
+from experiments.reporting.formatting import by_name, listed
 from experiments.reporting.ranking import Gap, gap, of_tasks, present
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, judge, judged
+from experiments.reporting.section import Claim, explained_claim, verdict_of
 from experiments.reporting.statistics import LEVEL
-from experiments.reporting.words import by_name, listed
 
 SOURCE = "Afkanpour et al. 2013, section 3.2"
 FINITE = ("DA", "D1", "D2", "DU")
@@ -60,8 +60,8 @@ def continuous_over_finite(
 ) -> Claim:
     """Claim that continuous dictionaries beat finite ones."""
     conditions, words = outperforms(results, continuous, FINITE)
-    verdict = judge(conditions)
-    return judged(
+    verdict = verdict_of(conditions)
+    return explained_claim(
         f"On {sets}, methods that choose widths from a continuous set outperform those with a "
         "finite set of widths",
         SOURCE,
@@ -74,7 +74,9 @@ def continuous_over_finite(
     )
 
 
-def relative(results: Results, first: str, second: str, problems: Sequence[str] | None) -> float:
+def relative_reduction(
+    results: Results, first: str, second: str, problems: Sequence[str] | None
+) -> float:
     """Part of a method's mean error that another takes away."""
     ours, theirs = (of_tasks(results, "error", name, problems).mean() for name in (first, second))
     return float(1.0 - ours / theirs)
@@ -107,7 +109,7 @@ def over_uniform(
     """
     names, others = present(results, methods), present(results, uniform)
     clear, words = outperforms(results, names, others, problems)
-    parts = [relative(results, one, other, problems) for one in names for other in others]
+    parts = [relative_reduction(results, one, other, problems) for one in names for other in others]
     large = any(part >= LARGE and sure for part, sure in zip(parts, clear, strict=True))
     own = outperforms(results, names, [beside], problems)[1]
     return Claim(
@@ -118,7 +120,7 @@ def over_uniform(
         "negative and significant at 5 % by Wilcoxon's test over tasks, and one of at least "
         f"{100 * LARGE:.0f} % of the errors",
         f"{words} ({MARKED}); {100 * min(parts):.0f} to {100 * max(parts):.0f} % of the errors",
-        judge([*clear, large]),
+        verdict_of([*clear, large]),
         "The paper adds that the advantage seems to come from the right set of kernels."
         + " It does not name its dictionary for these sets; both are this page's."
         * (len(others) > 1)
@@ -149,7 +151,7 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
         f"the dictionary moves DA by {by_dictionary[0]:.2f} points and DU by "
         f"{by_dictionary[1]:.2f}; DA less DU is {by_weights[0]:+.2f} on the paper's widths and "
         f"{by_weights[1]:+.2f} on those read off",
-        judge(conditions),
+        verdict_of(conditions),
         "Learned weights depend less on the dictionary than uniform ones. " * less_dependent
         + f"Mean errors less CA-1D's, in points: {by_name(less, '+.2f')}.",
     )
@@ -195,7 +197,7 @@ def alignment_indicates(
         f"median correlation {middle[0]:.2f} over all, {middle[1]:.2f} over those with one width "
         f"(negative on {negative[0]} and {negative[1]}); the largest alignment is not the least "
         f"error on {crossed} of {len(tasks)}",
-        judge([value <= INDICATES for value in middle[:2]]),
+        verdict_of([value <= INDICATES for value in middle[:2]]),
         f"Over two-stage methods with one width alone ({listed(alike)}) the median correlation is "
         f"{middle[2]:.2f}. Mean alignments and errors: {both_of(results, names, tasks)}.",
     )
@@ -231,12 +233,12 @@ def speed(results: Results, sets: str) -> list[Claim]:
 
 
 def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
-    return judged(
+    return explained_claim(
         f"On {sets}, DU is the fastest method and CA-1D the fastest of the rest",
         f"{SOURCE}, Table 2",
         "mean over tasks of the time to learn a kernel and one machine, C being known",
         listed,
-        judge(order),
+        verdict_of(order),
         why=(
             "DA costs one pass over 20 Gram matrices and a small quadratic program, of which DU "
             "needs the sum alone; CA-1D costs a pass over the distances for each step, and its "
@@ -254,12 +256,12 @@ def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: R
         for name in ("D1", "D2", "CR-1D")
         if (values := of_tasks(results, "seconds_search", name)).size
     }
-    return judged(
+    return explained_claim(
         f"On {sets}, one-stage methods (D1, D2, CR) are slower than two-stage ones (CA, DA)",
         f"{SOURCE}, Table 2",
         "each of D1, D2 and CR-1D takes longer than both CA-1D and DA, C being known",
         listed,
-        judge(conditions),
+        verdict_of(conditions),
         why=(
             "Newton steps for the weights need the machines of a few weights only. One stage pays "
             "in the search for C, for each of which it learns the kernel anew"
@@ -273,9 +275,9 @@ def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
     if not {"CA-nD", "CR-nD"} <= set(means):
         return []
     ratios = [means[f"{name}-nD"] / means[f"{name}-1D"] for name in ("CA", "CR")]
-    verdict = judge([ratio >= 2.0 for ratio in ratios])
+    verdict = verdict_of([ratio >= 2.0 for ratio in ratios])
     return [
-        judged(
+        explained_claim(
             f"On {sets}, CA-nD and CR-nD are significantly slower than CA-1D and CR-1D",
             f"{SOURCE}, Table 2",
             "ratio of mean times, that of CA-nD with the choice of its penalty; at least 2",
@@ -302,12 +304,12 @@ def steps(results: Results, sets: str) -> Claim:
     few = [values.max() < FEW_STEPS for name, values in found.items() if name.startswith("CA")]
     published = found.get("CR-1D, stagewise", np.empty(0))
     many = [float(np.median(published)) >= MANY_STEPS] if published.size else []
-    verdict = judge([*map(bool, few), *many])
+    verdict = verdict_of([*map(bool, few), *many])
     listed = "; ".join(
         f"{name}: median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}"
         for name, values in found.items()
     )
-    return judged(
+    return explained_claim(
         f"On {sets}, CA converges in fewer than ten iterations and CR in around 50",
         SOURCE,
         f"steps taken: fewer than {FEW_STEPS} on every split with corrective and with published "

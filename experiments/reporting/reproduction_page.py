@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments import catalog
 from experiments.experiment import Experiment, Run
-from experiments.reporting.choosing import NEEDED, choosing
+from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, Verdict, table
@@ -171,7 +171,7 @@ def ledger(claims: Sequence[tuple[Chapter, Claim]]) -> str:
         for number, (chapter, claim) in enumerate(claims, start=1)
     ]
     header = ["", "The paper says", "where", "found", "verdict"]
-    return f"## The ledger\n\n{len(claims)} claims: {summary}.\n\n{table(header, rows, words=True)}"
+    return f"## The ledger\n\n{len(claims)} claims: {summary}.\n\n{table(header, rows, text=True)}"
 
 
 def median_ranks(chapters: Sequence[Chapter]) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import catalog
-from experiments.reporting.choosing import NEEDED, choosing, grid_better, in_short
+from experiments.reporting.choosing_page import NEEDED, choosing, grid_better, in_short
 from experiments.reporting.evidence import Evidence
 from experiments.reporting.results import Results
 

@@ -1,15 +1,44 @@
-"""Experiments on dependence maximization: starts of the search, votes of pairs, paired tests."""
+"""Formulas in the definitions of experiments, against naive evaluations of the same."""
+
+from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
+from experiments.definitions.concentration import drawn_alignments
+from experiments.definitions.objectives import COSTS, blocks
 from experiments.definitions.output_kernels import learned_pairs, votes
+from experiments.definitions.sine_scan import features
 from experiments.definitions.starts import Objective, bfgs, from_features, from_grid
-from experiments.experiment import Experiment
-from experiments.reporting.errors import Errors
-from experiments.reporting.results import Results
 from mercer import KernelOptimization
+from mercer.datasets import make_sine
+from mercer.kernels import Dirichlet, Gaussian
+from mercer.metrics import centered_alignment
+
+
+def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(20, 3))
+    y = np.sign(X[:, 0] - 0.5)
+    K = Gaussian(2.0)(X)
+    counts = generator.multinomial(15, np.full(20, 0.05), size=4).T
+    expected = []
+    for draw in counts.T:
+        rows = np.repeat(np.arange(20), draw)
+        expected.append(centered_alignment(K[np.ix_(rows, rows)], y[rows]))
+    assert_allclose(drawn_alignments(K, y, counts.astype(float)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_costs_of_weights_have_their_gradients(name: str) -> None:
+    [block] = blocks(0, n_samples=5, n_draws=1)
+    at, step = np.array([0.7, 0.4]), 1e-6
+    for k, move in enumerate(step * np.eye(2)):
+        rise = (COSTS[name](block, at + move)[0] - COSTS[name](block, at - move)[0]) / (2.0 * step)
+        assert_allclose(COSTS[name](block, at)[1][k], rise, rtol=1e-4)
+        rise = (block.terms(at + move)[0] - block.terms(at - move)[0]) / (2.0 * step)
+        assert_allclose(block.gradients(at)[0][k], rise, rtol=1e-4)
 
 
 def objective(n_features, *, ard=False):
@@ -55,15 +84,8 @@ def test_pairs_vote_for_separated_classes():
     np.testing.assert_array_equal(votes(pairs, (X, y), X, np.array([1.0]))[0], y)
 
 
-def test_two_repeats_are_never_significant():
-    experiment = Experiment("", "", {"a": lambda _: None}, {"x": lambda _: {}, "y": lambda _: {}})
-    rows = [
-        {"problem": "a", "method": name, "repeat": repeat, "error": error}
-        for name, error in (("x", 0.1), ("y", 0.2))
-        for repeat in range(3)
-    ]
-    three = Errors(Results(experiment, pd.DataFrame(rows)))
-    assert three.outcomes("x", "y") == {"a": 1}
-    assert three.count("x", "y") == "1-0-0"
-    two = Errors(Results(experiment, pd.DataFrame([r for r in rows if r["repeat"] < 2])))
-    assert two.outcomes("x", "y") == {"a": 0}
+def test_features_of_a_frequency() -> None:
+    """The Dirichlet kernel is one and twice their inner product."""
+    X, _ = make_sine(20, random_state=0)
+    Z = features(X, 1.7)
+    np.testing.assert_allclose(1.0 + 2.0 * Z @ Z.T, Dirichlet(1.7)(X))
