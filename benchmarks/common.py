@@ -44,10 +44,10 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 THREADS = 2
-"""Threads that every benchmark may use, so that figures from different machines compare."""
+"""The number of threads of every benchmark, so that different machines compare."""
 
 LETTER_PAIRS = ("BE", "BF", "CG", "CO", "IJ", "MN", "OQ", "UV")
-"""Letters that are told apart; the first four are in Afkanpour et al. (2013), Figure 6."""
+"""Pairs of letters to tell apart; the first four are in Afkanpour et al. (2013), Figure 6."""
 
 
 @cache
@@ -58,14 +58,14 @@ def classification_set(name: str) -> Part:
 
 
 def standardized_sample(name: str, n_samples: int, seed: int) -> Part:
-    """At most `n_samples` random samples of a set, missing values filled, features standardized."""
+    """Return random samples of a set, standardized, with missing values filled in."""
     X, y = classification_set(name)
     rows = np.random.default_rng(seed).permutation(len(y))[:n_samples]
     return make_pipeline(SimpleImputer(), StandardScaler()).fit_transform(X[rows]), y[rows]
 
 
 def alternate(functions: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, Array]:
-    """Wall-clock times of functions called in turn, so that all meet the same noise.
+    """Return wall-clock times of functions called in turn, so that all meet the same noise.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def alternate(functions: Mapping[str, Callable[[], object]], repeats: int) -> di
 
 
 def mean_and_error(values: Sequence[float] | Array, scale: float = 1.0, digits: int = 1) -> str:
-    """Mean and, for several values, its standard error."""
+    """Format the mean and, of several values, its standard error."""
     numbers = scale * np.asarray(values, dtype=float)
     if numbers.size == 1:
         return f"{numbers[0]:.{digits}f}"
@@ -85,7 +85,7 @@ def mean_and_error(values: Sequence[float] | Array, scale: float = 1.0, digits: 
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a small table, the first column flush left."""
+    """Print a small table, with the first column flush left."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     print(f"\n{title}")
     for row in (header, *rows):
@@ -97,7 +97,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 def command_line(
     description: str, names: Iterable[str], add_options: Callable[[argparse.ArgumentParser], object]
 ) -> tuple[list[str], argparse.Namespace]:
-    """The benchmarks that the command line asks for, all where it names none, and its options."""
+    """Return the benchmarks that the command line names, by default all, and its options."""
     known = list(names)
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter

@@ -46,7 +46,7 @@ GAMMAS = 2.0 ** np.arange(-8, 9)
 ONE_STAGE_GRID: Array = 10.0 ** np.arange(-2, 3.5, 0.5)
 """The values of C of one-stage methods, which learn the kernel anew for each of them."""
 
-SPHERICAL = 1e-2
+SAME_WIDTH = 1e-2
 """Log-bandwidths that differ by less than this are counted as equal."""
 
 
@@ -60,8 +60,7 @@ def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
     ----------
     learner : KernelLearner
     align : bool, default=True
-        Whether to measure alignment on test data, which takes as many kernel values as they have
-        pairs.
+        Whether to measure alignment on test data, which takes n_test^2 kernel values.
     """
 
     def measure(split: Split) -> Measures:
@@ -98,9 +97,10 @@ def one_stage(
     ----------
     model : classifier
     grid : iterable of float
-        Values of C, in increasing order.
+        The values of C, in increasing order.
     every : bool, default=False
-        Whether to try those C too that change nothing, since a smaller one bounds no dual variable.
+        Whether to try larger values of C even if no dual variable has reached the last one, so
+        that they change nothing.
     align : bool, default=True
         Whether to measure alignment on test data.
     """
@@ -150,7 +150,7 @@ def published_line_search(split: Split) -> Measures:
 def grid_search(split: Split) -> Measures:
     """`GridSearchCV(SVC())` over gamma and C, scored on the validation data.
 
-    The time is that of the whole search, since it is what finds the kernel.
+    The time is that of the whole search, since the search is what finds the kernel.
     """
     X, y = (np.concatenate(pair) for pair in zip(split.train, split.valid, strict=True))
     fold = np.r_[np.full(len(split.train[1]), -1), np.zeros(len(split.valid[1]), dtype=int)]
@@ -188,7 +188,7 @@ def _scale(split: Split) -> float:
     return float(X.shape[1] * X.var())
 
 
-def ellipsoids(
+def ard_alignment(
     penalty: float | Literal["auto"] = 0.0, step: Step = "corrective", **settings: Any
 ) -> ContinuousAlignment:
     """Return the learner CA-nD, which has an ARD Gaussian kernel."""
@@ -197,7 +197,7 @@ def ellipsoids(
     )
 
 
-def validated_ellipsoids(
+def validated_ard_alignment(
     penalties: Array = PENALTIES,
     *,
     step: Step = "corrective",
@@ -214,22 +214,22 @@ def validated_ellipsoids(
 
         def choose() -> None:
             for penalty in penalties:
-                model = ellipsoids(float(penalty), step).fit(*split.train)
+                model = ard_alignment(float(penalty), step).fit(*split.train)
                 scores.append(alignment_of_kernel(model.kernel_, split.valid))
-                if not every and all(is_spherical(kernel) for kernel in model.kernel_.kernels):
+                if not every and all(is_isotropic(kernel) for kernel in model.kernel_.kernels):
                     return
 
         choosing = seconds(choose)
         penalty = float(penalties[len(scores) - 1 - int(np.argmax(scores[::-1]))])
-        found = dict(two_stage(ellipsoids(penalty, step), align=align)(split))
+        found = dict(two_stage(ard_alignment(penalty, step), align=align)(split))
         return {**found, "penalty": penalty, "seconds": choosing + found["seconds"]}
 
     return measure
 
 
-def is_spherical(kernel: Any) -> bool:
+def is_isotropic(kernel: Any) -> bool:
     """Return whether all bandwidths of an ARD kernel are equal."""
-    return bool(np.ptp(kernel.theta[: kernel.n_widths]) < SPHERICAL)
+    return bool(np.ptp(kernel.theta[: kernel.n_widths]) < SAME_WIDTH)
 
 
 def automatic(*, validated: bool = False) -> Method:
@@ -238,8 +238,8 @@ def automatic(*, validated: bool = False) -> Method:
     Parameters
     ----------
     validated : bool, default=False
-        Whether the machine's C is best on validation data, as of other methods, and not what the
-        classifier itself chooses from training data.
+        Whether C is the best on validation data, as for other methods, instead of what the
+        classifier itself chooses by cross-validation on training data.
     """
 
     def measure(data: Any) -> Measures:
@@ -257,7 +257,7 @@ def automatic(*, validated: bool = False) -> Method:
             ),
             "seconds": duration,
             "kernels": np.size(getattr(model, "weights_", 1.0)),
-            "spherical": float(one_width),
+            "isotropic": float(one_width),
         }
 
     return measure
@@ -269,7 +269,7 @@ def common(kernels: Sequence[Gaussian] | None = None) -> dict[str, Method]:
     Parameters
     ----------
     kernels : sequence of Gaussian, default=None
-        The finite dictionary; 20 widths read off the data where None.
+        The finite dictionary; if None, 20 widths that span the distances of the training data.
     """
     return {
         "CA-1D": two_stage(ContinuousAlignment()),

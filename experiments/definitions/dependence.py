@@ -17,14 +17,14 @@ Criterion = Literal["ka", "cka", "hsic"]
 CRITERIA: dict[str, Criterion] = {"KA": "ka", "CKA": "cka", "HSIC": "hsic"}
 """The criteria that are maximized, by their names in the paper."""
 
-ELLIPSOID = " ellipsoid"
+ARD_SUFFIX = " ARD"
 """The part of a method's name that says that it has one width for each feature."""
 
 LIMITS = {
     **at_most(
         3,
         ("australian", "vehicle", "yeast", "segment", "waveform"),
-        ("CV", "HSIC ellipsoid, penalty", "HSIC ellipsoid, stopped", "choice of form"),
+        ("CV", "HSIC ARD, penalty", "HSIC ARD, stopped", "choice of form"),
     ),
     ("yeast", "CV"): 2,
     ("waveform", "CV"): 1,
@@ -83,9 +83,9 @@ def experiment(small: bool) -> Experiment:
         methods[name] = optimized(criterion)
     methods["KA 0/1"] = optimized("ka", output_kernel="delta")
     for name, criterion in CRITERIA.items():
-        methods[name + ELLIPSOID] = optimized(criterion, ard=True)
-    methods["HSIC ellipsoid, penalty"] = optimized("hsic", ard=True, penalty="auto")
-    methods["HSIC ellipsoid, stopped"] = optimized("hsic", ard=True, early_stopping=True)
+        methods[name + ARD_SUFFIX] = optimized(criterion, ard=True)
+    methods["HSIC ARD, penalty"] = optimized("hsic", ard=True, penalty="auto")
+    methods["HSIC ARD, stopped"] = optimized("hsic", ard=True, early_stopping=True)
     methods["choice of form"] = automatic()
     left_out = {(name, "choice of form"): 0 for name in drawn} if small else {}
     return Experiment(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.c_search import seconds
-from experiments.definitions.dependence import CRITERIA, ELLIPSOID, Criterion, learner
+from experiments.definitions.dependence import ARD_SUFFIX, CRITERIA, Criterion, learner
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
 
@@ -46,7 +46,7 @@ def experiment(small: bool) -> Experiment:
     methods: dict[str, Method] = {"CV": cross_validation(small)}
     for name, criterion in CRITERIA.items():
         methods[name] = two_steps(criterion)
-        methods[name + ELLIPSOID] = two_steps(criterion, ard=True)
+        methods[name + ARD_SUFFIX] = two_steps(criterion, ard=True)
     return Experiment(
         title="Seconds to the kernel of the largest dependence",
         source="Wang & Li (2018), section 4, Tables 3 and 5, Figure 2",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from experiments.compared_methods import (
+    ard_alignment,
     automatic,
     common,
-    ellipsoids,
     evenly_spaced,
     grid_search,
     one_stage,
@@ -15,7 +15,7 @@ from experiments.compared_methods import (
     raw_kernels,
     read_off,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
 from experiments.experiment import Experiment, at_most
 from experiments.problems import Split, three_parts, two_classes
@@ -48,15 +48,15 @@ def experiment(small: bool) -> Experiment:
         problems={name: partial(draw, pair, sizes) for pair, name in names.items()},
         methods={
             **common(kernels),
-            "CA-nD": validated_ellipsoids(PENALTIES[1:]),
+            "CA-nD": validated_ard_alignment(PENALTIES[1:]),
             "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
-            "CA-nD, no penalty": two_stage(ellipsoids()),
+            "CA-nD, no penalty": two_stage(ard_alignment()),
             "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-            "CA-nD, stagewise": validated_ellipsoids(PENALTIES[1:], step="stagewise"),
+            "CA-nD, stagewise": validated_ard_alignment(PENALTIES[1:], step="stagewise"),
             "CR-1D, stagewise": published_line_search,
             **raw_kernels(kernels),
             **read_off(),
-            'CA-nD, penalty="auto"': two_stage(ellipsoids("auto")),
+            'CA-nD, penalty="auto"': two_stage(ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
             "grid search": grid_search,
         },

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 
 from experiments.compared_methods import (
+    ard_alignment,
     automatic,
     common,
-    ellipsoids,
     evenly_spaced,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
     width_search,
 )
 from experiments.experiment import Experiment, at_most
@@ -76,11 +76,11 @@ def experiment(small: bool) -> Experiment:
         methods={
             **common(),
             **{f"{name}, 1 to 200": method for name, method in spaced.items() if name[0] == "D"},
-            "CA-nD": validated_ellipsoids(PENALTIES[1:]),
+            "CA-nD": validated_ard_alignment(PENALTIES[1:]),
             "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
-            "CA-nD, no penalty": two_stage(ellipsoids()),
-            "CA-nD, stagewise": validated_ellipsoids(PENALTIES[1:], step="stagewise"),
-            'CA-nD, penalty="auto"': two_stage(ellipsoids("auto")),
+            "CA-nD, no penalty": two_stage(ard_alignment()),
+            "CA-nD, stagewise": validated_ard_alignment(PENALTIES[1:], step="stagewise"),
+            'CA-nD, penalty="auto"': two_stage(ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
             "grid search": width_search,
         },

@@ -7,13 +7,13 @@ from functools import partial
 import numpy as np
 
 from experiments.compared_methods import (
+    ard_alignment,
     automatic,
-    ellipsoids,
     geometric,
     grid_search,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
 from experiments.experiment import Draw, Experiment, Method
 from experiments.problems import Array, Split, relevance
@@ -57,22 +57,22 @@ def experiment(small: bool) -> Experiment:
     gammas = (0, 40) if small else GAMMAS
     kernels = geometric(10 if small else N_KERNELS)
     one = partial(one_stage, grid=GRID[::3] if small else GRID, every=True)
-    ellipsoid = Gaussian(ard=True)
+    ard = Gaussian(ard=True)
     methods: dict[str, Method] = {
         "CA-1D": two_stage(ContinuousAlignment()),
         "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-        "CA-nD": validated_ellipsoids(PENALTIES[::5] if small else PENALTIES, every=True),
-        "CA-nD, no penalty": two_stage(ellipsoids()),
+        "CA-nD": validated_ard_alignment(PENALTIES[::5] if small else PENALTIES, every=True),
+        "CA-nD, no penalty": two_stage(ard_alignment()),
         "CR-1D": one(ContinuousMKLClassifier()),
-        "CR-nD": one(ContinuousMKLClassifier(ellipsoid)),
+        "CR-nD": one(ContinuousMKLClassifier(ard)),
         PUBLISHED_CR: one(ContinuousMKLClassifier(step="stagewise")),
         "DA": two_stage(AlignmentMaximization(kernels)),
         "D1": one(MKLClassifier(kernels, norm=1)),
         "D2": one(MKLClassifier(kernels, norm=2)),
         "DU": two_stage(UniformCombination(kernels)),
-        "CA-nD, automatic penalty": two_stage(ellipsoids("auto")),
+        "CA-nD, automatic penalty": two_stage(ard_alignment("auto")),
         "CA-nD, automatic penalty on logarithms": two_stage(
-            ellipsoids("auto", penalty_on="log_widths")
+            ard_alignment("auto", penalty_on="log_widths")
         ),
         "TwoStageClassifier(auto)": automatic(),
         "grid search": grid_search,

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from experiments.compared_methods import (
-    ellipsoids,
+    ard_alignment,
     geometric,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
 from experiments.experiment import Experiment, Method
 from experiments.problems import Array, Split, relevance
@@ -86,8 +86,8 @@ def experiment(small: bool) -> Experiment:
     draw_sized = partial(draw, others=others)
     methods: dict[str, Method] = {
         "CA-1D": of_split(two(ContinuousAlignment())),
-        "CA-nD": of_split(validated_ellipsoids(penalties, every=True, align=False)),
-        "CA-nD, no penalty": of_split(two(ellipsoids())),
+        "CA-nD": of_split(validated_ard_alignment(penalties, every=True, align=False)),
+        "CA-nD, no penalty": of_split(two(ard_alignment())),
         "CR-1D": of_split(one(ContinuousMKLClassifier())),
         "CR-nD": of_split(one(ContinuousMKLClassifier(Gaussian(ard=True)))),
         "DA": of_kernels(lambda given: two(AlignmentMaximization(given))),

@@ -100,16 +100,18 @@ def from_grid(objective: Objective) -> Found:
     return bfgs(objective, max(starts, key=lambda start: objective(start)[0]))
 
 
-def from_sphere(objective: Objective) -> Found:
+def from_isotropic(objective: Objective) -> Found:
     """Search for widths per feature from the best single width."""
-    sphere = from_grid(Objective(objective.criterion, objective.samples, objective.target, False))
-    found = bfgs(objective, np.full(objective.samples.X.shape[1], sphere.log_widths[0]))
-    return Found(found.log_widths, found.value, sphere.n_iter + found.n_iter)
+    isotropic = from_grid(
+        Objective(objective.criterion, objective.samples, objective.target, False)
+    )
+    found = bfgs(objective, np.full(objective.samples.X.shape[1], isotropic.log_widths[0]))
+    return Found(found.log_widths, found.value, isotropic.n_iter + found.n_iter)
 
 
 STARTS = {
     False: {"1/d": from_features, "gamma 1/d": from_gamma, "grid": from_grid},
-    True: {"1/d": from_features, "gamma 1/d": from_gamma, "sphere": from_sphere},
+    True: {"1/d": from_features, "gamma 1/d": from_gamma, "isotropic": from_isotropic},
 }
 """The searches by the names of their starts, without and with a width per feature."""
 CRITERION_NAMES = ("KA", "CKA", "HSIC")
@@ -141,7 +143,7 @@ def search(criterion: str, start: str, *, ard: bool) -> Method:
 def experiment(small: bool) -> Experiment:
     """Declare BFGS from three starts, for three criteria and two forms of the kernel."""
     methods = {
-        f"{name}{' ellipsoid' if ard else ''}, {start}": search(name.lower(), start, ard=ard)
+        f"{name}{' ARD' if ard else ''}, {start}": search(name.lower(), start, ard=ard)
         for ard in (False, True)
         for name in CRITERION_NAMES
         for start in STARTS[ard]

@@ -98,7 +98,7 @@ def experiment(small: bool) -> Experiment:
         ),
     }
     return Experiment(
-        title="Beside what a user does today",
+        title="Two-stage defaults beside a grid search",
         source="beyond the papers",
         problems={name: partial(draw, name, sizes) for name in names},
         methods=methods,

@@ -79,11 +79,11 @@ class Gap:
         return self.points < 0.0 and self.p_value < LEVEL
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Describe the gap in a phrase."""
         return (
-            f"{self.points:+.2f} points, lower on {self.lower} of {self.n_tasks}, "
-            f"p = {self.p_value:.2g}"
+            f"{self.points:+.2f} points, lower on {self.lower} of {self.n_tasks}, p = "
+            f"{self.p_value:.2g}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Claims of Afkanpour et al. (2013) that several experiments speak to, judged on their results."""
+"""Claims of Afkanpour et al. (2013) that several experiments test."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ ALIKE = ("CA-1D", "CA-1D, stagewise", "DA", "DU", "DA, widths read off", "DU, wi
 """Two-stage methods with one width for all features."""
 
 LARGE = 0.2
-"""Part of the errors that a very large improvement takes away, at least."""
+"""A very large improvement removes at least this fraction of the errors."""
 INDICATES = -0.5
-"""Median correlation of alignment and error at which one indicates the other, at most."""
+"""Alignment indicates the error if their median rank correlation is at most this."""
 MARK = "*"
+"""The sign behind a significant gap, and its legend."""
 MARKED = f"points, {MARK}: p < {LEVEL:g}"
 FEW_STEPS = 10
+"""CA must take fewer steps."""
 MANY_STEPS = 25
-"""Steps that count as "around 50", at least."""
+"""At least this many steps are counted as "around 50"."""
 
 
 def outperforms(
@@ -37,8 +39,8 @@ def outperforms(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> tuple[list[bool], str]:
-    """Whether each of some methods errs clearly less than each of others, and the gaps in words."""
-    conditions, words = [], []
+    """Return whether each method errs clearly less than each other one, and the gaps as text."""
+    conditions, texts = [], []
     for one in present(results, first):
         gaps = {
             other: gap(results, one, other, problems)
@@ -46,20 +48,20 @@ def outperforms(
             if one != other
         }
         conditions += [found.clearly_lower for found in gaps.values()]
-        words.append(f"{one} less {listed(map(brief, gaps, gaps.values()))}")
-    return conditions, "; ".join(words)
+        texts.append(f"{one} less {listed(map(brief, gaps, gaps.values()))}")
+    return conditions, "; ".join(texts)
 
 
 def brief(other: str, found: Gap) -> str:
-    """A gap in two words and, where it is significant, a mark."""
+    """Format a gap, with a mark if it is significant."""
     return f"{other} {found.points:+.2f}{MARK * (found.p_value < LEVEL)}"
 
 
 def continuous_over_finite(
     results: Results, continuous: Sequence[str], sets: str, why: str
 ) -> Claim:
-    """Claim that continuous dictionaries beat finite ones."""
-    conditions, words = outperforms(results, continuous, FINITE)
+    """Return the claim that continuous dictionaries beat finite ones."""
+    conditions, text = outperforms(results, continuous, FINITE)
     verdict = verdict_of(conditions)
     return explained_claim(
         f"On {sets}, methods that choose widths from a continuous set outperform those with a "
@@ -68,7 +70,7 @@ def continuous_over_finite(
         f"differences in error between each of {', '.join(present(results, continuous))} and each "
         f"of {', '.join(present(results, FINITE))}, Wilcoxon's test over tasks; all negative "
         "and significant at 5 %",
-        f"{sum(conditions)} of {len(conditions)} differences are clear: {words} ({MARKED})",
+        f"{sum(conditions)} of {len(conditions)} differences are clear: {text} ({MARKED})",
         verdict,
         why=why,
     )
@@ -91,26 +93,28 @@ def over_uniform(
     beside: str = "",
     problems: Sequence[str] | None = None,
 ) -> Claim:
-    """Claim that learning beats uniform weights: clearly, and somewhere by much.
+    """Return the claim that learning beats uniform weights: clearly, and somewhere by much.
 
     Parameters
     ----------
     results : Results
     sets : str
-        What the tasks are called.
+        The name of the tasks.
     methods : sequence of str
-        Those that learn.
+        The methods that learn.
     uniform : sequence of str
         Uniform weights on each dictionary that the claim may mean.
     beside : str, default=""
         Uniform weights on another dictionary, for comparison.
     problems : sequence of str, default=None
-        Tasks; all where None.
+        The tasks; all if None.
     """
     names, others = present(results, methods), present(results, uniform)
-    clear, words = outperforms(results, names, others, problems)
-    parts = [relative_reduction(results, one, other, problems) for one in names for other in others]
-    large = any(part >= LARGE and sure for part, sure in zip(parts, clear, strict=True))
+    clear, text = outperforms(results, names, others, problems)
+    reductions = [
+        relative_reduction(results, one, other, problems) for one in names for other in others
+    ]
+    large = any(part >= LARGE and sure for part, sure in zip(reductions, clear, strict=True))
     own = outperforms(results, names, [beside], problems)[1]
     return Claim(
         f"On {sets}, kernel learning has a clear advantage over uniform weights, which can be "
@@ -119,7 +123,8 @@ def over_uniform(
         f"differences in error between each of {listed(names)} and {' or '.join(others)}; each "
         "negative and significant at 5 % by Wilcoxon's test over tasks, and one of at least "
         f"{100 * LARGE:.0f} % of the errors",
-        f"{words} ({MARKED}); {100 * min(parts):.0f} to {100 * max(parts):.0f} % of the errors",
+        f"{text} ({MARKED}); {100 * min(reductions):.0f} to {100 * max(reductions):.0f} % of the "
+        "errors",
         verdict_of([*clear, large]),
         "The paper adds that the advantage seems to come from the right set of kernels."
         + " It does not name its dictionary for these sets; both are this page's."
@@ -130,7 +135,7 @@ def over_uniform(
 
 
 def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
-    """Claim that the choice of the dictionary matters more than its combination."""
+    """Return the claim that the dictionary matters more than its combination."""
     means = {
         name: of_tasks(results, "error", name).mean() * 100.0
         for name in ("CA-1D", "DA", "DU", "DA, widths read off", "DU, widths read off")
@@ -160,7 +165,7 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
 def correlations(
     results: Results, methods: Sequence[str], problems: Sequence[str] | None = None
 ) -> Array:
-    """Spearman correlation of test alignment and error over methods, on each task."""
+    """Return Spearman's correlation of alignment and error over methods, on each task."""
     tasks = results.problems if problems is None else list(problems)
     names = present(results, methods)
     frames = [results.means(measure).loc[tasks, names] for measure in ("alignment", "error")]
@@ -175,12 +180,12 @@ def correlations(
 def alignment_indicates(
     results: Results, sets: str, methods: Sequence[str], problems: Sequence[str] | None = None
 ) -> Claim:
-    """Claim that alignment on test data is a good indicator, though not a monotone one."""
+    """Return the claim that alignment on test data is a good, but not monotone, indicator."""
     tasks = results.problems if problems is None else list(problems)
     names = present(results, methods)
-    spheres = [name for name in names if "nD" not in name]
+    isotropic = [name for name in names if "nD" not in name]
     alike = present(results, ALIKE)
-    found = [correlations(results, some, tasks) for some in (names, spheres, alike)]
+    found = [correlations(results, some, tasks) for some in (names, isotropic, alike)]
     middle = [float(np.median(each)) if each.size else np.nan for each in found]
     negative = [f"{int((each < 0).sum())} of {each.size}" for each in found]
     errors, alignments = (
@@ -204,7 +209,7 @@ def alignment_indicates(
 
 
 def both_of(results: Results, methods: Sequence[str], tasks: Sequence[str]) -> str:
-    """Mean test alignment and error of methods, in words."""
+    """Return mean test alignment and error of methods, as text."""
     return "; ".join(
         f"{name} {of_tasks(results, 'alignment', name, tasks).mean():.3f} and "
         f"{100 * of_tasks(results, 'error', name, tasks).mean():.2f} %"
@@ -213,7 +218,7 @@ def both_of(results: Results, methods: Sequence[str], tasks: Sequence[str]) -> s
 
 
 def speed(results: Results, sets: str) -> list[Claim]:
-    """Claims on times; none where no times were recorded."""
+    """Return the claims on times, or none if no times were recorded."""
     seconds = {
         name: values
         for name in present(results)
@@ -233,6 +238,7 @@ def speed(results: Results, sets: str) -> list[Claim]:
 
 
 def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
+    """Return the claim on the order of the fastest methods."""
     return explained_claim(
         f"On {sets}, DU is the fastest method and CA-1D the fastest of the rest",
         f"{SOURCE}, Table 2",
@@ -249,6 +255,7 @@ def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
 
 
 def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: Results) -> Claim:
+    """Return the claim that one-stage methods are slower."""
     slower = max(means["CA-1D"], means["DA"])
     conditions = [means[name] > slower for name in ("D1", "D2", "CR-1D")]
     searches = {
@@ -272,6 +279,7 @@ def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: R
 
 
 def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
+    """Return the claim that methods with a width for each feature are slower."""
     if not {"CA-nD", "CR-nD"} <= set(means):
         return []
     ratios = [means[f"{name}-nD"] / means[f"{name}-1D"] for name in ("CA", "CR")]
@@ -294,7 +302,7 @@ def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
 
 
 def steps(results: Results, sets: str) -> Claim:
-    """Claim on the number of steps of CA and CR."""
+    """Return the claim on the number of steps of CA and CR."""
     names = ("CA-1D", "CA-1D, stagewise", "CR-1D", "CR-1D, stagewise")
     found = {
         name: np.concatenate([results.values("steps", task, name) for task in results.problems])
@@ -320,11 +328,11 @@ def steps(results: Results, sets: str) -> Claim:
             "Steps depend on the tolerance and on C. Here CR ends once no kernel lowers its "
             "objective by more than a thousandth, with the C that is best on validation data; "
             "corrective steps, which solve for all weights anew, take fewer than the published "
-            "line search, which is held to 50."
+            "line search, whose steps are limited to 50."
         ),
     )
 
 
 def rest_of(results: Results, method: str, problems: Sequence[str] | None = None) -> list[Gap]:
-    """Gaps from a method to each of the paper's others."""
+    """Return the gaps from a method to each of the paper's others."""
     return [gap(results, method, name, problems) for name in present(results) if name != method]

@@ -36,18 +36,18 @@ SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
 
 
 def standardized(results: Results) -> list[str]:
-    """Problems whose features are standardized."""
+    """Return the problems whose features are standardized."""
     return [name for name in results.problems if not name.endswith(", raw")]
 
 
 def section(results: Results) -> Section:
-    """Errors and ranks beside the paper's."""
+    """Write errors and ranks beside the paper's."""
     every = {"miscellany": bars(results, "error", "test error, %", scale=100.0)}
     return Section(body(results), claims(results), every)
 
 
 def body(results: Results) -> str:
-    """What was done, and the tables."""
+    """Return the description of the experiment, and the tables."""
     tasks = standardized(results)
     raw = [name for name in results.problems if name not in tasks]
     named = " and ".join(name.removesuffix(", raw").capitalize() for name in raw)
@@ -69,12 +69,12 @@ too. Methods and grids of C are those of the letters. The paper has ten runs.
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the paper says of these sets; nothing unless all its methods have records."""
+    """Return the paper's claims, or nothing unless all its methods have records."""
     if not set(METHODS) <= set(results.methods):
         return []
     tasks = standardized(results)
     return [
-        ellipsoids_first(results, tasks),
+        ard_ranks_first(results, tasks),
         equal_ranks(results, tasks),
         over_uniform(
             results,
@@ -87,26 +87,26 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-def ellipsoids_first(results: Results, tasks: list[str]) -> Claim:
-    """Claim that CA-nD outperforms all others."""
+def ard_ranks_first(results: Results, tasks: list[str]) -> Claim:
+    """Return the claim that CA-nD outperforms all others."""
     found = ranks(results, problems=tasks)
     gaps = rest_of(results, "CA-nD", tasks)
     conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
     verdict = verdict_of(conditions)
-    words = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
+    text = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
     return explained_claim(
         "On the eleven sets, CA-nD outperforms the rest (median rank 2)",
         f"{SOURCE}, Figure 8 and Table 2",
         "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
         "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
-        f"ranks: {by_name(found, 'g')}. {words} ({MARKED})",
+        f"ranks: {by_name(found, 'g')}. {text} ({MARKED})",
         verdict,
         why=why_not_first(results, tasks),
     )
 
 
 def why_not_first(results: Results, tasks: list[str]) -> str:
-    """Where ellipsoids pay, and what other settings gave."""
+    """State on which sets CA-nD errs less, and the errors of other settings."""
     difference = {
         task: gap(results, "CA-nD", "CA-1D", [task]).points
         for task in results.problems
@@ -130,17 +130,17 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
     gains = [-value for task, value in difference.items() if value < 0.0 and task in tasks]
     losses = [value for task, value in difference.items() if value > 0.0 and task in tasks]
     return (
-        f"Ellipsoids err less than CA-1D on {len(gains)} sets, by {np.mean(gains or [0.0]):.1f} "
+        f"ARD kernels err less than CA-1D on {len(gains)} sets, by {np.mean(gains or [0.0]):.1f} "
         f"points on average, and more on {len(losses)}, by {np.mean(losses or [0.0]):.1f}; a rank "
         f"counts sets, not points. CA-nD less CA-1D in points: {listed} (raw: features on their "
         "own scales; the paper says nothing of scaling). Mean errors in % of the settings tried: "
         f'{means}. `TwoStageClassifier("auto")`, which decides between the two on training data, '
-        f"has, less CA-1D, {automatic.words}."
+        f"has, less CA-1D, {automatic.description}."
     )
 
 
 def equal_ranks(results: Results, tasks: list[str]) -> Claim:
-    """Claim that DU and D2 are last and CA-1D, CR-1D and DA alike."""
+    """Return the claim that D2 and DU are last and CA-1D, CR-1D and DA alike."""
     found = ranks(results, problems=tasks)
     alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]

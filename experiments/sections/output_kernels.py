@@ -12,7 +12,7 @@ PAIRS = "HSIC, a width per pair"
 
 
 def section(results: Results) -> Section:
-    """One width against one per pair, and three output kernels."""
+    """Write one width against one per pair, and three output kernels."""
     found = Errors(results)
     body = f"""The sets of more than two classes, drawn as before. *A width per pair*: each machine
 of two classes has a Gaussian kernel of its own width, of the largest HSIC on the samples of these
@@ -25,11 +25,11 @@ Error in %, mean ± standard deviation; + and - where HSIC with one width for al
 better or worse.
 
 {found.table(tuple(results.methods), "HSIC")}"""
-    return Section(body, [*of_pairs(found), *of_targets(found)])
+    return Section(body, [*claims_on_pairs(found), *claims_on_targets(found)])
 
 
-def of_pairs(found: Errors) -> list[Claim]:
-    """One parameter for all classes."""
+def claims_on_pairs(found: Errors) -> list[Claim]:
+    """Return the claim that one width for all classes suffices."""
     outcomes = list(found.outcomes(PAIRS, "HSIC").values())
     if not outcomes:
         return []
@@ -47,15 +47,14 @@ def of_pairs(found: Errors) -> list[Claim]:
             f"mean difference {mean:+.2f} points; the largest width of a set is "
             f"{np.median(spread):.1f} times its smallest (median)",
             verdict_of([outcome == 0 for outcome in outcomes]),
-            why="Perhaps, on the sets that differ, pairs of classes differ in the width that "
-            "suits them, or "
-            "have too few samples for a width of their own.",
+            why="Perhaps, on the sets that differ, pairs of classes differ in the width that suits "
+            "them, or have too few samples for a width of their own.",
         )
     ]
 
 
-def of_targets(found: Errors) -> list[Claim]:
-    """The output kernel of equation 6."""
+def claims_on_targets(found: Errors) -> list[Claim]:
+    """Return the claims on the output kernel of equation 6."""
     claims = []
     for criterion, other in (("HSIC", "HSIC, balanced"), ("KA", "KA, 0/1")):
         outcomes = found.outcomes(criterion, other)

@@ -17,29 +17,30 @@ from experiments.reporting.statistics import LEVEL, compare
 
 SOURCE = "Afkanpour et al. 2013, section 3.1.1, Figure 4"
 ONE_WIDTH = ("CA-1D", "CR-1D", *FINITE)
-ELLIPSOIDS = ("CA-nD", "CA-nD, no penalty", "CR-nD")
-METHODS = (*ONE_WIDTH, *ELLIPSOIDS)
+ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
+METHODS = (*ONE_WIDTH, *ARD)
 POINT = 0.01
+"""A difference in error of at least this counts."""
 SHOWN = {"error": ("error, %", 100.0, 1), "seconds": ("seconds", 1.0, 2)}
-"""Title, scale and digits of a measure."""
+"""Title, scale and digits of each measure."""
 CHANCE = 0.4
-"""An error of two equal classes that is close to chance."""
+"""An error of at least this is close to chance."""
 FEW = 100
-"""Training sets up to this size are small."""
+"""Training sets of up to this size are small."""
 MANY_KERNELS = 200
-"""Growth of times is read off from this many kernels on."""
+"""The growth of times is estimated from this number of kernels on."""
 
 
 def section(results: Results) -> Section:
-    """Errors and times."""
+    """Write errors and times."""
     samples, kernels = by_samples(results), by_kernels(results)
     figure = drawn(results, samples, kernels)
     made = (
         similar(results, samples),
         small_sets(results, samples),
-        ellipsoids_best(results, samples),
+        ard_has_least_error(results, samples),
         fastest(results, samples),
-        ellipsoids_faster(results, samples),
+        ard_alignment_is_faster(results, samples),
         no_gain(results, kernels),
         worse(results, kernels),
         linear(results, kernels),
@@ -53,7 +54,7 @@ def section(results: Results) -> Section:
 
 
 def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
-    """Errors and, where they were measured, times."""
+    """Draw errors and, where they were measured, times."""
     lines = [
         (measure, places, curves(results, measure, names, places, SHOWN[measure][1]))
         for places, names in ((samples, METHODS), (kernels, FINITE))
@@ -75,19 +76,19 @@ def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
 
 
 def by_samples(results: Results) -> dict[str, float]:
-    """Problems of growing training sets."""
+    """Return the problems of growing training sets."""
     return axis(results, "n")
 
 
 def by_kernels(results: Results) -> dict[str, float]:
-    """Problems of growing dictionaries; the smallest is that of the smallest training set."""
+    """Return the problems of growing dictionaries, with the smallest training set."""
     least = f"n={SAMPLES[0]}"
     start = {least: float(KERNELS[0])} if least in results.problems else {}
     return {**start, **axis(results, "kernels")}
 
 
 def values_table(results: Results, measure: str, places: Axis) -> str:
-    """A measure of all methods along an axis; nothing where it was never measured."""
+    """Return a measure of all methods along an axis, or nothing if it was never measured."""
     title, scale, digits = SHOWN[measure]
     counted = "kernels" if any("kernels" in problem for problem in places) else "training points"
     rows = []
@@ -105,13 +106,13 @@ def values_table(results: Results, measure: str, places: Axis) -> str:
 
 
 def known(results: Results, measure: str, names: Sequence[str], problem: str) -> dict[str, float]:
-    """Means of the methods that have the measure."""
+    """Return the means of the methods that have the measure."""
     means = {name: results.mean(measure, problem, name) for name in names}
     return {name: value for name, value in means.items() if np.isfinite(value)}
 
 
 def similar(results: Results, places: Axis) -> Claim | None:
-    """Large training sets."""
+    """Return the claim that errors become similar on large training sets."""
     if len(places) < 2:
         return None
     ends = [known(results, "error", METHODS, list(places)[end]) for end in (0, -1)]
@@ -135,7 +136,7 @@ def similar(results: Results, places: Axis) -> Claim | None:
 
 
 def small_sets(results: Results, places: Axis) -> Claim | None:
-    """CA-1D and DA where samples are few."""
+    """Return the claim that CA-1D and DA are best where samples are few."""
     conditions, parts = [], []
     for problem in (name for name, size in places.items() if size <= FEW):
         means = known(results, "error", ONE_WIDTH, problem)
@@ -164,13 +165,13 @@ def small_sets(results: Results, places: Axis) -> Claim | None:
 
 
 def at_chance(results: Results, places: Axis) -> list[str]:
-    """Repeats of the smallest training set on which uniform weights learn next to nothing."""
+    """Return the repeats of the smallest training set on which DU is close to chance."""
     errors = results.series("error", next(iter(places)), "DU")
     return [f"repeat {repeat}" for repeat, error in errors.items() if error >= CHANCE]
 
 
 def differences(results: Results, places: Axis) -> str:
-    """Paired differences in error from CA-1D for the smallest set."""
+    """Return paired differences in error from CA-1D on the smallest set, as text."""
     problem = next(iter(places))
     found = {
         name: compare(*results.pairs("error", problem, name, "CA-1D"))
@@ -183,17 +184,17 @@ def differences(results: Results, places: Axis) -> str:
     )
 
 
-def ellipsoids_best(results: Results, places: Axis) -> Claim | None:
-    """Few features matter."""
+def ard_has_least_error(results: Results, places: Axis) -> Claim | None:
+    """Return the claim that ARD kernels are best where few features matter."""
     conditions, parts = [], []
     for problem in places:
-        spheres = known(results, "error", ONE_WIDTH, problem)
-        ellipsoids = known(results, "error", ELLIPSOIDS, problem)
-        if spheres and ellipsoids:
-            best = min(spheres.values())
-            conditions += [value < best for value in ellipsoids.values()]
-            lower = sum(value < best for value in ellipsoids.values())
-            parts.append(f"{problem}: {lower} of {len(ellipsoids)} below {100 * best:.1f} %")
+        isotropic = known(results, "error", ONE_WIDTH, problem)
+        ard = known(results, "error", ARD, problem)
+        if isotropic and ard:
+            best = min(isotropic.values())
+            conditions += [value < best for value in ard.values()]
+            lower = sum(value < best for value in ard.values())
+            parts.append(f"{problem}: {lower} of {len(ard)} below {100 * best:.1f} %")
     if not conditions:
         return None
     problem, last = list(places.items())[-1]
@@ -201,7 +202,7 @@ def ellipsoids_best(results: Results, places: Axis) -> Claim | None:
         statement="Methods with a width for each feature have the best errors where few features "
         "matter",
         source=SOURCE,
-        measure=f"each of {listed(ELLIPSOIDS)} has a lower mean error than the best with one "
+        measure=f"each of {listed(ARD)} has a lower mean error than the best with one "
         "width, for each n",
         result="; ".join(parts),
         verdict=verdict_of(conditions),
@@ -211,7 +212,7 @@ def ellipsoids_best(results: Results, places: Axis) -> Claim | None:
 
 
 def fastest(results: Results, places: Axis) -> Claim | None:
-    """CA-1D against all."""
+    """Return the claim that CA-1D is the fastest method that learns."""
     conditions, parts = [], []
     for problem in places:
         times = known(results, "seconds", METHODS, problem)
@@ -242,12 +243,12 @@ def fastest(results: Results, places: Axis) -> Claim | None:
     )
 
 
-def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
-    """CA-nD against CR-nD."""
+def ard_alignment_is_faster(results: Results, places: Axis) -> Claim | None:
+    """Return the claim that CA-nD is faster than CR-nD."""
     plain, tuned = [], []
     for problem in places:
-        times = known(results, "seconds", ELLIPSOIDS, problem)
-        if len(times) == len(ELLIPSOIDS):
+        times = known(results, "seconds", ARD, problem)
+        if len(times) == len(ARD):
             plain.append(times["CR-nD"] / times["CA-nD, no penalty"])
             tuned.append(times["CR-nD"] / times["CA-nD"])
     if not plain:
@@ -267,12 +268,12 @@ def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
 
 
 def by_size(values: Sequence[float]) -> str:
-    """Ratios by n."""
+    """Format ratios by n."""
     return listed(f"{value:.1f}" for value in values)
 
 
 def change(results: Results, places: Axis, name: str) -> tuple[float, float] | None:
-    """Difference in error between most and fewest kernels on the same data, and its p-value."""
+    """Return the change in error from the fewest kernels to the most, and its p-value."""
     first, *_, last = places
     ends = [results.series("error", problem, name) for problem in (last, first)]
     both = ends[0].index.intersection(ends[1].index)
@@ -283,7 +284,7 @@ def change(results: Results, places: Axis, name: str) -> tuple[float, float] | N
 
 
 def no_gain(results: Results, places: Axis) -> Claim | None:
-    """More kernels."""
+    """Return the claim that finite methods do not improve with more kernels."""
     if len(places) < 2:
         return None
     changes = {name: change(results, places, name) for name in FINITE}
@@ -302,7 +303,7 @@ def no_gain(results: Results, places: Axis) -> Claim | None:
 
 
 def shifts(found: dict[str, tuple[float, float]]) -> str:
-    """Changes in words."""
+    """Format changes in error."""
     return ", ".join(
         f"{name} {100 * difference:+.2f} points (p = {p:.2f})"
         for name, (difference, p) in found.items()
@@ -310,7 +311,7 @@ def shifts(found: dict[str, tuple[float, float]]) -> str:
 
 
 def worse(results: Results, places: Axis) -> Claim | None:
-    """D1."""
+    """Return the claim that D1 gets worse with more kernels."""
     found = change(results, places, "D1") if len(places) > 1 else None
     if found is None:
         return None
@@ -331,7 +332,7 @@ def worse(results: Results, places: Axis) -> Claim | None:
 
 
 def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str, float]:
-    """How times grow with the number of kernels."""
+    """Return the exponents with which times grow with the number of kernels."""
     large = {problem: place for problem, place in places.items() if place >= MANY_KERNELS}
     found = {name: curve(results, "seconds", name, large) for name in names}
     return {
@@ -342,7 +343,7 @@ def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str,
 
 
 def linear(results: Results, places: Axis) -> Claim | None:
-    """D1 and D2."""
+    """Return the claim that times of D1 and D2 grow linearly."""
     found = exponents(results, ("D1", "D2"), places)
     if not found:
         return None
@@ -359,7 +360,7 @@ def linear(results: Results, places: Axis) -> Claim | None:
 
 
 def cubic(results: Results, places: Axis) -> Claim | None:
-    """DA."""
+    """Return the claim that the time of DA grows faster than linearly."""
     found = exponents(results, ("DA", "DU"), places)
     if "DA" not in found:
         return None

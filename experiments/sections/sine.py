@@ -16,24 +16,24 @@ from mercer.datasets import SINE_FREQUENCIES
 PROBLEM = "sine"
 SOURCE = "Afkanpour et al. 2013, section 3.1"
 PAPER = dict(zip([true_name(s) for s in true_sets()[3:]], (16.4, 20.0, 21.3, 2.3), strict=True))
-"""Errors in %, in the text."""
+"""The paper's errors in %, in its text."""
 TRIPLE = true_name(SINE_FREQUENCIES)
 CLOSE = 0.02
-"""Errors this close count as alike."""
+"""Errors that differ by at most this count as alike."""
 FAR = 0.1
-"""A dictionary that errs so much more is insufficient."""
+"""A dictionary whose error is larger by at least this is insufficient."""
 CONTINUOUS = ("CA-1D", "CA-1D, stagewise", "CR-1D")
 DISCRETE = ("DA", "D1", "D2", "DU")
 WEIGHTED = ("DA", "DU")
-"""Finite methods that are tried with every step."""
+"""Finite methods that are tried with every spacing."""
 TONE = 0.15
-"""Half the resolution of an interval of length 20."""
+"""Half the frequency resolution of an interval of length 20."""
 FOUND = 0.02
-"""Relative error of a frequency that counts as found."""
+"""A frequency is counted as found up to this relative error."""
 
 
 def section(results: Results) -> Section:
-    """Errors, frequencies and dictionaries."""
+    """Write errors, frequencies and dictionaries."""
     present = [name for name in results.methods if results.repeats(PROBLEM, name)]
     rows = [
         [
@@ -61,27 +61,27 @@ def section(results: Results) -> Section:
 
 
 def error(results: Results, name: str) -> float:
-    """Mean error."""
+    """Return the mean error."""
     return results.mean("error", PROBLEM, name)
 
 
 def percent(value: float) -> str:
-    """In per cent."""
+    """Format a fraction in percent."""
     return f"{100.0 * value:.1f} %"
 
 
 def errors_of(results: Results, names: list[str]) -> str:
-    """Errors of methods, in words."""
+    """Return errors of methods, as text."""
     return ", ".join(f"{name} {percent(error(results, name))}" for name in names)
 
 
 def known(results: Results, names: list[str]) -> list[str]:
-    """Those of which there are records."""
+    """Return those methods that have records."""
     return [name for name in names if np.isfinite(error(results, name))]
 
 
 def published_errors(results: Results) -> Claim | None:
-    """The figures in the text."""
+    """Return the claim on the errors in the paper's text."""
     names = known(results, list(PAPER))
     if not names:
         return None
@@ -101,7 +101,7 @@ def published_errors(results: Results) -> Claim | None:
 
 
 def combination(results: Results) -> Claim | None:
-    """H1."""
+    """Return the claim that combinations are better than single kernels (H1)."""
     names = [true_name(chosen) for chosen in true_sets()]
     if len(known(results, names)) < len(names):
         return None
@@ -121,7 +121,7 @@ def combination(results: Results) -> Claim | None:
 
 
 def effectiveness(results: Results) -> Claim | None:
-    """H2, errors."""
+    """Return the claim on the errors of CA and CR (H2)."""
     names = known(results, list(CONTINUOUS))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
@@ -141,13 +141,13 @@ def effectiveness(results: Results) -> Claim | None:
 
 
 def best_pair(results: Results) -> float:
-    """Least mean error of two true frequencies."""
+    """Return the least mean error of two true frequencies."""
     pairs = [true_name(chosen) for chosen in true_sets() if len(chosen) == 2]
     return min(error(results, name) for name in pairs)
 
 
 def nearest(results: Results, method: str) -> Array:
-    """Relative error of the nearest frequency found, repeats in rows."""
+    """Return the relative error of the nearest frequency found, with repeats in rows."""
     rows = results.series("frequencies", PROBLEM, method)
     return np.array(
         [
@@ -158,7 +158,7 @@ def nearest(results: Results, method: str) -> Array:
 
 
 def others(results: Results, method: str) -> tuple[int, int]:
-    """Frequencies found that are none of the true ones, and those at their combination tones."""
+    """Count other frequencies than the true ones, and those of them at combination tones."""
     rows = results.series("frequencies", PROBLEM, method)
     found = np.concatenate([np.asarray(row, dtype=float) for row in rows])
     distances = np.abs(found[:, None] - np.array(SINE_FREQUENCIES)).min(axis=1)
@@ -169,7 +169,7 @@ def others(results: Results, method: str) -> tuple[int, int]:
 
 
 def frequencies(results: Results) -> Claim | None:
-    """H2, frequencies."""
+    """Return the claim on the frequencies that are found (H2)."""
     names = [name for name in CONTINUOUS[:2] if nearest(results, name).size]
     if not names:
         return None
@@ -194,7 +194,7 @@ def frequencies(results: Results) -> Claim | None:
 
 
 def coarse(results: Results) -> Claim | None:
-    """Ten frequencies."""
+    """Return the claim that ten frequencies are insufficient."""
     names = known(results, list(DISCRETE))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
@@ -213,7 +213,7 @@ def coarse(results: Results) -> Claim | None:
 
 
 def fine(results: Results) -> Claim | None:
-    """Footnote 5."""
+    """Return the claim of footnote 5 on the spacing that is necessary."""
     goal = error(results, TRIPLE)
     tenth = known(results, [discrete_name(name, 0.1) for name in DISCRETE])
     if not tenth or not np.isfinite(goal):
@@ -247,7 +247,7 @@ def fine(results: Results) -> Claim | None:
 
 
 def draw_frequencies(results: Results, axes: Axes) -> None:
-    """Weights against frequencies, all repeats."""
+    """Draw weights against frequencies, of all repeats."""
     for name, marker in zip(CONTINUOUS[:2], ("o", "x"), strict=True):
         found = results.series("frequencies", PROBLEM, name)
         weights = results.series("weights", PROBLEM, name)
@@ -261,7 +261,7 @@ def draw_frequencies(results: Results, axes: Axes) -> None:
 
 
 def draw_steps(results: Results, axes: Axes) -> None:
-    """Errors against the step of the dictionary."""
+    """Draw errors against the spacing of the dictionary."""
     for method in DISCRETE:
         steps = [s for s in STEPS if known(results, [discrete_name(method, s)])]
         errors = [100.0 * error(results, discrete_name(method, s)) for s in steps]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.compared_methods import automatic, grid_search, validated_ellipsoids, width_search
+from experiments.compared_methods import (
+    automatic,
+    grid_search,
+    validated_ard_alignment,
+    width_search,
+)
 from experiments.problems import Split
 from mercer.datasets import make_ringnorm
 
@@ -24,9 +29,11 @@ def test_both_grid_searches_find_the_same(split: Split) -> None:
         assert search[name] == pytest.approx(value)
 
 
-def test_penalties_beyond_spheres_change_nothing(split: Split) -> None:
+def test_penalties_beyond_isotropic_kernels_change_nothing(split: Split) -> None:
     penalties = 10.0 ** np.arange(-2, 9, 2)
-    found, every = (validated_ellipsoids(penalties, every=every)(split) for every in (False, True))
+    found, every = (
+        validated_ard_alignment(penalties, every=every)(split) for every in (False, True)
+    )
     assert found["penalty"] in penalties
     assert every["penalty"] >= found["penalty"]
     assert found["error"] == pytest.approx(every["error"])
