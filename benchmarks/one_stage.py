@@ -8,7 +8,7 @@ l1svm
     standardized, and MNIST digits, odd against even, raw pixels. The unit is the median time of
     `SVC(kernel="precomputed").fit` with scikit-learn's own tolerance, 1e-3, and the same C, given
     the uniform sum of the same kernels, centered and of equal traces; it takes turns with the fits.
-    Kernels "touched" are those of positive weight in some step: all 20, since the weights start
+    Kernels "active" are those of positive weight in some step: all 20, since the weights start
     equal; those "kept" have positive weight in the end.
     A profile of one more fit shows the fractions of the time that are spent on the
     first pass over the kernels, which evaluates them, weighted sums of Gram matrices (of the start
@@ -48,7 +48,7 @@ from mercer import L1SVM, UniformCombination
 PENALTIES = (0.1, 1.0, 100.0)
 TOLERANCES = (1e-3, 1e-6)
 FITS_PER_KERNEL = 10.0
-"""The time of l1-svm to a gap of 1e-3, in fits of a support vector machine for each kernel touched,
+"""The time of l1-svm to a gap of 1e-3, in fits of a support vector machine for each active kernel,
 must be at most this."""
 
 PARTS = {
@@ -108,10 +108,10 @@ def l1svm(repeats: int) -> None:
             for tol, model in models.items():
                 part, fits = shares(partial(model.fit, X, y))
                 parts.setdefault((C, tol), []).append(part)
-                touched = max(step.n_kernels for step in model.history_)
+                active = max(step.n_kernels for step in model.history_)
                 kept = int(np.count_nonzero(model.weights_))
                 ratio = times[f"{tol}"] / times["svc"]
-                worst = max(worst, ratio / touched if tol == TOLERANCES[0] else 0.0)
+                worst = max(worst, ratio / active if tol == TOLERANCES[0] else 0.0)
                 rows.append(
                     [
                         f"{name}, C = {C:g}",
@@ -120,19 +120,19 @@ def l1svm(repeats: int) -> None:
                         f"{1e3 * times['svc']:.1f}",
                         f"{times[f'{tol}']:.2f}",
                         f"{ratio:.0f}",
-                        f"{touched}",
-                        f"{ratio / touched:.1f}",
+                        f"{active}",
+                        f"{ratio / active:.1f}",
                         f"{kept}",
                         f"{ratio / kept:.0f}",
                         f"{model.n_iter_}",
                         f"{fits}",
                     ]
                 )
-    header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "touched", "per touched", "kept"]
+    header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "active", "per active", "kept"]
     header += ["per kept", "steps", "libsvm calls"]
     print_table("l1svm: time, in fits of one SVC", header, rows)
     holds = "holds" if worst <= FITS_PER_KERNEL else "DOES NOT HOLD"
-    print(f"  at most {FITS_PER_KERNEL:g} a kernel touched, to 1e-3: {worst:.1f}, {holds}")
+    print(f"  at most {FITS_PER_KERNEL:g} an active kernel, to 1e-3: {worst:.1f}, {holds}")
     print_shares(parts)
 
 

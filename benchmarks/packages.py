@@ -72,10 +72,8 @@ from mercer import AlignmentMaximization, MKLClassifier, MKLRegressor
 from mercer.kernels import Linear, OnColumns
 from mercer.metrics import centered_alignment
 
-HARD = 1e7
-"""The value of C of a hard margin."""
-PRECISE = 1e-7
-"""The duality gap to which optima are known."""
+HARD, PRECISE = 1e7, 1e-7
+"""The value of C of a hard margin, and the duality gap to which optima are known."""
 
 Fits = dict[str, Callable[[], Any]]
 

@@ -50,7 +50,7 @@ PAPERS = {
         "starts",
         "partitions",
     ),
-    "Beyond the papers": ("today",),
+    "Beyond the papers": ("defaults",),
 }
 """The names of the experiments, grouped by the paper that they reproduce."""
 

@@ -39,7 +39,7 @@ SETS = {
 """The names of the sets in the data folder, and the sizes of Table 3."""
 
 RAW = ("diabetes", "heart", "sonar")
-"""Sets with features on different scales, which are also tried as they come."""
+"""Sets with features on different scales, which are also tried raw."""
 
 SMALL = ("heart", "heart, raw")
 SMALL_SIZES = (40, 40, 80)

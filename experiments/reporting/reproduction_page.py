@@ -23,7 +23,7 @@ IMAGES = "images/reproduction"
 
 HEAD = """# The papers' experiments, run again
 
-What four papers on kernel learning report, computed with `mercer` today. Every number on this page
+What four papers on kernel learning report, computed with `mercer`. Every number on this page
 comes from a record of a run; the page is written by
 
 ```bash

@@ -55,7 +55,7 @@ def section(results: Results) -> Section:
     header = ["task, method", "error", "paper", "alignment", "paper", "kernels"]
     body = (
         "One kernel of rank one for each count of the 4,000 bigrams, 2,000 reviews of books, the "
-        "only one of the paper's four domains that is at hand; folds, C and the mean diagonal as "
+        "only one of the paper's four domains that is available; folds, C and the mean diagonal as "
         "above. The rating is predicted by kernel ridge regression, or l2-krr around uniform "
         "weights with a radius of their own length (the paper does not give the radius); whether "
         "it is at least 4, by support vector machines, or l1-svm. alignf, which the paper leaves "
@@ -101,7 +101,7 @@ def claims(results: Results) -> list[Claim]:
                 verdict_of([part for error, alignment, _ in known for part in (error, alignment)]),
                 f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times "
                 "and 1.43 times. Unif is higher here than in the paper, so that there is less to "
-                "gain. Perhaps its bigrams or their counts differ from those that are at hand."
+                "gain. Perhaps its bigrams or their counts differ from the available ones."
                 if higher(results)
                 else f"align's alignment is {ratios(results)} "
                 "that of unif; in the paper, 1.59 times and 1.43 times.",

@@ -41,7 +41,7 @@ differences between the widths, and *ARD, stopped* ends the search early; penalt
 iterations are chosen on held-out parts of the training half. *choice of form* is
 `TwoStageClassifier("auto")`, which chooses between an isotropic kernel, an ARD kernel and sums of
 them. The slowest pairs have fewer repeats, whose number stands in brackets. The tables of the paper
-are not in the text that is at hand, so that its statements are compared, not its numbers.
+are not in the text that is available, so that its statements are compared, not its numbers.
 
 Table 2, one width: error in %, mean ± standard deviation; + and - where HSIC is significantly
 better or worse (two-tailed paired t-test at 0.05,

@@ -55,8 +55,8 @@ def body(results: Results) -> str:
 The sets and sizes of the paper's Table 3; ringnorm is drawn anew by `make_ringnorm`. The paper does
 not say how features are scaled nor which dictionary the finite methods have: here features are
 standardized by the training part, and the 20 widths are read off the data or, as a second setting,
-those of the letters, evenly spaced from 1 to 200. {named} were tried with features as they come
-too. Methods and grids of C are those of the letters. The paper has ten runs.
+those of the letters, evenly spaced from 1 to 200. {named} were also tried with
+raw features. Methods and grids of C are those of the letters. The paper has ten runs.
 
 ![Error on the sets, with standard errors; the paper's Figure 8](figure:miscellany)
 

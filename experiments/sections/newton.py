@@ -187,7 +187,7 @@ def slow(results: Results, known: list[str]) -> Claim:
         "cost; where it ends after 300 steps their number is a lower bound. A quasi-Newton "
         "method on the profile needs, in the better of both forms, "
         f"{'; '.join(profile)} evaluations, each again a search for latent values. On MAP and VB "
-        "plain Newton steps are perhaps bounded by how fast the tangent is renewed.",
+        "plain Newton steps are perhaps bounded by how fast the tangent is updated.",
     )
 
 
@@ -210,6 +210,6 @@ def step_cost(costs: dict[str, float]) -> Claim:
         "both others, and below ten times each",
         f"{1e3 * mkl:.1f} ms (MKL), {1e3 * joint:.1f} ms (MAP), {1e3 * bound:.1f} ms (VB)",
         verdict_of([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
-        "MAP renews the same tangent of a log-determinant as VB does; MKL has none. Times include "
+        "MAP updates the same tangent of a log-determinant as VB does; MKL has none. Times include "
         "the estimate of curvature, which MAP and VB both need.",
     )

@@ -264,7 +264,7 @@ def sparser(results: Results) -> Claim:
         f"problems; at the settings of least test error on {sum(tuned)} of {len(tuned)}",
         verdict_of([*bounded, *tuned] or [False]),
         f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Each at "
-        f"least test error: {'; '.join(others)}. MAP is MKL with penalties renewed at its current "
+        f"least test error: {'; '.join(others)}. MAP is MKL with penalties updated at its current "
         "weights: the penalty of a kernel grows as its weight falls, as in reweighted l1 "
         "minimization. How many kernels MKL keeps depends on its penalty, so that only the "
         "comparison with the tangent is between like objectives.",

@@ -31,9 +31,9 @@ of the test responses. + and - where a method is significantly better or worse t
 {errors_and_times(results)}
 {summary(results)}
 
-![Error and time of learned kernels, against the grid search](figure:today)
+![Error and time of learned kernels, against the grid search](figure:defaults)
 """
-    return Section(body, figures={"today": figure(results)})
+    return Section(body, figures={"defaults": figure(results)})
 
 
 def errors_and_times(results: Results) -> str:
