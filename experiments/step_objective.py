@@ -50,7 +50,7 @@ def pair_weights(P: Sensitivity, samples: Samples) -> Array:
 
 
 @dataclass(frozen=True)
-class Objective:
+class StepObjective:
     """h(s) = -<P, K_s - 1> for Gaussians K_s; constants vanish, since P is centered.
 
     Attributes
@@ -65,7 +65,7 @@ class Objective:
     weights: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array) -> Objective:
+    def of(cls, X: Array, weights: Array) -> StepObjective:
         """Return the objective of samples with the weights of a recorded query."""
         return cls(pdist(X, "sqeuclidean"), weights)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
-from experiments.step_objective import STARTS, Objective, RecordingSearch, minima
+from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
 from mercer._greedy.loop import grow_dictionary
 from mercer._search.families import family_searches
@@ -63,7 +63,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
         max_kernels=growth.max_kernels,
     )
     steps = [
-        examine(Objective.of(X, weights), found)
+        examine(StepObjective.of(X, weights), found)
         for weights, found in zip(search.asked, search.found, strict=True)
     ]
     measures = dict(collected(steps))
@@ -71,7 +71,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
     return {**measures, "taken": grown.n_iter, "curves": curves if task.draws else []}
 
 
-def examine(objective: Objective, found: float) -> dict[str, Any]:
+def examine(objective: StepObjective, found: float) -> dict[str, Any]:
     """Return the minima of one objective, and how far above the least value searches end.
 
     Shortfalls are relative to the least value that any search or the grid found.

@@ -21,7 +21,7 @@ def test_every_method_sees_the_same_data(name: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("name", catalog.names())
-def test_limits_are_of_problems_and_methods_that_there_are(name: str) -> None:
+def test_limits_name_problems_and_methods_of_the_experiment(name: str) -> None:
     experiment = catalog.experiment(name)
     assert {problem for problem, _ in experiment.limits} <= set(experiment.problems)
     assert {method for _, method in experiment.limits} <= set(experiment.methods)
@@ -38,7 +38,7 @@ def same(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second))
 
 
-def test_names_are_files() -> None:
+def test_every_experiment_has_a_definition_and_a_section() -> None:
     for folder in ("definitions", "sections"):
         files = {path.stem for path in (ROOT / "experiments" / folder).glob("[!_]*.py")}
         assert files == set(catalog.names())

@@ -26,7 +26,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "experiments", *arguments]
 
 
-def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
+def test_runs_continue_after_the_process_was_killed(tmp_path: Path) -> None:
     run = command("run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "1")
     run += ["--records", str(tmp_path)]
     path = Archive(tmp_path).path(WITHOUT_DATA)
@@ -45,7 +45,7 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
     assert not any("seconds" in json.loads(line)["measures"] for line in begun)
 
 
-def test_what_was_run_is_listed_and_reported(tmp_path: Path) -> None:
+def test_recorded_runs_are_listed_and_reported(tmp_path: Path) -> None:
     small = ["--small", "--records", str(tmp_path / "records")]
     runner = CliRunner()
     run = ["run", WITHOUT_DATA, *small, "--repeats", "1", "--jobs", "2"]
@@ -60,7 +60,7 @@ def test_what_was_run_is_listed_and_reported(tmp_path: Path) -> None:
         assert (tmp_path / "docs" / picture).stat().st_size > 0
 
 
-def test_unknown_names_and_folders_are_refused() -> None:
+def test_unknown_names_and_folders_are_rejected() -> None:
     unknown = CliRunner().invoke(app, ["run", "alchemy"])
     assert unknown.exit_code == 2
     assert "alchemy" in unknown.output

@@ -31,7 +31,7 @@ def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
 
 
 @pytest.mark.parametrize("name", COSTS)
-def test_costs_of_weights_have_their_gradients(name: str) -> None:
+def test_gradients_of_costs_match_central_differences(name: str) -> None:
     [block] = blocks(0, n_samples=5, n_draws=1)
     at, step = np.array([0.7, 0.4]), 1e-6
     for k, move in enumerate(step * np.eye(2)):
@@ -58,7 +58,7 @@ def test_a_start_far_below_all_distances_stays_and_one_among_them_does_not():
     assert found.value == pytest.approx(39**2 * best, rel=1e-4)
 
 
-def test_slopes_are_those_of_the_criterion():
+def test_gradients_of_the_criterion_match_central_differences():
     problem, start = objective(3, ard=True), np.log([0.5, 1.0, 2.0])
     gradient = problem(start)[1]
     steps = 1e-6 * np.eye(3)
@@ -66,7 +66,7 @@ def test_slopes_are_those_of_the_criterion():
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
 
-def test_widths_too_large_for_a_double_leave_features_out():
+def test_features_of_very_large_widths_have_no_influence():
     problem = objective(3, ard=True)
     far = problem.kernel(np.array([0.0, 0.0, 800.0]))
     X = problem.samples.X
@@ -84,8 +84,7 @@ def test_pairs_vote_for_separated_classes():
     np.testing.assert_array_equal(votes(pairs, (X, y), X, np.array([1.0]))[0], y)
 
 
-def test_features_of_a_frequency() -> None:
-    """The Dirichlet kernel is one and twice their inner product."""
+def test_the_dirichlet_kernel_is_one_and_twice_the_inner_product_of_features() -> None:
     X, _ = make_sine(20, random_state=0)
     Z = features(X, 1.7)
     np.testing.assert_allclose(1.0 + 2.0 * Z @ Z.T, Dirichlet(1.7)(X))

@@ -26,7 +26,7 @@ def archive(tmp_path: Path) -> Archive:
     return Archive(tmp_path / "records")
 
 
-def test_a_record_survives_the_file(archive: Archive) -> None:
+def test_a_record_is_read_as_it_was_written(archive: Archive) -> None:
     archive.append(RECORD)
     assert archive.records("toy") == [RECORD]
 
@@ -45,7 +45,7 @@ def test_measures_of_numpy_and_without_a_value_are_written(archive: Archive) -> 
     assert found.measures == expected
 
 
-def test_half_a_line_is_dropped_and_the_run_is_done_again(archive: Archive) -> None:
+def test_an_incomplete_line_is_dropped_and_its_run_repeated(archive: Archive) -> None:
     archive.append(RECORD)
     second = replace(RUN, repeat=1)
     with archive.path("toy").open("a") as file:

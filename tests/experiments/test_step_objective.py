@@ -5,22 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.step_objective import Objective, RecordingSearch, minima
+from experiments.step_objective import RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
 from mercer._greedy.loop import grow_dictionary
 from mercer._search.families import family_searches
 from mercer.kernels import Gaussian
 
 
-def test_minima() -> None:
-    """Inside, and with ends; shallow ones do not count."""
+def test_minima_are_counted_inside_and_with_the_ends_unless_shallow() -> None:
     assert minima(np.array([0.0, -1.0, 0.0, -0.5, 0.0]), 0.1) == (2, 2)
     assert minima(np.array([0.0, -1.0, 0.0, -0.05, 0.0]), 0.1) == (1, 1)
     assert minima(np.array([-1.0, 0.0, -1.0, 0.0, -1.0]), 0.1) == (1, 3)
 
 
-def test_recorded_objective() -> None:
-    """What a search was asked is what the learner maximizes, and its slope is right."""
+def test_the_recorded_objective_is_minimal_at_the_width_that_the_search_finds() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.choice([-1, 1], 40)
     learner = ContinuousAlignment()
@@ -29,7 +27,7 @@ def test_recorded_objective() -> None:
     inner = family_searches([Gaussian()], samples, target.centered, starts=[None])
     search = RecordingSearch(inner[0])
     grow_dictionary([search], samples, target.centered, rule, max_kernels=2)
-    objective = Objective.of(X, search.asked[0])
+    objective = StepObjective.of(X, search.asked[0])
     assert objective.value(search.found[0]) <= objective.curve(np.geomspace(0.1, 100, 50)).min()
     step = 1e-5
     rise = objective.value(1.5 + step) - objective.value(1.5 - step)
