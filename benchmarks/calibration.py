@@ -1,4 +1,4 @@
-"""What probabilities and predictions of probabilistic kernel learning are worth.
+"""Quality of the probabilities and predictions of probabilistic kernel learning.
 
     MERCER_DATA=/path/to/sets python benchmarks/calibration.py [NAME ...] [--repeats R]
 
@@ -12,12 +12,13 @@ calibration
     with one Gaussian whose width is learned; `MKLClassifier(loss="logistic")`, whose C is not
     tuned; a support vector machine calibrated by Platt's method, `CalibratedClassifierCV` of five
     folds, after a grid search over 7 values of C and 7 widths; and scikit-learn's
-    `GaussianProcessClassifier(1.0 * RBF(1.0))`, whose search does not leave its start where there
-    are many features, so that it is there once more with the root of their number for a start.
+    `GaussianProcessClassifier(1.0 * RBF(1.0))`. With many features its search does not leave the
+    starting point, so that it is also started at a length scale of the root of their number.
 jitter
-    Joint MAP by its jitter, all sets but diabetes: how far its objective is below that without any
-    kernel, on all samples and, the least of the splits, on halves; in how many of the splits it has
-    collapsed; kernels kept, error and log-loss. Then `BayesianMKLRegressor(objective="map")` in the
+    Joint MAP with several variances of jitter, on all sets but diabetes. The columns are the
+    difference between its objective and that without any kernel (on all samples, and the least over
+    the splits); the number of splits on which it has collapsed; kernels kept; error and log-loss.
+    Then `BayesianMKLRegressor(objective="map")` in the
     same way on kin8nm, 400 random samples, with the root mean squared error on the others. The last
     row of each table is what the marginal likelihood, or its bound, learns.
 
@@ -41,6 +42,7 @@ from common import (
     Split,
     classification_set,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -56,7 +58,6 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor, MKLClassifier
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 from mercer.probabilistic import GaussianLikelihood, LogisticLikelihood, posterior
 
@@ -67,7 +68,7 @@ GRID = {"C": 10.0 ** np.arange(-2, 5), "gamma": 10.0 ** np.arange(-4, 0.1, 2 / 3
 
 
 class PlattSVC:
-    """A support vector machine as it is commonly tuned, then calibrated."""
+    """A support vector machine that is tuned by a grid search, then calibrated."""
 
     def fit(self, X: Array, y: Labels) -> PlattSVC:
         """Search C and width by five folds, then calibrate by five folds."""
@@ -76,12 +77,12 @@ class PlattSVC:
         return self
 
     def predict_proba(self, X: Array) -> Array:
-        """Class probabilities."""
+        """Return class probabilities."""
         return np.asarray(self.model_.predict_proba(X))
 
 
 class WideProcess:
-    """A Gaussian-process classifier whose search starts at a width that fits the features."""
+    """A Gaussian-process classifier whose search starts at a length scale that fits the data."""
 
     def fit(self, X: Array, y: Labels) -> WideProcess:
         """Start from a length scale of the root of the number of features."""
@@ -89,7 +90,7 @@ class WideProcess:
         return self
 
     def predict_proba(self, X: Array) -> Array:
-        """Class probabilities."""
+        """Return class probabilities."""
         return np.asarray(self.model_.predict_proba(X))
 
 
@@ -105,7 +106,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class Score:
-    """How good the probabilities of one fit are, and how long it took."""
+    """Scores of the probabilities of one fit, and its time."""
 
     log_loss: float
     error: float
@@ -114,7 +115,7 @@ class Score:
 
 
 def halves(name: str, seed: int) -> Split:
-    """A stratified split; there is no validation part."""
+    """Return a stratified split; the validation part is the training part."""
     X, y = classification_set(name)
     train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed)
     scaler = StandardScaler().fit(X[train])
@@ -123,7 +124,7 @@ def halves(name: str, seed: int) -> Split:
 
 
 def scored(model: Any, split: Split) -> Score:
-    """Fit a model and score its probabilities; searches that reach a bound do so silently."""
+    """Fit a model and score its probabilities, without warnings of searches at their bounds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         duration = seconds(partial(model.fit, *split.train))
@@ -138,7 +139,7 @@ def scored(model: Any, split: Split) -> Score:
 
 
 def calibration(repeats: int) -> None:
-    """Probabilities against those of other classifiers."""
+    """Compare probabilities with those of other classifiers."""
     for name in SETS:
         splits = [halves(name, seed) for seed in range(repeats)]
         scores: dict[str, list[Score]] = {model: [] for model in MODELS}
@@ -167,7 +168,7 @@ def calibration(repeats: int) -> None:
 
 @dataclass(frozen=True)
 class Mode:
-    """One fit of joint MAP."""
+    """The result of one fit of joint MAP."""
 
     gain: float
     collapsed: bool
@@ -176,7 +177,7 @@ class Mode:
 
 
 def quietly(model: Any, X: Array, y: Array | Labels) -> bool:
-    """Fit a model; whether it says that it has collapsed."""
+    """Fit a model, and return whether it warns that it has collapsed."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y)
@@ -184,7 +185,7 @@ def quietly(model: Any, X: Array, y: Array | Labels) -> bool:
 
 
 def without_kernels(X: Array, y: Array, likelihood: Any, jitter: float) -> float:
-    """The objective of joint MAP where all weights are zero."""
+    """Return the objective of joint MAP with all weights zero."""
     weights = [0.0]
     empty = posterior(
         X, y, [Gaussian()], weights, likelihood=likelihood, objective="map", jitter=jitter
@@ -193,7 +194,7 @@ def without_kernels(X: Array, y: Array, likelihood: Any, jitter: float) -> float
 
 
 def class_mode(split: Split, jitter: float | None) -> Mode:
-    """Joint MAP for classes, or the bound for no jitter; losses are error and log-loss."""
+    """Fit joint MAP for classes, or the bound for no jitter; losses are error and log-loss."""
     X, y = split.train
     model: Any = BayesianMKLClassifier()
     if jitter is not None:
@@ -210,8 +211,8 @@ def class_mode(split: Split, jitter: float | None) -> Mode:
 
 
 def response_mode(seed: int, jitter: float | None) -> Mode:
-    """Joint MAP for responses, or the marginal likelihood; the loss is the error's root."""
-    bunch = load("kin8nm")
+    """Fit joint MAP for responses, or the marginal likelihood; the loss is the RMSE."""
+    bunch = load_data_set("kin8nm")
     order = np.random.default_rng(seed).permutation(len(bunch.target))
     X, y = bunch.data[order].astype(np.float64), bunch.target[order].astype(np.float64)
     train, test = slice(N_RESPONSES), slice(N_RESPONSES, None)
@@ -233,7 +234,7 @@ def response_mode(seed: int, jitter: float | None) -> Mode:
 def print_modes(
     title: str, modes: dict[float | None, list[Mode]], losses: list[str], n_whole: int = 0
 ) -> None:
-    """A table with a row for each jitter; the first modes are those of whole sets."""
+    """Print a row for each jitter; the first modes are those of whole sets."""
     rows = []
     for jitter, fits in modes.items():
         whole, values = fits[:n_whole], fits[n_whole:]
@@ -253,7 +254,7 @@ def print_modes(
 
 
 def jitter(repeats: int) -> None:
-    """Joint MAP by the variance of its white noise."""
+    """Fit joint MAP with several variances of white noise."""
     values = (*JITTERS, None)
     for name in SETS[:-1]:
         splits = [halves(name, seed) for seed in range(repeats)]
@@ -270,7 +271,7 @@ BENCHMARKS: dict[str, Callable[[int], None]] = {"calibration": calibration, "jit
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
 
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--repeats", type=int, default=10, help="splits of each set")

@@ -4,8 +4,8 @@
 
 Features are scaled to [0, 1], missing values filled with the median, and the number of clusters is
 that of the classes. Each repeat is another seed. ARI is the adjusted Rand index with the classes,
-in %, mean and standard error over the seeds; times are medians, as a part of what scikit-learn's
-`SpectralClustering` in the first line takes.
+in %, mean and standard error over the seeds; times are medians, relative to that of scikit-learn's
+`SpectralClustering` in the first line.
 
 sets
     `HSICClustering`, `MultipleKernelClustering` (20 widths) and scikit-learn's `KMeans` and
@@ -15,14 +15,14 @@ sets
 views
     Six feature families of 2,000 digits (mfeat), standardized: `MultipleKernelClustering` with one
     Gaussian kernel a family, by its penalty and its starts, beside single families, the sum of
-    kernels of trace one, and scikit-learn's methods on all features together. There the default
-    kernel of `SpectralClustering` is the identity, so that it has no line.
+    kernels of trace one, and scikit-learn's methods on all features together. The default kernel
+    of `SpectralClustering` is left out, since it is the identity there.
 widths
     ARI of `HSICClustering` by the rule that chooses the width without labels: multiples of the
     median distance, a small quantile of distances, a nearest-neighbor distance, and the width at
     which the kernel is best aligned with its own clusters. At most 1,000 samples.
 starts
-    The objective as a part of the kernel's trace, and time, from one start: seeds, eigenvectors,
+    The objective relative to the kernel's trace, and time, from one start: seeds, eigenvectors,
     and with a linear kernel `KMeans`.
 
 `--repeats` is how many seeds there are.
@@ -42,6 +42,7 @@ from common import (
     Array,
     Labels,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -56,7 +57,6 @@ from sklearn.preprocessing import KernelCenterer, MinMaxScaler, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from mercer import HSICClustering, MultipleKernelClustering
-from mercer.datasets import load
 from mercer.kernels import Gaussian, OnColumns
 from mercer.kernels._distances import median_distance, squared_distances
 
@@ -68,26 +68,26 @@ PENALTIES = (0.0, 0.1, 1.0, 10.0)
 
 @cache
 def scaled_set(name: str) -> tuple[Array, Labels]:
-    """Features in [0, 1] and classes 0, 1, ..."""
+    """Return features in [0, 1], and classes 0, 1, ..."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
     else:
-        bunch = load(name)
+        bunch = load_data_set(name)
         X, y = bunch.data, bunch.target
     steps = make_pipeline(SimpleImputer(strategy="median"), MinMaxScaler())
     return steps.fit_transform(X.astype(np.float64)), np.unique(y, return_inverse=True)[1]
 
 
 def spectral(n_clusters: int, **settings: Any) -> SpectralClustering:
-    """scikit-learn's spectral clustering."""
+    """Return scikit-learn's spectral clustering."""
     return SpectralClustering(n_clusters, **settings)
 
 
 def score(model: Any, X: Any, y: Labels, seed: int) -> tuple[float, float]:
-    """Adjusted Rand index in %, and seconds."""
+    """Return the adjusted Rand index in %, and seconds."""
     model = clone(model).set_params(random_state=seed)
     with warnings.catch_warnings():
-        # Neighbor graphs in several pieces, and clusters of samples that coincide.
+        # The graph of neighbors may be disconnected, and samples may coincide.
         warnings.simplefilter("ignore")
         time = seconds(lambda: model.fit(X))
     return 100.0 * adjusted_rand_score(y, model.labels_), time
@@ -108,7 +108,7 @@ def table(title: str, models: Mapping[str, tuple[Any, Any]], y: Labels, repeats:
 
 
 def sets(options: argparse.Namespace) -> None:
-    """One kernel, and a dictionary of widths, on six sets."""
+    """Compare one kernel, and a dictionary of widths, with other methods on six sets."""
     for name in SETS:
         X, y = scaled_set(name)
         k = int(y.max()) + 1
@@ -127,8 +127,8 @@ def sets(options: argparse.Namespace) -> None:
 
 
 def views(options: argparse.Namespace) -> None:
-    """Several kernels on six feature families."""
-    bunch = load("mfeat")
+    """Compare several kernels on six feature families with other methods."""
+    bunch = load_data_set("mfeat")
     X = StandardScaler().fit_transform(bunch.data.astype(np.float64))
     y = np.unique(bunch.target, return_inverse=True)[1]
     parts = {name: X[:, columns] for name, columns in bunch.views.items()}
@@ -154,12 +154,12 @@ def views(options: argparse.Namespace) -> None:
 
 
 def bound(X: Array) -> Gaussian:
-    """The default kernel of a table."""
+    """Return the default kernel of a table."""
     return Gaussian("median").bind(X)
 
 
 def widths(options: argparse.Namespace) -> None:
-    """Rules that choose the width without labels."""
+    """Compare rules that choose the width without labels."""
     header = [*(f"{f:g} median" for f in FACTORS), "10 % quantile", "7th neighbor", "aligned"]
     for scaler in (MinMaxScaler(), StandardScaler()):
         rows = []
@@ -174,6 +174,7 @@ def widths(options: argparse.Namespace) -> None:
 
 
 def _scores_of_rules(X: Array, y: Labels, repeats: int) -> list[str]:
+    """Return the index of the clusters with the width of each rule."""
     k = int(y.max()) + 1
     squared = squared_distances(X)
     positive = np.sqrt(squared[squared > 1e-12 * squared.max()])
@@ -194,7 +195,7 @@ def _scores_of_rules(X: Array, y: Labels, repeats: int) -> list[str]:
 
 
 def starts(options: argparse.Namespace) -> None:
-    """One start of each kind."""
+    """Compare one start of each kind."""
     rows = []
     for name in SETS:
         X, y = scaled_set(name)
@@ -206,6 +207,7 @@ def starts(options: argparse.Namespace) -> None:
 
 
 def _one_start(X: Array, k: int, kernel: str, repeats: int) -> list[str]:
+    """Return the objective from each kind of start, and times relative to seeds."""
     source = bound(X) if kernel == "median" else "linear"
     centered = X - X.mean(axis=0)
     K = KernelCenterer().fit_transform(bound(X)(X) if kernel == "median" else centered @ centered.T)
@@ -224,6 +226,7 @@ def _one_start(X: Array, k: int, kernel: str, repeats: int) -> list[str]:
 
 
 def _objective(model: Any, X: Array, seed: int, trace: float) -> tuple[float, float]:
+    """Return the objective in % of the kernel's trace, and seconds."""
     model = clone(model).set_params(random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -236,6 +239,7 @@ BENCHMARKS = {"sets": sets, "views": views, "widths": widths, "starts": starts}
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this script."""
     parser.add_argument("--repeats", type=int, default=5)
 
 

@@ -1,4 +1,4 @@
-"""Speed of one-stage learning, in fits of one support vector machine, on two threads.
+"""Time of one-stage learning relative to one support vector machine, on two threads.
 
     MERCER_DATA=/path/to/sets python benchmarks/one_stage.py [NAME ...] [--repeats R]
 
@@ -8,9 +8,9 @@ l1svm
     standardized, and MNIST digits, odd against even, raw pixels. The unit is the median time of
     `SVC(kernel="precomputed").fit` with scikit-learn's own tolerance, 1e-3, and the same C, given
     the uniform sum of the same kernels, centered and of equal traces; it takes turns with the fits.
-    Kernels "touched" are those of positive weight in some step: all 20, since the weights start
+    Kernels "active" are those of positive weight in some step: all 20, since the weights start
     equal; those "kept" have positive weight in the end.
-    What dominates is read off a profile of one more fit: the parts of the time that go into the
+    A profile of one more fit shows the fractions of the time that are spent on the
     first pass over the kernels, which evaluates them, weighted sums of Gram matrices (of the start
     and of every trial), their products with the dual variables, libsvm, the active set that makes
     libsvm's solution exact, second derivatives, the quadratic program for the next weights, and
@@ -48,7 +48,8 @@ from mercer import L1SVM, UniformCombination
 PENALTIES = (0.1, 1.0, 100.0)
 TOLERANCES = (1e-3, 1e-6)
 FITS_PER_KERNEL = 10.0
-"""Fits of a support vector machine, for every kernel touched, that l1-svm may take to 1e-3."""
+"""The time of l1-svm to a gap of 1e-3, in fits of a support vector machine for each active kernel,
+must be at most this."""
 
 PARTS = {
     "first pass": "traces",
@@ -60,11 +61,11 @@ PARTS = {
     "program": "_on_simplex",
     "alignment": "gram_alignment",
 }
-"""What is told apart in a profile, and the function of the package that does it."""
+"""The parts of a fit in a profile, with the functions of the package that do them."""
 
 
 def l1svm_problems() -> dict[str, Part]:
-    """A thousand samples of each set, with labels -1 and 1."""
+    """Return a thousand samples of each set, with labels -1 and 1."""
     problems = {}
     for name in ("spambase", "image", "waveform", "splice"):
         X, y = standardized_sample(name, 1000, seed=0)
@@ -74,14 +75,14 @@ def l1svm_problems() -> dict[str, Part]:
 
 
 def uniform_gram(X: Array, y: Labels) -> Array:
-    """The Gram matrix that l1-svm starts from: centered, of mean diagonal one."""
+    """Return the Gram matrix that l1-svm starts from: centered, of mean diagonal one."""
     gram = UniformCombination(normalize="trace").fit(X, y).transform(X)
     gram = KernelCenterer().fit_transform(gram)
     return np.asarray(gram * (len(gram) / gram.trace()))
 
 
 def shares(fit: Callable[[], object]) -> tuple[Array, int]:
-    """Parts of the time of a call, as in `PARTS`, and how often libsvm was called."""
+    """Return the fraction of time of each of `PARTS` in a call, and the number of libsvm calls."""
     profile = cProfile.Profile()
     profile.runcall(fit)
     stats = pstats.Stats(profile)
@@ -94,7 +95,7 @@ def shares(fit: Callable[[], object]) -> tuple[Array, int]:
 
 
 def l1svm(repeats: int) -> None:
-    """L1-svm in fits of one support vector machine."""
+    """Compare l1-svm with one support vector machine."""
     rows, worst = [], 0.0
     parts: dict[tuple[float, float], list[Array]] = {}
     for name, (X, y) in l1svm_problems().items():
@@ -107,10 +108,10 @@ def l1svm(repeats: int) -> None:
             for tol, model in models.items():
                 part, fits = shares(partial(model.fit, X, y))
                 parts.setdefault((C, tol), []).append(part)
-                touched = max(step.n_kernels for step in model.history_)
+                active = max(step.n_kernels for step in model.history_)
                 kept = int(np.count_nonzero(model.weights_))
                 ratio = times[f"{tol}"] / times["svc"]
-                worst = max(worst, ratio / touched if tol == TOLERANCES[0] else 0.0)
+                worst = max(worst, ratio / active if tol == TOLERANCES[0] else 0.0)
                 rows.append(
                     [
                         f"{name}, C = {C:g}",
@@ -119,24 +120,24 @@ def l1svm(repeats: int) -> None:
                         f"{1e3 * times['svc']:.1f}",
                         f"{times[f'{tol}']:.2f}",
                         f"{ratio:.0f}",
-                        f"{touched}",
-                        f"{ratio / touched:.1f}",
+                        f"{active}",
+                        f"{ratio / active:.1f}",
                         f"{kept}",
                         f"{ratio / kept:.0f}",
                         f"{model.n_iter_}",
                         f"{fits}",
                     ]
                 )
-    header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "touched", "per touched", "kept"]
+    header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "active", "per active", "kept"]
     header += ["per kept", "steps", "libsvm calls"]
     print_table("l1svm: time, in fits of one SVC", header, rows)
     holds = "holds" if worst <= FITS_PER_KERNEL else "DOES NOT HOLD"
-    print(f"  at most {FITS_PER_KERNEL:g} a kernel touched, to 1e-3: {worst:.1f}, {holds}")
+    print(f"  at most {FITS_PER_KERNEL:g} an active kernel, to 1e-3: {worst:.1f}, {holds}")
     print_shares(parts)
 
 
 def print_shares(parts: dict[tuple[float, float], list[Array]]) -> None:
-    """What dominates, averaged over problems."""
+    """Print the parts of the time, averaged over problems."""
     rows = []
     for (C, tol), values in parts.items():
         mean = 100.0 * np.mean(values, axis=0)
@@ -149,7 +150,7 @@ BENCHMARKS: dict[str, Callable[[int], None]] = {"l1svm": l1svm}
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
 
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--repeats", type=int, default=3, help="timings of each side")

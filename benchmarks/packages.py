@@ -5,10 +5,10 @@
 
 The packages are no dependency of this project; benchmarks of one that is not installed are skipped.
 Each takes the same Gram matrices or features, in memory; of repeated timings, the median is
-printed, and its ratio to this package's at a gap of 1e-3. "Above" is how far, at most, an objective
-is above the optimum of the problem that is named, which a duality gap of 1e-7 bounds from below. It
-is the objective of what was returned, or, where the problems differ, that of the best machine for
-the weights that were returned.
+printed, and its ratio to this package's at a gap of 1e-3. "Above" is an upper bound of the relative
+excess of an objective over the optimum of the problem that is named, of which a duality gap of 1e-7
+gives a lower bound. The objective is that of the solution that was returned or, where the problems
+differ, that of the best machine for the weights that were returned.
 
 margin
     MKLpy. 20 Gaussian Gram matrices, centered, of mean diagonal one, n = 300, spambase and image,
@@ -58,6 +58,7 @@ from common import (
     Labels,
     alternate,
     command_line,
+    load_data_set,
     print_table,
     standardized_sample,
 )
@@ -68,19 +69,17 @@ from speed import squared_distances, widths_around
 from threadpoolctl import threadpool_limits
 
 from mercer import AlignmentMaximization, MKLClassifier, MKLRegressor
-from mercer.datasets import load
 from mercer.kernels import Linear, OnColumns
 from mercer.metrics import centered_alignment
 
-HARD = 1e7
-"""The C of a hard margin."""
-PRECISE = 1e-7
+HARD, PRECISE = 1e7, 1e-7
+"""The value of C of a hard margin, and the duality gap to which optima are known."""
 
 Fits = dict[str, Callable[[], Any]]
 
 
 def gaussian_grams(X: Array, number: int = 20) -> Array:
-    """Centered Gaussian Gram matrices of mean diagonal one, shape (number, n, n)."""
+    """Return centered Gaussian Gram matrices of mean diagonal one, shape (number, n, n)."""
     D = squared_distances(X)
     np.fill_diagonal(D, 0.0)
     D = (D + D.T) / 2.0
@@ -92,12 +91,12 @@ def gaussian_grams(X: Array, number: int = 20) -> Array:
 
 
 def kernels_last(grams: Array) -> Array:
-    """The stack as this package takes it."""
+    """Return the stack in the order of axes that this package takes."""
     return np.ascontiguousarray(np.moveaxis(grams, 0, 2))
 
 
 def quietly(function: Callable[[], Any]) -> Callable[[], Any]:
-    """A call without what it prints and warns of."""
+    """Return a call that neither prints nor warns."""
 
     def call() -> Any:
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -108,7 +107,7 @@ def quietly(function: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def timed(fits: Fits, repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Median times of fits that take turns, and what they return."""
+    """Return median times of fits that take turns, and their results."""
     results: dict[str, Any] = {}
 
     def keep(name: str, fit: Callable[[], Any]) -> None:
@@ -120,7 +119,7 @@ def timed(fits: Fits, repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
 
 
 class Optimum:
-    """The least objective over weights of given norm, and how far other weights are above it.
+    """The least objective over weights of given norm, and the excess of other weights over it.
 
     Parameters
     ----------
@@ -136,7 +135,7 @@ class Optimum:
         self.bound = found.objective_ * (1.0 - found.dual_gap_)
 
     def above(self, weights: Array) -> float:
-        """Relative excess of the objective at weights, scaled to the norm."""
+        """Return the relative excess of the objective at weights, scaled to the norm."""
         weights = weights / np.linalg.norm(weights, ord=self.model.norm)
         gram = np.tensordot(weights, self.grams, axes=1)
         reached = self.model.fit(gram[:, :, None], self.y).objective_
@@ -144,14 +143,14 @@ class Optimum:
 
 
 def margin(repeats: int) -> None:
-    """Hard margins: MKLpy."""
+    """Compare machines of hard margin with MKLpy's."""
     for name in ("spambase", "image"):
         X, y = standardized_sample(name, 300, seed=0)
         margin_of(name, X, 2 * y - 1, repeats)
 
 
 def margin_of(name: str, X: Array, y: Labels, repeats: int) -> None:
-    """Hard margins on one set."""
+    """Compare machines of hard margin on one set."""
     import torch
     from MKLpy.algorithms import MEMO, RMKL, AverageMKL, EasyMKL
 
@@ -194,7 +193,7 @@ def margin_of(name: str, X: Array, y: Labels, repeats: int) -> None:
 
 
 def alignf(repeats: int) -> None:
-    """Alignment maximized over weights of either sign: MKLpy."""
+    """Compare the maximization of alignment over weights of either sign with MKLpy's."""
     import torch
     from MKLpy.algorithms import CKA
 
@@ -229,30 +228,30 @@ class Groups:
     members: list[NDArray[np.intp]]
 
     def kernels(self) -> list[OnColumns]:
-        """One linear kernel a group."""
+        """Return one linear kernel for each group."""
         return [OnColumns(Linear(), columns.tolist()) for columns in self.members]
 
     def labels(self) -> Array:
-        """The number of each feature's group."""
+        """Return the index of each feature's group."""
         return np.repeat(np.arange(len(self.members)), [c.size for c in self.members])
 
     def coefficients(self, model: MKLRegressor) -> Array:
-        """Coefficients of the features that a fitted model stands for."""
+        """Return the coefficients of the features that are equivalent to a fitted model."""
         return np.asarray(model.weights_[self.labels()] * (self.X.T @ model.dual_coef_[:, 0]))
 
     def norms(self, w: Array) -> Array:
-        """Norms of the coefficients of each group."""
+        """Return the norms of the coefficients of each group."""
         return np.array([np.linalg.norm(w[columns]) for columns in self.members])
 
     def objective(self, w: Array, alpha: float) -> float:
-        """|y - Xw|^2 / (2 alpha) + (sum |w_g|)^2 / 2."""
+        """Return |y - Xw|^2 / (2 alpha) + (sum |w_g|)^2 / 2."""
         errors = float(np.sum((self.y - self.X @ w) ** 2))
         return 0.5 * errors / alpha + 0.5 * float(self.norms(w).sum()) ** 2
 
 
 def views() -> Groups:
-    """Six views of handwritten digits, odd against even."""
-    bunch = load("mfeat")
+    """Return six views of handwritten digits, odd against even."""
+    bunch = load_data_set("mfeat")
     members = [np.arange(view.start, view.stop) for view in bunch.views.values()]
     X = StandardScaler().fit_transform(bunch.data.astype(np.float64))
     for columns in members:
@@ -262,7 +261,7 @@ def views() -> Groups:
 
 
 def group_lasso(repeats: int) -> None:
-    """Kernel weights of l1-norm, squared loss: himalaya's group lasso."""
+    """Compare kernel weights of l1-norm and squared loss with himalaya's group lasso."""
     from himalaya.lasso import solve_sparse_group_lasso
 
     groups, rows = views(), []
@@ -294,15 +293,15 @@ def group_lasso(repeats: int) -> None:
 
 
 def regression(n_samples: int) -> tuple[Array, Array]:
-    """Gaussian Gram matrices of random samples of kin8nm, and their responses, standardized."""
-    bunch = load("kin8nm")
+    """Return Gaussian Gram matrices of random samples of kin8nm, and standardized responses."""
+    bunch = load_data_set("kin8nm")
     rows = np.random.default_rng(0).permutation(len(bunch.target))[:n_samples]
     y = bunch.target[rows]
     return gaussian_grams(bunch.data[rows]), (y - y.mean()) / y.std()
 
 
 def ridge(repeats: int) -> None:
-    """Kernel ridge regression with given weights: himalaya."""
+    """Compare kernel ridge regression with given weights with himalaya's."""
     from himalaya.kernel_ridge import solve_weighted_kernel_ridge_conjugate_gradient as solve
 
     grams, y = regression(1000)
@@ -328,7 +327,7 @@ def ridge(repeats: int) -> None:
 
 
 def cross_validation(repeats: int) -> None:
-    """Weights that minimize a cross-validation error: himalaya."""
+    """Compare with himalaya's weights, which minimize a cross-validation error."""
     from himalaya.kernel_ridge import (
         solve_multiple_kernel_ridge_hyper_gradient,
         solve_multiple_kernel_ridge_random_search,
@@ -376,11 +375,11 @@ BENCHMARKS: dict[str, tuple[str, Callable[[int], None]]] = {
     "ridge": ("himalaya", ridge),
     "cross_validation": ("himalaya", cross_validation),
 }
-"""Each with the package that it needs."""
+"""The benchmarks, each with the package that it needs."""
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
 
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--repeats", type=int, default=3, help="timings of each fit")

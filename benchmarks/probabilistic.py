@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from common import THREADS, Array, Part, alternate, command_line, print_table
+from common import THREADS, Array, Part, alternate, command_line, load_data_set, print_table
 from sklearn.base import RegressorMixin
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -27,24 +27,25 @@ from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 from mercer import BayesianMKLRegressor
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 
 SHORTEST, LONGEST = 0.05, 100.0
 """Bounds of length scales, in the convention of scikit-learn."""
 FIRST_NOISE = 0.1
+"""The noise variance at which scikit-learn's search starts."""
 LARGEST_RATIO = 0.2
+"""The ratio to scikit-learn's time must be at most this."""
 
 
 def responses(seed: int) -> Part:
-    """kin8nm, in random order."""
-    bunch = load("kin8nm")
+    """Return kin8nm, in random order."""
+    bunch = load_data_set("kin8nm")
     order = np.random.default_rng(seed).permutation(len(bunch.target))
     return bunch.data[order].astype(np.float64), bunch.target[order].astype(np.float64)
 
 
 def mean_log_density(model: RegressorMixin, X: Array, y: Array) -> float:
-    """Mean of ln N(y | mean, variance) of new responses."""
+    """Return the mean of ln N(y | mean, variance) of new responses."""
     if isinstance(model, BayesianMKLRegressor):
         mean, std = model.predict(X, return_std=True, include_noise=True)
     else:
@@ -53,7 +54,7 @@ def mean_log_density(model: RegressorMixin, X: Array, y: Array) -> float:
 
 
 def length_scales(repeats: int, seed: int, n_samples: int = 1000) -> None:
-    """One length scale per feature, by marginal likelihood."""
+    """Compare one length scale per feature, by marginal likelihood, with scikit-learn's."""
     X, y = responses(seed)
     X, d = scale(X), X.shape[1]
     widths = np.sqrt(2.0) * np.array([SHORTEST, 1.0, LONGEST])
@@ -107,7 +108,7 @@ BENCHMARKS: dict[str, Callable[[int, int], None]] = {
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
 
     def add_options(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--repeats", type=int, default=3, help="timings of each side")

@@ -1,4 +1,4 @@
-"""Selection of features by dependence: speed, other packages, and what it is worth; two threads.
+"""Selection of features by dependence: time, agreement with another package, and accuracy.
 
     pip install pyHSICLasso
     MERCER_DATA=/path/to/sets python benchmarks/selection.py [NAME ...] [--splits S]
@@ -45,6 +45,7 @@ from common import (
     Labels,
     classification_set,
     command_line,
+    load_data_set,
     mean_and_error,
     print_table,
     seconds,
@@ -58,16 +59,16 @@ from speed import peak_resident
 from threadpoolctl import threadpool_limits
 
 from mercer import BAHSIC, HSICLasso
-from mercer.datasets import load
 from mercer.kernels import Gaussian
 
 SIGMA_ONE = np.sqrt(2.0)
+"""The bandwidth of a Gaussian kernel of sigma 1."""
 C_GRID = 2.0 ** np.arange(-5, 16, 2)
 TRAINING, TESTING = 500, 1500
 
 
 def relevant_ten(n: int, p: int) -> tuple[Array, Labels]:
-    """Noise, but for ten features of decreasing effect, half of them even functions."""
+    """Return noise, but for ten features of decreasing effect, half of them even functions."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p))
     score = sum((X[:, 2 * j] + X[:, 2 * j + 1] ** 2 - 1.0) / (j + 1.0) for j in range(5))
@@ -91,8 +92,8 @@ def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Arr
 
 
 def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
-    """Tables, targets, numbers of features to select, and whether the target is labels."""
-    kin8nm = load("kin8nm")
+    """Return tables, targets, numbers of features to select, and whether targets are labels."""
+    kin8nm = load_data_set("kin8nm")
     rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
     tables = {
         f"{name} n={n}": (*standardized_sample(name, n, seed=0), number, True)
@@ -106,7 +107,7 @@ def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
 
 
 def pyhsiclasso(options: argparse.Namespace) -> None:
-    """The same problem in both packages."""
+    """Compare HSICLasso with pyHSICLasso on the same problems."""
     if find_spec("pyHSICLasso") is None:
         print("pyhsiclasso: skipped, pyHSICLasso is not installed", flush=True)
         return
@@ -129,7 +130,7 @@ def pyhsiclasso(options: argparse.Namespace) -> None:
 
 
 def fitted_in_a_process(n: int, p: int) -> tuple[float, float, float, int]:
-    """Peak memory in GB before and after a fit, its seconds, and relevant features selected."""
+    """Return peak memory in GB before and after a fit, its seconds, and relevant features found."""
     with threadpool_limits(THREADS):
         X, y = relevant_ten(n, p)
         before = peak_resident()
@@ -139,7 +140,7 @@ def fitted_in_a_process(n: int, p: int) -> tuple[float, float, float, int]:
 
 
 def large(options: argparse.Namespace) -> None:
-    """Ten thousand features."""
+    """Select among ten thousand features."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         before, after, took, found = pool.submit(fitted_in_a_process, 2000, 10_000).result()
     print(
@@ -150,7 +151,7 @@ def large(options: argparse.Namespace) -> None:
 
 
 def elimination(options: argparse.Namespace) -> None:
-    """Backward elimination of hundreds and thousands of features."""
+    """Eliminate hundreds and thousands of features backward."""
     rows = []
     for p in (200, 1000, 5000):
         X = np.random.default_rng(0).normal(size=(500, p))
@@ -163,7 +164,7 @@ def elimination(options: argparse.Namespace) -> None:
 
 
 def selectors(number: int, seed: int) -> dict[str, Any]:
-    """What is compared, by name."""
+    """Return the selectors that are compared, by name."""
     mutual = partial(mutual_info_classif, random_state=seed)
     return {
         "all features": None,
@@ -175,7 +176,7 @@ def selectors(number: int, seed: int) -> dict[str, Any]:
 
 
 def error_after(selector: Any, train: tuple[Array, Labels], test: tuple[Array, Labels]) -> Array:
-    """Test error in %, and the seconds of selection."""
+    """Return the test error in %, and the seconds of selection."""
     scaler = StandardScaler().fit(train[0])
     X, X_test = scaler.transform(train[0]), scaler.transform(test[0])
     took = 0.0
@@ -187,7 +188,7 @@ def error_after(selector: Any, train: tuple[Array, Labels], test: tuple[Array, L
 
 
 def accuracy(options: argparse.Namespace) -> None:
-    """What the selected features are worth."""
+    """Compare errors with the features that each selector leaves."""
     for name, number in (("sonar", 10), ("splice", 10), ("spambase", 15)):
         X, y = classification_set(name)
         found: dict[str, list[Array]] = {}
@@ -220,12 +221,12 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this script."""
+    """Add the options of this script."""
     parser.add_argument("--splits", type=int, default=10, help="splits of the accuracy table")
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
     names, options = command_line(__doc__, BENCHMARKS, add_options)
     with threadpool_limits(THREADS):
         for name in names:

@@ -1,4 +1,4 @@
-"""Speed and memory, as ratios within one run on two threads.
+"""Time and memory of learners relative to plain baselines, within one run on two threads.
 
     MERCER_DATA=/path/to/sets python benchmarks/speed.py [NAME ...] [--repeats R] [--json FILE]
 
@@ -76,7 +76,7 @@ from mercer.kernels import Gaussian
 
 @dataclass(frozen=True)
 class Record:
-    """The figures of one benchmark, and what they must reach."""
+    """The numbers of one benchmark, and what they must reach."""
 
     name: str
     target: str
@@ -88,37 +88,37 @@ class Record:
 
 
 def spread(label: str, values: Array) -> dict[str, float]:
-    """Minimum and median of repeated figures."""
+    """Return minimum and median of repeated numbers."""
     return {f"{label} min": float(values.min()), f"{label} median": float(np.median(values))}
 
 
 def odd_or_even(n_samples: int) -> Part:
-    """MNIST digits."""
+    """Return MNIST digits, labeled odd or even."""
     X, y = two_classes("mnist20k", range(0, 10, 2), range(1, 10, 2))
     return three_parts(X, y, (n_samples, 0, 0), seed=0).train
 
 
 def squared_distances(X: Array) -> Array:
-    """Squared distances, as one writes them in NumPy."""
+    """Return squared distances by the usual formula in NumPy."""
     squares = (X**2).sum(axis=1)
     squared: Array = squares[:, None] + squares - 2.0 * (X @ X.T)
     return np.maximum(squared, 0.0, out=squared)
 
 
 def widths_around(D: Array, number: int) -> Array:
-    """Widths in geometric progression, from a fifth to five times the root of the median."""
+    """Return widths in geometric progression, from a fifth to five times the root of the median."""
     return float(np.sqrt(np.median(D))) * np.geomspace(0.2, 5.0, number)
 
 
 def gaussians(D: Array, widths: Array) -> None:
-    """One Gaussian Gram matrix after the other."""
+    """Compute one Gaussian Gram matrix after the other."""
     for s in widths:
         np.exp(-D / s**2)
 
 
 def ca1d(repeats: int) -> Iterator[Record]:
-    """CA-1D against 20 Gram matrices."""
-    for n, target in ((2000, "at most 0.8, aim 0.5"), (5000, "at most 0.4, aim 0.2")):
+    """Compare CA-1D with 20 Gram matrices."""
+    for n, target in ((2000, "at most 0.8, target 0.5"), (5000, "at most 0.4, target 0.2")):
         X, y = odd_or_even(n)
         D = squared_distances(X)
         widths = widths_around(D, 20)
@@ -137,7 +137,7 @@ def ca1d(repeats: int) -> Iterator[Record]:
 
 
 def pairwise_alignf(stack: Array, y: Labels) -> Array:
-    """Non-negative weights of the largest alignment, by a loop over pairs of centered matrices."""
+    """Return non-negative weights of largest alignment, by a loop over pairs of matrices."""
     p = stack.shape[2]
     H = [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in np.moveaxis(stack, 2, 0)]
     M = np.array([[np.sum(H[k] * H[m]) for m in range(p)] for k in range(p)])
@@ -150,7 +150,7 @@ def pairwise_alignf(stack: Array, y: Labels) -> Array:
 
 
 def alignf(repeats: int) -> Iterator[Record]:
-    """The finite dictionary from a stack of Gram matrices."""
+    """Time the finite dictionary on a stack of Gram matrices."""
     X, y = odd_or_even(1500)
     D = squared_distances(X)
     D = (D + D.T) / 2.0
@@ -159,17 +159,17 @@ def alignf(repeats: int) -> Iterator[Record]:
     times = alternate({"fit": lambda: learner.fit(stack, y)}, repeats)["fit"]
     baseline = seconds(lambda: pairwise_alignf(stack, y))
     figures = spread("fit s", times) | spread("ratio", times / baseline) | {"baseline s": baseline}
-    yield Record("alignf n=1500 p=20", "at most 0.25 s, aim 0.12", figures)
+    yield Record("alignf n=1500 p=20", "at most 0.25 s, target 0.12", figures)
 
 
 def peak_resident() -> float:
-    """Peak resident memory of this process so far, in GB."""
+    """Return the peak resident memory of this process so far, in GB."""
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
 
 def peak_memory(n_samples: int) -> tuple[float, float]:
-    """Peak resident memory before and after a fit of 20 widths."""
+    """Return the peak resident memory before and after a fit of 20 widths."""
     with threadpool_limits(THREADS):
         X, y = make_relevance(n_samples, random_state=0)
         before = peak_resident()
@@ -178,8 +178,9 @@ def peak_memory(n_samples: int) -> tuple[float, float]:
 
 
 def memory(repeats: int) -> Iterator[Record]:
-    """The finite dictionary from features, in a process of its own."""
-    # Linux hands a process's peak down to programs it starts, but not to the forks of a server.
+    """Measure the memory of the finite dictionary from features, in a process of its own."""
+    # On Linux a program inherits the peak memory of the process that starts it, unless a fork
+    # server starts it.
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         before, after = pool.submit(peak_memory, 8000).result()
     figures = {"peak GB": after, "before the fit GB": before}
@@ -187,14 +188,14 @@ def memory(repeats: int) -> Iterator[Record]:
 
 
 def own_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
-    """Centered alignment and its gradient in the log-widths."""
+    """Return centered alignment and its gradient in the log-widths."""
     samples, kernel = Samples(X), Gaussian(widths, ard=True)
     value, P = CRITERIA["cka"].evaluate(samples, kernel, as_target(y))
     return value, contract(samples, kernel, P)[1]
 
 
 def tensor_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
-    """The same through scikit-learn's tensor of shape (n, n, d)."""
+    """Return both through scikit-learn's tensor of shape (n, n, d)."""
     K, tensor = RBF(widths / np.sqrt(2.0))(X, eval_gradient=True)
     Y = as_target(y).centered
     K, L = centered(K), Y @ Y.T
@@ -205,7 +206,7 @@ def tensor_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:
 
 
 def gradient(repeats: int) -> Iterator[Record]:
-    """The ellipsoidal gradient against scikit-learn's tensor."""
+    """Compare the gradient of an ARD kernel with scikit-learn's tensor."""
     n, d = 2000, 60
     X, y = make_relevance(n, n_features=d, gamma=2.0, random_state=0)
     widths = np.sqrt(d) * np.linspace(1.0, 3.0, d)
@@ -223,7 +224,7 @@ def gradient(repeats: int) -> Iterator[Record]:
 
 
 def two_stage(repeats: int) -> Iterator[Record]:
-    """The two-stage classifier against a grid search."""
+    """Compare the two-stage classifier with a grid search."""
     X_all, y_all = standardized_sample("spambase", 5000, seed=0)
     X, y, X_test, y_test = X_all[:1500], y_all[:1500], X_all[1500:], y_all[1500:]
     model = TwoStageClassifier()
@@ -234,11 +235,11 @@ def two_stage(repeats: int) -> Iterator[Record]:
     figures = spread("ratio", times / baseline) | spread("fit s", times) | {"baseline s": baseline}
     figures["test error %"] = 100.0 * (1.0 - model.score(X_test, y_test))
     figures["baseline's test error %"] = 100.0 * (1.0 - search.score(X_test, y_test))
-    yield Record("two_stage spambase n=1500", "at most 0.1, aim 0.05", figures)
+    yield Record("two_stage spambase n=1500", "at most 0.1, target 0.05", figures)
 
 
 def cand(repeats: int) -> Iterator[Record]:
-    """CA-nD against CA-1D."""
+    """Compare CA-nD with CA-1D."""
     parts = [
         three_parts(*two_classes("letter", *pair), (300, 0, 0), seed=0).train
         for pair in LETTER_PAIRS
@@ -270,13 +271,13 @@ BENCHMARKS: dict[str, Callable[[int], Iterator[Record]]] = {
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of this script."""
+    """Add the options of this script."""
     parser.add_argument("--repeats", type=int, default=5, help="timings of each fast side")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
 
 
 def main() -> None:
-    """Run the benchmarks asked for."""
+    """Run the benchmarks that the command line names."""
     names, options = command_line(__doc__, BENCHMARKS, add_options)
     records = []
     with threadpool_limits(THREADS):

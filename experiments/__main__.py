@@ -24,7 +24,7 @@ from rich.table import Table
 
 from experiments import catalog
 from experiments.experiment import Run
-from experiments.reporting.page import write_page
+from experiments.reporting.reproduction_page import write_page
 from experiments.running.records import Archive
 from experiments.running.runner import Failure, carry_out
 
@@ -36,16 +36,16 @@ app = typer.Typer(help=__doc__, add_completion=False, no_args_is_help=True)
 console = Console(stderr=True)
 
 Records = Annotated[Path | None, typer.Option(help="Folder of the records.", show_default=False)]
-Small = Annotated[bool, typer.Option("--small", help="Sizes that take seconds, to try the code.")]
+Small = Annotated[bool, typer.Option("--small", help="Use sizes that take seconds.")]
 
 
 def archive(records: Path | None, *, small: bool) -> Archive:
-    """The folder that was asked for; by default small runs have one of their own."""
+    """Return the records in a folder; by default, small runs are kept apart from the others."""
     return Archive(records or (RECORDS / "small" if small else RECORDS))
 
 
 def planned(names: list[str], repeats: int | None, *, timing: bool, small: bool) -> list[Run]:
-    """Runs of experiments, the first repeat of all of them first."""
+    """Return the runs of experiments, the first repeat of all of them first."""
     runs: list[Run] = []
     for name in names:
         experiment = catalog.experiment(name, small=small)
@@ -57,7 +57,7 @@ def planned(names: list[str], repeats: int | None, *, timing: bool, small: bool)
 
 @app.command("list")
 def show(records: Records = None, small: Small = False) -> None:
-    """List the experiments, and how much of each has been run."""
+    """List the experiments, and how many of their runs have a record."""
     known = archive(records, small=small)
     listed = Table("name", "what", "source", "runs", "timed")
     for name in catalog.names():
@@ -78,12 +78,12 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Parallel processes.")] = os.cpu_count() or 1,
     data: Annotated[Path | None, typer.Option(help="Folder of data sets (MERCER_DATA).")] = None,
     timing: Annotated[
-        bool, typer.Option("--timing", help="One run at a time, and keep its times.")
+        bool, typer.Option("--timing", help="Carry out one run at a time, and record its times.")
     ] = False,
     records: Records = None,
     small: Small = False,
 ) -> None:
-    """Run what has no record yet; interrupted, the same command goes on where it stopped."""
+    """Run what has no record yet; after an interruption the same command continues."""
     if data is not None:
         if not data.is_dir():
             raise typer.BadParameter(f"no folder {data}", param_hint="--data")
@@ -112,12 +112,12 @@ def run(
 
 
 def label(run: Run) -> str:
-    """A run in a line."""
+    """Describe a run in one line."""
     return f"{run.experiment}, {run.problem}, {run.method}, repeat {run.repeat}"
 
 
 def progress() -> Progress:
-    """A bar with what ended last, how many ended, and the time left."""
+    """Return a bar that shows the run that ended last, how many have ended, and the time left."""
     return Progress(
         BarColumn(20),
         MofNCompleteColumn(),
@@ -130,17 +130,17 @@ def progress() -> Progress:
 
 @contextmanager
 def stopping_cleanly() -> Iterator[None]:
-    """Turn an interruption, a lost process or an unusable file into a line and an exit status."""
+    """Turn an interruption, a lost process or an unusable file into a message and exit status."""
     try:
         yield
     except BrokenProcessPool:
-        console.print("a process was killed, perhaps for want of memory; fewer --jobs need less")
+        console.print("a process was killed, perhaps for lack of memory; fewer --jobs need less")
         raise typer.Exit(1) from None
     except (OSError, ValueError) as error:
         console.print(str(error), markup=False)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        console.print("interrupted; the same command goes on from here")
+        console.print("interrupted; the same command continues from here")
         sys.stderr.flush()
         os._exit(130)
 
@@ -151,7 +151,7 @@ def report(
     out: Annotated[Path, typer.Option(help="Folder of the page and its pictures.")] = DOCS,
     small: Small = False,
 ) -> None:
-    """Write reproduction.md, with its figures, from the records."""
+    """Write reproduction.md and choosing.md, with their figures, from the records."""
     with stopping_cleanly():
         page = write_page(archive(records, small=small), out, small=small)
         console.print(f"written: {page}")

@@ -1,6 +1,7 @@
 """The experiments by name, in the order of the report.
 
-An experiment is a file in `definitions` that bears its name, and one in `sections`.
+An experiment is declared by the file of its name in `definitions` and reported by the one in
+`sections`.
 """
 
 from __future__ import annotations
@@ -49,28 +50,28 @@ PAPERS = {
         "starts",
         "partitions",
     ),
-    "Beyond the papers": ("today",),
+    "Beyond the papers": ("defaults",),
 }
-"""Names of the experiments by paper."""
+"""The names of the experiments, grouped by the paper that they reproduce."""
 
 
 def names() -> list[str]:
-    """Names of all experiments."""
+    """Return the names of all experiments."""
     return [name for names in PAPERS.values() for name in names]
 
 
 def paper(name: str) -> str:
-    """The paper of an experiment."""
+    """Return the paper that an experiment reproduces."""
     return next(paper for paper, names in PAPERS.items() if name in names)
 
 
 def experiment(name: str, *, small: bool = False) -> Experiment:
-    """An experiment, in the size of the paper or in one that takes seconds.
+    """Return an experiment, in the size of the paper or in one that takes seconds.
 
     Raises
     ------
     ValueError
-        If there is none of that name.
+        If no experiment has that name.
     """
     known = names()
     if name not in known:
@@ -80,6 +81,6 @@ def experiment(name: str, *, small: bool = False) -> Experiment:
 
 
 def section(name: str) -> Callable[[Results], Section]:
-    """What turns the records of an experiment into a section of the report."""
+    """Return the function that turns the records of an experiment into a section of the report."""
     write: Callable[[Results], Section] = import_module(f"{sections.__name__}.{name}").section
     return write

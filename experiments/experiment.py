@@ -1,4 +1,4 @@
-"""What an experiment is: problems, methods and how often, declared; nothing runs here."""
+"""Declarations of experiments: problems, methods and numbers of repeats. Nothing runs here."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from itertools import product
 from typing import Any
 
 Measures = Mapping[str, Any]
-"""What one run gives, by name: numbers or lists of numbers. Names of times start with "seconds"."""
+"""The numbers, or lists of numbers, that one run gives, by name. Names of times start with
+"seconds"."""
 
 Draw = Callable[[int], Any]
-"""From the number of a repeat, which is its seed, to the data: the same for every method."""
+"""A function from the number of a repeat, which is its seed, to the data, the same for every
+method."""
 
 Method = Callable[[Any], Measures]
-"""From the data of one repeat of one problem to measures."""
+"""A function from the data of one repeat of one problem to measures."""
 
 
 def collected(measured: Sequence[Measures]) -> Measures:
-    """A list for each measure: one entry a fold, a setting or a step."""
+    """Return a list for each measure, with one entry for each fold, setting or step."""
     return {name: [each[name] for each in measured] for name in measured[0]}
 
 
 def at_most(
     repeats: int, problems: Iterable[str], methods: Iterable[str]
 ) -> dict[tuple[str, str], int]:
-    """Limits of some methods on some problems."""
+    """Return `limits` of an experiment: some methods on some problems have few repeats."""
     return dict.fromkeys(product(problems, methods), repeats)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One repeat of one method on one problem of an experiment: what a record is kept of."""
+    """One repeat of one method on one problem of an experiment; each run has one record."""
 
     experiment: str
     problem: str
@@ -46,24 +48,24 @@ class Experiment:
     Parameters
     ----------
     title : str
-        What it is about, in a line.
+        The subject, in one line.
     source : str
-        Paper, section, figure or table.
+        The paper, with the section, figure or table.
     problems : dict of str to callable
         `Draw` of each problem, by name.
     methods : dict of str to callable
         `Method` by name.
     limits : dict of (str, str) to int
-        Repeats that a slow method takes at most on a problem, by problem and method; zero leaves
-        the pair out.
+        The largest number of repeats of a slow method on a problem, by problem and method; zero
+        leaves the pair out.
     repeats : int, default=5
-        Repeats where the command line names no number; zero, of an experiment that is all about
-        times, is what it says whatever the command line names.
+        The number of repeats unless the command line names another. An experiment that only
+        measures times has zero, which the command line cannot change.
     timed : int, default=0
-        Repeats that are run alone for their times, where the command line names no number. Without
-        any, no time of this experiment is kept.
+        The number of repeats that are run alone for their times, unless the command line names
+        another. If it is zero, no time of this experiment is recorded.
     untimed : collection of str
-        Methods that are left out there.
+        Methods that are left out when times are taken.
     """
 
     title: str
@@ -76,7 +78,7 @@ class Experiment:
     untimed: Collection[str] = ()
 
     def runs(self, name: str, repeats: int, *, timing: bool = False) -> Iterator[Run]:
-        """Runs of so many repeats, the first repeat of everything first."""
+        """Yield the runs of the given number of repeats, the first repeat of everything first."""
         left_out = self.untimed if timing else ()
         for repeat in range(repeats):
             for problem in self.problems:

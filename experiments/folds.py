@@ -1,4 +1,4 @@
-"""Five-fold validation as Cortes et al. (2010), section 5, have it, of two-stage and one-stage."""
+"""Five-fold validation of two-stage and one-stage learning: Cortes et al. (2010), section 5."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-from experiments.experiment import Measures, Method, collected
-from experiments.problems import Array, Split
-from experiments.validation import (
+from experiments.c_search import (
     Grams,
     Task,
     alignment_of_kernel,
@@ -22,18 +20,21 @@ from experiments.validation import (
     machines,
     trials,
 )
+from experiments.experiment import Measures, Method, collected
+from experiments.problems import Array, Split
 from mercer._learners.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
-"""Values of C, and of 1 / alpha in regression."""
+"""The values of C that are tried, and of 1 / alpha in regression."""
 
 N_FOLDS = 5
+"""The number of folds of Cortes et al. (2010), section 5."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """A sample in five folds, each the test set once, and the dictionary.
+    """A dictionary, and a sample in five folds, each of which is the test set once.
 
     The fold after the test set is for validation, the other three are for training.
     """
@@ -44,7 +45,7 @@ class Folds:
 
 
 def folds_of(X: Array, y: Array, n_samples: int, seed: int) -> list[Split]:
-    """Random samples in five folds."""
+    """Split random samples into five folds."""
     order = np.random.default_rng(seed).permutation(len(y))[:n_samples]
     folds = np.array_split(order, N_FOLDS)
     splits = []
@@ -56,15 +57,15 @@ def folds_of(X: Array, y: Array, n_samples: int, seed: int) -> list[Split]:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """A predictor of one C: its errors on validation and on test data."""
+class ErrorsOfC:
+    """The errors of the predictor with one value of C, on validation and on test data."""
 
     valid: float
     test: float
 
 
 def predictors(task: Task, gram: Array, y: Array) -> Iterator[Any]:
-    """Support vector machines or kernel ridge regressions, by increasing C."""
+    """Yield support vector machines or kernel ridge regressions, by increasing C."""
     if task == "classification":
         yield from machines(gram, y, C_GRID, give_up=False)
     else:
@@ -72,8 +73,8 @@ def predictors(task: Task, gram: Array, y: Array) -> Iterator[Any]:
             yield KernelRidge(kernel="precomputed", alpha=1.0 / C).fit(gram, y)
 
 
-def with_each_c(task: Task, kernel: Callable[..., Array], split: Split) -> Iterator[Chosen]:
-    """Errors of predictors with a learned kernel, by increasing C."""
+def with_each_c(task: Task, kernel: Callable[..., Array], split: Split) -> Iterator[ErrorsOfC]:
+    """Yield the errors of predictors with a learned kernel, by increasing C."""
     grams = Grams.of(kernel, split)
     y = split.train[1]
     offset = y.mean() if task == "regression" else 0
@@ -82,11 +83,11 @@ def with_each_c(task: Task, kernel: Callable[..., Array], split: Split) -> Itera
             error(task, part[1], machine.predict(rows) + offset)
             for rows, part in ((grams.valid, split.valid), (grams.test, split.test))
         ]
-        yield Chosen(*errors)
+        yield ErrorsOfC(*errors)
 
 
 def each_fold(fold: Callable[[Folds, Split], Measures]) -> Method:
-    """Measures of all folds as lists, one entry a fold."""
+    """Turn measures of one fold into a method that collects those of all folds in lists."""
 
     def measure(data: Folds) -> Measures:
         return collected([fold(data, split) for split in data.splits])
@@ -95,7 +96,7 @@ def each_fold(fold: Callable[[Folds, Split], Measures]) -> Method:
 
 
 def two_stage(make: Callable[[Sequence[Kernel]], KernelLearner]) -> Method:
-    """A kernel learned first, then machines that use it."""
+    """Return a method that learns a kernel first, and then machines that use it."""
 
     def fold(data: Folds, split: Split) -> Measures:
         X, y = split.train
@@ -103,25 +104,25 @@ def two_stage(make: Callable[[Sequence[Kernel]], KernelLearner]) -> Method:
         learner.fit(X, y)
         tried = list(with_each_c(data.task, learner.kernel_, split))
         position = first_best([each.valid for each in tried])
-        return of_combination(learner, split, tried[position].test, position)
+        return combination_measures(learner, split, tried[position].test, position)
 
     return each_fold(fold)
 
 
 def one_stage(make: Callable[[Folds, float], Any]) -> Method:
-    """A kernel learned with the machine that uses it, for each C."""
+    """Return a method that learns a kernel together with the machine that uses it, for each C."""
 
     def fold(data: Folds, split: Split) -> Measures:
         tried = trials(partial(make, data), split, C_GRID, every=True, task=data.task)
         position = first_best([trial.loss for trial in tried])
         model, (X, y) = tried[position].model, split.test
-        return of_combination(model, split, error(data.task, y, model.predict(X)), position)
+        return combination_measures(model, split, error(data.task, y, model.predict(X)), position)
 
     return each_fold(fold)
 
 
-def of_combination(model: Any, split: Split, error_on_test: float, position: int) -> Measures:
-    """What is kept of a learned kernel: also its alignment, and how many kernels it combines."""
+def combination_measures(model: Any, split: Split, error_on_test: float, position: int) -> Measures:
+    """Return the test error of a learned kernel, its alignment, and its number of kernels."""
     return {
         "error": error_on_test,
         "alignment": alignment_of_kernel(model.kernel_, split.test),
@@ -130,8 +131,8 @@ def of_combination(model: Any, split: Split, error_on_test: float, position: int
     }
 
 
-def search(kernels: Callable[[Split], Sequence[Kernel]]) -> Method:
-    """One kernel out of several and C, both best on validation data: what a user does today."""
+def grid_search(kernels: Callable[[Split], Sequence[Kernel]]) -> Method:
+    """Return a grid search: one kernel of several, and C, of least error on validation data."""
 
     def fold(data: Folds, split: Split) -> Measures:
         tried = {

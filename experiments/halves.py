@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
+from experiments.c_search import MAX_ITER
 from experiments.experiment import Draw
 from experiments.problems import Array, Part, whole
-from experiments.validation import MAX_ITER
 
 SETS = {
     "zoo": "zoo",
@@ -30,32 +30,46 @@ SETS = {
     "segment": "segment",
     "waveform": "waveform40",
 }
-"""The paper's sets in its order, and what they are called here; waveform has its first 21 features
-of 40."""
+"""The paper's sets in its order, and their names in the data folder. Of waveform, the paper has the
+first 21 of 40 features."""
+
+N_FEATURES = {
+    "zoo": 16,
+    "sonar": 60,
+    "ecoli": 7,
+    "ionosphere": 34,
+    "dermatology": 34,
+    "australian": 14,
+    "vehicle": 18,
+    "yeast": 8,
+    "segment": 19,
+    "waveform": 21,
+}
+"""The number of features of each set."""
 
 SMALL_SETS = ("zoo", "ecoli")
-"""Of an experiment that takes seconds."""
+"""The sets of experiments that take seconds."""
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
+"""The paper's values of C."""
 GAMMAS: Array = 2.0 ** np.arange(-15, 4)
-"""The paper's grids."""
+"""The paper's values of gamma."""
 
 
 @dataclass(frozen=True)
 class Halves:
-    """Training and test half, features scaled to [0, 1] by the former."""
+    """A training and a test half, whose features are scaled to [0, 1] by the former."""
 
     train: Part
     test: Part
 
 
 def halves(name: str) -> Draw:
-    """Random stratified halves of a set; the seed is the repeat."""
+    """Return a function that draws random stratified halves of a set; the repeat is the seed."""
 
     def draw(repeat: int) -> Halves:
         X, y = whole(SETS[name])
-        if name == "waveform":
-            X = X[:, :21]
+        X = X[:, : N_FEATURES[name]]
         splitter = StratifiedShuffleSplit(1, test_size=0.5, random_state=repeat)
         train, test = next(splitter.split(X, y))
         scale = make_pipeline(SimpleImputer(), MinMaxScaler()).fit(X[train])
@@ -65,12 +79,12 @@ def halves(name: str) -> Draw:
 
 
 def problems(small: bool) -> dict[str, Draw]:
-    """The ten sets, or two small ones."""
+    """Return the draws of the ten sets, or of two small ones."""
     return {name: halves(name) for name in (SMALL_SETS if small else SETS)}
 
 
 def quietly(function: Callable[[], GridSearchCV]) -> GridSearchCV:
-    """Call without a word on rare classes and on machines that were stopped."""
+    """Call a function, and ignore warnings of rare classes and of machines that were stopped."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -78,12 +92,12 @@ def quietly(function: Callable[[], GridSearchCV]) -> GridSearchCV:
 
 
 def machine_of_gram(gram: Array, y: Array, grid: Array = C_GRID) -> GridSearchCV:
-    """The support vector machine on a Gram matrix whose C is best in five folds."""
+    """Return the support vector machine on a Gram matrix whose C is best in five folds."""
     machine = SVC(kernel="precomputed", max_iter=MAX_ITER)
     return quietly(lambda: GridSearchCV(machine, {"C": grid}, cv=5).fit(gram, y))
 
 
 def machine_of_grid(X: Array, y: Array, gammas: Array = GAMMAS) -> GridSearchCV:
-    """The support vector machine whose width and C are best in five folds: the paper's CV."""
+    """Return the machine whose gamma and C are best in five folds, the paper's CV."""
     grid = {"gamma": gammas, "C": C_GRID}
     return quietly(lambda: GridSearchCV(SVC(max_iter=MAX_ITER), grid, cv=5).fit(X, y))

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
-from mercer.datasets import load, make_relevance, make_sine
+from experiments.data_sets import load_data_set
+from mercer.datasets import make_relevance, make_sine
 
 Array = NDArray[Any]
 Part = tuple[Array, Array]
-"""Features and labels."""
+"""Features and labels, or responses, of some samples."""
 
 
 CLASSIFICATION_SETS = (
@@ -43,12 +44,12 @@ CLASSIFICATION_SETS = (
     "yeast",
     "zoo",
 )
-"""Sets of `mercer.datasets.load` whose target is a class."""
+"""The data sets of `load_data_set` whose target is a class."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """A problem in three parts, each features and labels, or responses."""
+    """A problem in three parts, each of which has features and labels, or responses."""
 
     train: Part
     valid: Part
@@ -57,28 +58,28 @@ class Split:
 
 @cache
 def whole(name: str) -> Part:
-    """A set as `mercer.datasets.load` gives it, features dense and of float64."""
-    bunch = load(name)
+    """Return a data set of `load_data_set`, with dense features of float64."""
+    bunch = load_data_set(name)
     X = bunch.data.toarray() if hasattr(bunch.data, "toarray") else bunch.data
     return np.asarray(X, dtype=np.float64), np.asarray(bunch.target)
 
 
 def two_classes(name: str, first: Sequence[Any], second: Sequence[Any]) -> Part:
-    """Samples of a set whose label is in `first` (-1) or in `second` (1)."""
+    """Return the samples of a set whose label is in `first` (-1) or in `second` (1)."""
     X, y = whole(name)
     chosen = np.isin(y, [*first, *second])
     return X[chosen], np.where(np.isin(y[chosen], second), 1, -1)
 
 
 def three_parts(X: Array, y: Array, sizes: tuple[int, int, int], seed: int) -> Split:
-    """A random split into parts of these sizes; the last takes what there is, if that is less."""
+    """Split samples at random into parts of these sizes; the last may be smaller."""
     order = np.random.default_rng(seed).permutation(len(y))
     train, valid, test = np.split(order[: sum(sizes)], np.cumsum(sizes[:2]))
     return Split((X[train], y[train]), (X[valid], y[valid]), (X[test], y[test]))
 
 
 def scaled(split: Split, transformer: Any = None) -> Split:
-    """All parts transformed by what is fitted to the first; standardized without a transformer."""
+    """Transform all parts by a transformer fitted to the training part, by default a scaler."""
     fitted = (StandardScaler() if transformer is None else transformer).fit(split.train[0])
     parts = (split.train, split.valid, split.test)
     return Split(*((fitted.transform(X), y) for X, y in parts))
@@ -87,13 +88,13 @@ def scaled(split: Split, transformer: Any = None) -> Split:
 def relevance(
     n_train: int, gamma: float, repeat: int, *, others: tuple[int, int], rho: float = 1.75
 ) -> Split:
-    """The problem of features of unequal relevance, in three parts."""
+    """Return the problem whose features differ in relevance, in three parts."""
     sizes = (n_train, *others)
     X, y = make_relevance(sum(sizes), gamma=gamma, rho=rho, random_state=repeat)
     return three_parts(X, y, sizes, repeat)
 
 
 def sines(sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Three independent samples of the sign of a sum of sines."""
+    """Return three independent samples of the problem of three sines."""
     parts = (make_sine(size, random_state=3 * repeat + part) for part, size in enumerate(sizes))
     return Split(*parts)

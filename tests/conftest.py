@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs, make_classification, make_friedman1
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from mercer.datasets import load
+from experiments.data_sets import load_data_set
 
 # The same examples on every machine, however slow it is.
 settings.register_profile(
@@ -37,7 +37,7 @@ def data() -> Callable[[str], Bunch]:
     """The loader of real data sets; tests that ask for it are skipped without ``MERCER_DATA``."""
     if not os.environ.get("MERCER_DATA"):
         pytest.skip("real data: MERCER_DATA is not set")
-    return load
+    return load_data_set
 
 
 @pytest.fixture

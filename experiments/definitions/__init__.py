@@ -1,1 +1,1 @@
-"""One file an experiment: its data, splits, methods with their grids, and measures."""
+"""Definitions of experiments: data, splits, methods with their grids, and measures."""

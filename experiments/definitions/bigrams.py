@@ -1,4 +1,4 @@
-"""One kernel of rank one for each bigram: Cortes et al. (2010), Table 2, books."""
+"""Kernels of rank one, one for each bigram: Cortes et al. (2010), Table 2, books."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments.c_search import Task
 from experiments.experiment import Experiment
 from experiments.folds import Folds, folds_of, one_stage, two_stage
 from experiments.problems import whole
-from experiments.validation import Task
 from mercer import (
     L1SVM,
     L2KRR,
@@ -21,13 +21,14 @@ from mercer import (
 from mercer.kernels import Linear
 
 SLOW = {"one-stage": 2, "alignf": 1}
-"""Repeats of methods that take minutes."""
+"""The number of repeats of methods that take minutes."""
 
 RATING, GOOD = "books, rating", "books, good or not"
+"""The problem of regression, and that of classification."""
 
 
 def books(repeat: int, *, task: Task, n_samples: int, n_bigrams: int) -> Folds:
-    """Counts of the most frequent bigrams; ratings, or whether they are at least 4."""
+    """Return counts of the most frequent bigrams, with ratings or whether they are at least 4."""
     X, y = whole("sentiment_books")
     X = X[:, np.argsort(-X.sum(axis=0), kind="stable")[:n_bigrams]]
     if task == "classification":
@@ -36,7 +37,10 @@ def books(repeat: int, *, task: Task, n_samples: int, n_bigrams: int) -> Folds:
 
 
 def published(data: Folds, C: float) -> Any:
-    """l2-krr around uniform weights with a radius of their own length, or l1-svm."""
+    """Return l1-svm for classes, and for ratings l2-krr around uniform weights.
+
+    The radius of l2-krr is the length of the vector of uniform weights.
+    """
     if data.task == "classification":
         return L1SVM(data.kernels, C=C)
     n_bigrams = data.splits[0].train[0].shape[1]
@@ -44,7 +48,7 @@ def published(data: Folds, C: float) -> Any:
 
 
 def experiment(small: bool) -> Experiment:
-    """Ratings and classes of 2,000 reviews; the paper's methods, and alignf."""
+    """Declare the experiment: ratings and classes of 2,000 reviews."""
     sizes = (
         {"n_samples": 200, "n_bigrams": 300} if small else {"n_samples": 2000, "n_bigrams": 4000}
     )

@@ -8,20 +8,20 @@ from functools import partial
 
 import numpy as np
 
+from experiments.c_search import Grams, best_machine
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array, Part, Split, scaled, three_parts, whole
-from experiments.validation import Grams, best_machine
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.metrics import alignment, centered_alignment
 
 TWO_POINTS = "two points"
 BALANCES: Array = np.linspace(0.02, 0.98, 25)
-"""Parts of the points that have the label -1."""
+"""The fractions of points that have the label -1."""
 
 NATURAL = ("banana", "image", "splice", "waveform", "german", "diabetes_pima", "spambase")
 THINNED = ("banana", "image", "splice", "waveform", "spambase")
 RARE = ", one in ten"
-"""End of the names of problems where one sample in ten is positive."""
+"""The end of the names of problems where one sample in ten is positive."""
 
 C_GRID: Array = 10.0 ** np.arange(-2, 4.5, 0.5)
 
@@ -35,7 +35,7 @@ class TwoPoints:
 
 
 def with_share(name: str, share: float | None, seed: int) -> Part:
-    """A set, random positives left out until they are that share, or as it is."""
+    """Return a set, from which random positives are left out until they are a given fraction."""
     X, y = whole(name)
     if share is None:
         return X, y
@@ -47,12 +47,12 @@ def with_share(name: str, share: float | None, seed: int) -> Part:
 
 
 def real(repeat: int, *, name: str, share: float | None, sizes: tuple[int, int, int]) -> Split:
-    """Three parts of a set, features standardized."""
+    """Return three parts of a set, with standardized features."""
     return scaled(three_parts(*with_share(name, share, repeat), sizes, repeat))
 
 
 def both_alignments(data: TwoPoints) -> Measures:
-    """Both definitions on samples, for each balance of the classes."""
+    """Return both alignments on samples, for each balance of the classes."""
     generator = np.random.default_rng(data.seed)
     found: dict[str, list[float]] = {"share": [], "centered": [], "uncentered": []}
     for balance in BALANCES:
@@ -65,13 +65,13 @@ def both_alignments(data: TwoPoints) -> Measures:
 
 
 def widths(X: Array) -> dict[str, Callable[..., Array]]:
-    """Gaussian kernels, from an eighth of the data's scale to 64 times it."""
+    """Return Gaussian kernels with widths from an eighth of the data's scale to 64 times it."""
     scale = np.sqrt(X.shape[1])
     return {f"{power}": Gaussian(scale * 2.0**power) for power in range(-3, 7)}
 
 
 def kinds(X: Array) -> dict[str, Callable[..., Array]]:
-    """Linear kernels with constants, polynomials, and Gaussians of three widths.
+    """Return linear kernels with constants, polynomials, and Gaussians of three widths.
 
     A constant c is in units of the linear kernel's mean diagonal.
     """
@@ -88,6 +88,7 @@ def kinds(X: Array) -> dict[str, Callable[..., Array]]:
 
 
 def _plus(constant: float) -> Callable[..., Array]:
+    """Return the linear kernel plus a constant."""
     linear = Linear()
 
     def kernel(X: Array, Z: Array | None = None) -> Array:
@@ -99,7 +100,7 @@ def _plus(constant: float) -> Callable[..., Array]:
 def performance(
     data: Split, *, kernels: Callable[[Array], Mapping[str, Callable[..., Array]]]
 ) -> Measures:
-    """Of each kernel: errors of a machine, and both alignments, on test data."""
+    """Return the errors of a machine with each kernel, and both alignments, on test data."""
     found: dict[str, list[float]] = {
         "error": [],
         "balanced_error": [],
@@ -119,7 +120,7 @@ def performance(
 
 
 def experiment(small: bool) -> Experiment:
-    """The two-point example, and seven binary sets as they are and with few positives."""
+    """Declare the two-point example, and seven binary sets as they are and with few positives."""
     sizes = (60, 40, 100) if small else (300, 200, 500)
     natural, thinned = (("banana", "german"), ("banana",)) if small else (NATURAL, THINNED)
     sets = {name: partial(real, name=name, share=None, sizes=sizes) for name in natural}

@@ -1,4 +1,4 @@
-"""Concentration of alignment, and the predictors it promises: Cortes et al. (2010), section 3."""
+"""Concentration of alignment, and the predictors of theorems 2 and 3: Cortes et al. (2010)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mercer.kernels import Gaussian
 from mercer.metrics import alignment, centered_alignment
 
 CONFIDENCE = 0.05
-"""Probability, at most, with which a deviation is above the bound."""
+"""A deviation exceeds the bound with at most this probability."""
 
 N_DRAWS = 200
 SIZES: Array = 25 * 2 ** np.arange(9)
 CLASSES = ("banana", "image", "splice", "german", "diabetes_pima", "spambase")
 RESPONSES = "kin8nm"
 POWERS = (-2, 0, 2)
-"""Widths are the data's scale times two to these powers."""
+"""The widths are the data's scale times two to these powers."""
 
 
 @dataclass(frozen=True)
 class Population:
-    """Samples that are taken for the whole distribution, of equal probability.
+    """Samples of equal probability that are taken for the whole distribution.
 
-    Expectations are then sums, and draws are with replacement.
+    Expectations are then sums, and draws are made with replacement.
     """
 
     X: Array
@@ -38,19 +38,19 @@ class Population:
     seed: int
 
     def gram(self, power: float) -> Array:
-        """Gram matrix of a Gaussian kernel of a width in units of the data's scale."""
+        """Return the Gram matrix of a Gaussian whose width is in units of the data's scale."""
         return np.asarray(Gaussian(np.sqrt(self.X.shape[1]) * 2.0**power)(self.X))
 
 
 def classes(repeat: int, *, name: str, share: float | None, n_samples: int) -> Population:
-    """Two classes, features standardized."""
+    """Return a population of two classes, with standardized features."""
     X, y = with_share(name, share, repeat)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     return Population(StandardScaler().fit_transform(X[rows]), y[rows].astype(float), True, repeat)
 
 
 def responses(repeat: int, *, n_samples: int) -> Population:
-    """Responses divided by their standard deviation, with the mean that they have."""
+    """Return a population of responses of unit standard deviation, which are not centered."""
     X, y = whole(RESPONSES)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     return Population(
@@ -59,27 +59,27 @@ def responses(repeat: int, *, n_samples: int) -> Population:
 
 
 def drawn_alignments(K: Array, y: Array, counts: Array) -> Array:
-    """Centered alignments of a Gram matrix with labels, on draws.
+    """Return the centered alignments of a Gram matrix with labels, on draws.
 
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
     y : ndarray of shape (n_samples,)
     counts : ndarray of shape (n_samples, n_draws)
-        How often each draw has each sample.
+        The number of times that each draw has each sample.
     """
     m = counts.sum(axis=0)
     centered = counts * (y[:, None] - y @ counts / m)
     product = np.sum(centered * (K @ centered), axis=0)
-    images = K @ counts
+    products = K @ counts
     squares = np.sum(counts * ((K * K) @ counts), axis=0)
-    squares -= 2.0 * np.sum(counts * images**2, axis=0) / m
-    squares += np.sum(counts * images, axis=0) ** 2 / m**2
+    squares -= 2.0 * np.sum(counts * products**2, axis=0) / m
+    squares += np.sum(counts * products, axis=0) ** 2 / m**2
     return np.asarray(product / np.sqrt(squares) / (y @ centered))
 
 
 def deviations(data: Population, *, sizes: Array, n_draws: int) -> Measures:
-    """|alignment of m draws - alignment| by m and width: its mean, its quantile and the bound.
+    """Return |alignment of m draws - alignment| by m and width: mean, quantile, and bound.
 
     The bound is 18 beta (3 / m + 4 sqrt(log(6 / delta) / (2 m))), theorem 1.
     """
@@ -105,11 +105,11 @@ def deviations(data: Population, *, sizes: Array, n_draws: int) -> Measures:
 
 
 def predictor(data: Population, *, center: bool) -> Measures:
-    """h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]) by width: what it misses, and what is promised.
+    """Return errors of h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]) by width, and their bounds.
 
-    Of two classes, the part on the wrong side and 1 - rho / Gamma, Gamma the largest of
-    sqrt(E[K_c(x, x')^2 | x] / E[K_c^2]); always, the mean squared error and 2 (1 - rho). Both again
-    with y less its mean, which is divided by its standard deviation.
+    For two classes, the error is the fraction on the wrong side, and its bound is 1 - rho / Gamma,
+    where Gamma is the largest of sqrt(E[K_c(x, x')^2 | x] / E[K_c^2]). The mean squared error has
+    the bound 2 (1 - rho). With `center`, y is centered and divided by its standard deviation.
     """
     y = (data.y - data.y.mean()) / data.y.std() if center else data.y
     found: dict[str, list[float]] = {
@@ -140,7 +140,7 @@ def predictor(data: Population, *, center: bool) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """Populations of real data; deviations, and predictors with labels as they are and centered."""
+    """Declare the populations, the deviations of alignment, and the predictors."""
     n_samples, n_draws, sizes = (200, 20, SIZES[:3]) if small else (1000, N_DRAWS, SIZES)
     names = CLASSES[:2] if small else CLASSES
     populations = {

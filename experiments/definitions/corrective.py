@@ -10,17 +10,17 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from experiments.c_search import error_of_kernel
 from experiments.experiment import Experiment, Measures
 from experiments.problems import CLASSIFICATION_SETS, Split, scaled, three_parts, whole
-from experiments.validation import error_of_kernel
 from mercer import ContinuousAlignment
 
 MOST = 500
-"""Training and validation samples at most; test samples at most twice as many."""
+"""The largest number of training and of validation samples, and half that of test samples."""
 
 
 def draw(repeat: int, *, name: str, most: int) -> Split:
-    """Half a set to train, a quarter to validate; standardized by the training part."""
+    """Take half of a set to train and a quarter to validate; standardize by the training part."""
     X, y = whole(name)
     labels = np.unique(y, return_inverse=True)[1]
     sizes = (min(len(y) // 2, most), min(len(y) // 4, most), 2 * most)
@@ -29,7 +29,7 @@ def draw(repeat: int, *, name: str, most: int) -> Split:
 
 
 def grow(split: Split, *, step: Literal["corrective", "stagewise"]) -> Measures:
-    """Alignment after each step, kernels kept, and what the kernel is worth."""
+    """Return the alignment after each step, the number of kernels, and the kernel's test error."""
     learner = ContinuousAlignment(task="classification", step=step).fit(*split.train)
     found = dict(error_of_kernel(learner.kernel_, split))
     return {
@@ -41,7 +41,7 @@ def grow(split: Split, *, step: Literal["corrective", "stagewise"]) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """Algorithm 1, and the steps that the paper's preprint names as future work."""
+    """Declare Algorithm 1, and the steps that the paper's preprint names as future work."""
     names = CLASSIFICATION_SETS[2:5] if small else CLASSIFICATION_SETS
     return Experiment(
         title="Corrective and stagewise steps",

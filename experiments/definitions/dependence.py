@@ -6,25 +6,25 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.compared_methods import automatic
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
-from experiments.methods import automatic
 from mercer import KernelOptimization
 from mercer.kernels import Gaussian
 
 Criterion = Literal["ka", "cka", "hsic"]
 
 CRITERIA: dict[str, Criterion] = {"KA": "ka", "CKA": "cka", "HSIC": "hsic"}
-"""What is maximized, by the names of the paper."""
+"""The criteria that are maximized, by their names in the paper."""
 
-ELLIPSOID = " ellipsoid"
-"""What the names of methods with one width per feature have in them."""
+ARD_SUFFIX = " ARD"
+"""The part of a method's name that says that it has one width for each feature."""
 
 LIMITS = {
     **at_most(
         3,
         ("australian", "vehicle", "yeast", "segment", "waveform"),
-        ("CV", "HSIC ellipsoid, penalty", "HSIC ellipsoid, stopped", "choice of form"),
+        ("CV", "HSIC ARD, penalty", "HSIC ARD, stopped", "choice of form"),
     ),
     ("yeast", "CV"): 2,
     ("waveform", "CV"): 1,
@@ -32,25 +32,27 @@ LIMITS = {
     ("segment", "choice of form"): 1,
     ("waveform", "choice of form"): 0,
 }
+"""The largest numbers of repeats of slow methods."""
 
 
 def learner(criterion: Criterion, *, ard: bool, **options: Any) -> KernelOptimization:
-    """A Gaussian kernel that maximizes a criterion until it changes by less than 1e-5."""
+    """Return the learner of a Gaussian kernel that maximizes a criterion."""
     settings = {"ard_penalty": 0.0, "max_iter": 2000, **options}
     return KernelOptimization(Gaussian(ard=ard), criterion, **settings)
 
 
 def optimized(criterion: Criterion, *, ard: bool = False, **options: Any) -> Method:
-    """A kernel of the largest criterion, then C by five folds.
+    """Return a method that maximizes a criterion, and then finds C by five folds.
 
-    `features` is how many features of equal relevance 1 / s_z^2 would be as many as the kernel's.
+    The measure `features` is the effective number of features, (sum r_z)^2 / sum r_z^2 for the
+    relevances r_z = 1 / s_z^2.
     """
 
     def measure(data: Halves) -> Measures:
         X, y = data.train
         model = learner(criterion, ard=ard, **options).fit(X, y)
         machine = machine_of_gram(model.transform(X), y)
-        relevance = model.kernel_.relevance(X.shape[1])
+        relevance = model.kernels_[0].relevance(X.shape[1])
         return {
             "error": 1.0 - machine.score(model.transform(data.test[0]), data.test[1]),
             "C": machine.best_params_["C"],
@@ -63,7 +65,7 @@ def optimized(criterion: Criterion, *, ard: bool = False, **options: Any) -> Met
 
 
 def cross_validation(small: bool) -> Method:
-    """Width and C by five folds."""
+    """Return the method that finds width and C by five folds."""
     gammas = GAMMAS[::6] if small else GAMMAS
 
     def measure(data: Halves) -> Measures:
@@ -74,16 +76,16 @@ def cross_validation(small: bool) -> Method:
 
 
 def experiment(small: bool) -> Experiment:
-    """Errors of cross-validation and of kernels of one width and of one width per feature."""
+    """Declare cross-validation, and kernels with one width and with one width per feature."""
     drawn = problems(small)
     methods: dict[str, Method] = {"CV": cross_validation(small)}
     for name, criterion in CRITERIA.items():
         methods[name] = optimized(criterion)
     methods["KA 0/1"] = optimized("ka", output_kernel="delta")
     for name, criterion in CRITERIA.items():
-        methods[name + ELLIPSOID] = optimized(criterion, ard=True)
-    methods["HSIC ellipsoid, penalty"] = optimized("hsic", ard=True, ard_penalty="auto")
-    methods["HSIC ellipsoid, stopped"] = optimized("hsic", ard=True, early_stopping=True)
+        methods[name + ARD_SUFFIX] = optimized(criterion, ard=True)
+    methods["HSIC ARD, penalty"] = optimized("hsic", ard=True, ard_penalty="auto")
+    methods["HSIC ARD, stopped"] = optimized("hsic", ard=True, early_stopping=True)
     methods["choice of form"] = automatic()
     left_out = {(name, "choice of form"): 0 for name in drawn} if small else {}
     return Experiment(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from experiments.definitions.dependence import CRITERIA, ELLIPSOID, Criterion, learner
+from experiments.c_search import seconds
+from experiments.definitions.dependence import ARD_SUFFIX, CRITERIA, Criterion, learner
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
-from experiments.validation import seconds
 
 QUICK = 0.5
-"""Seconds under which learning is timed three times, and the least taken."""
+"""Learning that takes fewer seconds is timed three times, and the least time is kept."""
 
 
 def two_steps(criterion: Criterion, *, ard: bool = False) -> Method:
-    """Seconds that learning a kernel takes, and the search for C after it."""
+    """Return a method that takes the seconds of learning a kernel, and of the search for C."""
 
     def measure(data: Halves) -> Measures:
         X, y = data.train
@@ -31,7 +31,7 @@ def two_steps(criterion: Criterion, *, ard: bool = False) -> Method:
 
 
 def cross_validation(small: bool) -> Method:
-    """Seconds that the grid search over width and C takes."""
+    """Return a method that takes the seconds of the grid search over width and C."""
     gammas = GAMMAS[::6] if small else GAMMAS
 
     def measure(data: Halves) -> Measures:
@@ -41,12 +41,12 @@ def cross_validation(small: bool) -> Method:
 
 
 def experiment(small: bool) -> Experiment:
-    """One split of each set, run alone."""
+    """Declare the times on one split of each set, each run alone."""
     drawn = problems(small)
     methods: dict[str, Method] = {"CV": cross_validation(small)}
     for name, criterion in CRITERIA.items():
         methods[name] = two_steps(criterion)
-        methods[name + ELLIPSOID] = two_steps(criterion, ard=True)
+        methods[name + ARD_SUFFIX] = two_steps(criterion, ard=True)
     return Experiment(
         title="Seconds to the kernel of the largest dependence",
         source="Wang & Li (2018), section 4, Tables 3 and 5, Figure 2",

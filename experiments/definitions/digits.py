@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.experiment import Experiment, at_most
-from experiments.methods import (
+from experiments.compared_methods import (
     common,
     evenly_spaced,
     published_line_search,
@@ -14,6 +13,7 @@ from experiments.methods import (
     two_stage,
     width_search,
 )
+from experiments.experiment import Experiment, at_most
 from experiments.problems import Split, three_parts, two_classes
 from mercer import ContinuousAlignment
 
@@ -27,20 +27,20 @@ TASKS = {
     "4-7": ([4], [7]),
     "4-9": ([4], [9]),
 }
-"""Digits against digits; the text of the paper does not name its eight."""
+"""The digits of both classes of each task; the text of the paper does not name its eight."""
 
 SIZES = (500, 1000, 2000)
 SMALL_SIZES = (100, 100, 200)
 
 
 def draw(task: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Raw pixels from 0 to 255."""
+    """Return three parts of a task, with raw pixels from 0 to 255."""
     X, y = two_classes("mnist20k", *TASKS[task])
     return three_parts(X, y, sizes, repeat)
 
 
 def experiment(small: bool) -> Experiment:
-    """Eight tasks, or two."""
+    """Declare eight tasks, or two."""
     tasks = ["odd-even", "3-8"] if small else list(TASKS)
     sizes = SMALL_SIZES if small else SIZES
     kernels = evenly_spaced(500.0, 50_000.0)

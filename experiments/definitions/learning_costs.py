@@ -1,4 +1,4 @@
-"""What learning a kernel costs beside the machine that uses it: Cortes et al. (2010), section 5."""
+"""The time to learn a kernel, beside that of its machine: Cortes et al. (2010), section 5."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
+from experiments.c_search import seconds
 from experiments.definitions.gaussian_combinations import SETS, published, raw
 from experiments.experiment import Experiment, Measures
 from experiments.folds import Folds
-from experiments.validation import seconds
 from mercer import AlignmentMaximization, IndependentAlignment, UniformCombination
 from mercer._learners.kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 C = 1.0
+"""The value of C of every machine whose time is taken."""
 
 
 def two_stages(data: Folds, *, make: Callable[[Sequence[Kernel]], KernelLearner]) -> Measures:
-    """Seconds of both stages on the training folds of the first split."""
+    """Return the seconds of both stages on the training folds of the first split."""
     X, y = data.splits[0].train
     learner = clone(make(data.kernels)).set_params(task=data.task)
     machine: Any = KernelRidge(kernel="precomputed", alpha=1.0 / C)
@@ -37,13 +38,13 @@ def two_stages(data: Folds, *, make: Callable[[Sequence[Kernel]], KernelLearner]
 
 
 def one_stage(data: Folds) -> Measures:
-    """Seconds of one fit, which is for one C."""
+    """Return the seconds of one fit, which is for a single value of C."""
     model = published(data, C)
     return {"seconds": seconds(lambda: model.fit(*data.splits[0].train))}
 
 
 def experiment(small: bool) -> Experiment:
-    """The sets and dictionaries of Table 1."""
+    """Declare the sets and dictionaries of Table 1."""
     n_samples, names = (100, ["german"]) if small else (1000, list(SETS))
     return Experiment(
         title="The cost of learning a combination",

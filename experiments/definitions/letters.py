@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from experiments.experiment import Experiment, at_most
-from experiments.methods import (
+from experiments.compared_methods import (
+    ard_alignment,
     automatic,
     common,
-    ellipsoids,
     evenly_spaced,
     grid_search,
     one_stage,
@@ -16,28 +15,29 @@ from experiments.methods import (
     raw_kernels,
     read_off,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
+from experiments.experiment import Experiment, at_most
 from experiments.problems import Split, three_parts, two_classes
 from mercer import ContinuousAlignment, ContinuousMKLClassifier
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 PAIRS = ("BE", "BF", "CG", "CO", "DO", "EF", "IJ", "KX", "MN", "OQ", "PR", "UV")
-"""The first four are in the paper; its text does not name the others."""
+"""The pairs of letters; the first four are in the paper, whose text does not name the others."""
 
 SIZES = (300, 200, 1000)
 SMALL_SIZES = (60, 40, 100)
 
 
 def draw(pair: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Features as they are, integers from 0 to 15."""
+    """Return three parts of a pair, with features as they are, integers from 0 to 15."""
     X, y = two_classes("letter", *pair)
     return three_parts(X, y, sizes, repeat)
 
 
 def experiment(small: bool) -> Experiment:
-    """Twelve pairs, or one."""
+    """Declare twelve pairs, or one."""
     pairs = PAIRS[:1] if small else PAIRS
     names = {pair: "-".join(pair) for pair in pairs}
     sizes = SMALL_SIZES if small else SIZES
@@ -48,15 +48,15 @@ def experiment(small: bool) -> Experiment:
         problems={name: partial(draw, pair, sizes) for pair, name in names.items()},
         methods={
             **common(kernels),
-            "CA-nD": validated_ellipsoids(PENALTIES[1:]),
+            "CA-nD": validated_ard_alignment(PENALTIES[1:]),
             "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
-            "CA-nD, no penalty": two_stage(ellipsoids()),
+            "CA-nD, no penalty": two_stage(ard_alignment()),
             "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-            "CA-nD, stagewise": validated_ellipsoids(PENALTIES[1:], step="stagewise"),
+            "CA-nD, stagewise": validated_ard_alignment(PENALTIES[1:], step="stagewise"),
             "CR-1D, stagewise": published_line_search,
             **raw_kernels(kernels),
             **read_off(),
-            'CA-nD, penalty="auto"': two_stage(ellipsoids("auto")),
+            'CA-nD, penalty="auto"': two_stage(ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
             "grid search": grid_search,
         },

@@ -6,17 +6,17 @@ from functools import partial
 
 import numpy as np
 
-from experiments.experiment import Experiment, at_most
-from experiments.methods import (
+from experiments.compared_methods import (
+    ard_alignment,
     automatic,
     common,
-    ellipsoids,
     evenly_spaced,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
     width_search,
 )
+from experiments.experiment import Experiment, at_most
 from experiments.problems import Part, Split, scaled, three_parts, whole
 from mercer import ContinuousMKLClassifier
 from mercer._model_selection.penalty_choice import PENALTIES
@@ -36,17 +36,17 @@ SETS = {
     "thyroid": ("thyroid", (43, 64, 108)),
     "waveform": ("waveform", (500, 1000, 2000)),
 }
-"""Names in the data folder, and the sizes of Table 3."""
+"""The names of the sets in the data folder, and the sizes of Table 3."""
 
 RAW = ("diabetes", "heart", "sonar")
-"""Sets whose features are on different scales as they come, tried so as well."""
+"""Sets with features on different scales, which are also tried raw."""
 
 SMALL = ("heart", "heart, raw")
 SMALL_SIZES = (40, 40, 80)
 
 
 def samples(name: str, size: int, repeat: int) -> Part:
-    """A set with labels -1 and 1; ringnorm is drawn anew, as many samples as are used."""
+    """Return a set with labels -1 and 1; ringnorm is drawn anew, with as many samples as needed."""
     if name == "ringnorm":
         return make_ringnorm(size, random_state=repeat)
     X, y = whole(name)
@@ -54,14 +54,14 @@ def samples(name: str, size: int, repeat: int) -> Part:
 
 
 def draw(problem: str, sizes: tuple[int, int, int], repeat: int) -> Split:
-    """Three parts of a set, standardized by the first unless raw."""
+    """Return three parts of a set, standardized by the first unless the problem is raw."""
     X, y = samples(SETS[problem.removesuffix(", raw")][0], sum(sizes), repeat)
     split = three_parts(X, y, sizes, repeat)
     return split if problem.endswith(", raw") else scaled(split)
 
 
 def experiment(small: bool) -> Experiment:
-    """Eleven sets, some of them raw too; or one, in both ways."""
+    """Declare eleven sets, some of them also raw; or one, in both ways."""
     every = {**SETS, **{f"{name}, raw": SETS[name] for name in RAW}}
     problems = {
         problem: partial(draw, problem, SMALL_SIZES if small else sizes)
@@ -76,11 +76,11 @@ def experiment(small: bool) -> Experiment:
         methods={
             **common(),
             **{f"{name}, 1 to 200": method for name, method in spaced.items() if name[0] == "D"},
-            "CA-nD": validated_ellipsoids(PENALTIES[1:]),
+            "CA-nD": validated_ard_alignment(PENALTIES[1:]),
             "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
-            "CA-nD, no penalty": two_stage(ellipsoids()),
-            "CA-nD, stagewise": validated_ellipsoids(PENALTIES[1:], step="stagewise"),
-            'CA-nD, penalty="auto"': two_stage(ellipsoids("auto")),
+            "CA-nD, no penalty": two_stage(ard_alignment()),
+            "CA-nD, stagewise": validated_ard_alignment(PENALTIES[1:], step="stagewise"),
+            'CA-nD, penalty="auto"': two_stage(ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
             "grid search": width_search,
         },

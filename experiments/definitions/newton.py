@@ -30,18 +30,20 @@ from mercer.probabilistic._problem import Problem
 from mercer.probabilistic._weight_learning import learn_theta
 
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
+"""The widths of the ten Gaussian kernels."""
 TIGHT = 1e-7
-"""Relative tolerance of the searches, so that what they find is known better than judged."""
+"""Relative tolerance of the searches, far below the precision to which they are compared."""
 INNER = 1e-5
-"""Relative tolerance of latent values for fixed weights."""
+"""Relative tolerance of the latent values for fixed weights."""
 LARGEST_LOGARITHM = 15.0
+"""Upper bound of the logarithms of weights."""
 JITTER = 2.0
-"""White noise of joint MAP."""
+"""The variance of the white noise of joint MAP."""
 
 
 @dataclass
 class Trace:
-    """Objective values of a search, with the seconds after which they were known."""
+    """The objective values of a search, with the seconds after which they were known."""
 
     start: float = field(default_factory=time.perf_counter)
     seconds: list[float] = field(default_factory=list)
@@ -49,19 +51,19 @@ class Trace:
     inner_steps: int = 0
 
     def add(self, value: float) -> None:
-        """The objective now."""
+        """Append the current objective value."""
         self.seconds.append(time.perf_counter() - self.start)
         self.values.append(value)
 
     def measures(self) -> Measures:
-        """Values, times and inner steps, which are the steps themselves where there are none."""
+        """Return values, times, and the number of inner steps, or of steps if there are none."""
         steps = self.inner_steps or len(self.values)
         return {"values": self.values, "seconds": self.seconds, "inner_steps": steps}
 
 
 @dataclass(frozen=True)
-class Unbent(Objective):
-    """An objective whose log-determinants seem to have no curvature, so that no step is longer."""
+class WithoutCurvature(Objective):
+    """An objective without the curvature of its log-determinants, which lengthens steps."""
 
     of: Objective
 
@@ -72,7 +74,7 @@ class Unbent(Objective):
 
     @property
     def direct(self) -> bool:
-        """Whether latent values are found at once."""
+        """Whether latent values are found by one linear system."""
         return self.of.direct
 
     def majorizer(
@@ -84,35 +86,35 @@ class Unbent(Objective):
         previous: Majorizer | None,
         most: float = np.inf,
     ) -> Majorizer | None:
-        """That of the objective, less the factors of its log-determinants."""
+        """Return the majorizer of the objective without the factors of its log-determinants."""
         found = self.of.majorizer(grams, Y, point, previous=previous, most=most)
         return None if found is None else replace(found, factors=())
 
 
-class KeptGram(DenseGram):
-    """A Gram matrix that remembers what it was last contracted with."""
+class RecordingGram(DenseGram):
+    """A Gram matrix that keeps the matrix with which it was last contracted."""
 
     def __init__(self, K: Array) -> None:
         super().__init__(K)
         self.P: Array | None = None
 
     def inner_products(self, P: Array) -> Array:
-        """Inner product with a matrix, which is kept."""
+        """Return the inner product with a matrix, which is kept."""
         self.P = P
         return super().inner_products(P)
 
 
 class Profile:
-    """The minimum over latent values by weights, each search started where the last one ended."""
+    """The minimum over latent values as a function of weights; searches start at the last one."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.trace = problem, Trace()
         self.last: Minimum | None = None
 
     def __call__(self, theta: Array) -> tuple[float, Array, Array]:
-        """Value, slopes of penalty or log-determinant, and alpha'K_m alpha."""
+        """Return the value, slopes of penalty or log-determinant, and alpha'K_m alpha."""
         grams = self.problem.grams
-        gram = KeptGram(grams.weighted_sum(theta))
+        gram = RecordingGram(grams.weighted_sum(theta))
         inner = replace(self.problem, grams=gram)
         point, majorizer = inner.start(np.ones(1)), None
         if self.last is not None:
@@ -130,14 +132,14 @@ class Profile:
 
 
 def equal_weights(problem: Problem) -> Array:
-    """Weights of sum one."""
+    """Return equal weights of sum one."""
     return np.full(problem.grams.n_kernels, 1.0 / problem.grams.n_kernels)
 
 
 def newton(problem: Problem, *, most: int, plain: bool = False) -> Measures:
-    """Joint Newton steps; plain, without what the package adds to lengthen them."""
+    """Take joint Newton steps; plain ones are not lengthened by an estimate of curvature."""
     if plain:
-        problem = replace(problem, objective=Unbent(problem.objective))
+        problem = replace(problem, objective=WithoutCurvature(problem.objective))
     trace = Trace()
     seconds: list[float] = []
     found = learn_theta(
@@ -154,7 +156,7 @@ def newton(problem: Problem, *, most: int, plain: bool = False) -> Measures:
 
 @serial_algebra()
 def quasi_newton(problem: Problem, *, most: int, logarithms: bool) -> Measures:
-    """L-BFGS-B on the profile, in the weights or in their logarithms."""
+    """Minimize the profile by L-BFGS-B, in the weights or in their logarithms."""
     profile = Profile(problem)
 
     def objective(x: Array) -> tuple[float, Array]:
@@ -177,7 +179,7 @@ def quasi_newton(problem: Problem, *, most: int, logarithms: bool) -> Measures:
 
 @serial_algebra()
 def alternation(problem: Problem, *, most: int) -> Measures:
-    """Latent values for fixed weights, then weights for fixed latent values, in closed form.
+    """Alternate between latent values for fixed weights and weights in closed form.
 
     With the parts f_m = theta_m K_m alpha of u fixed, f_m'K_m^-1 f_m / theta_m + t_m theta_m is
     least for theta_m sqrt(q_m / t_m), t_m the penalty or the slope of the log-determinant.
@@ -190,7 +192,7 @@ def alternation(problem: Problem, *, most: int) -> Measures:
 
 
 def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Problem:
-    """Random samples, features and responses standardized."""
+    """Return an objective on random samples, with standardized features and responses."""
     X, y = whole(name)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     X, y = StandardScaler().fit_transform(X[rows]), y[rows].astype(float)
@@ -203,7 +205,7 @@ def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Pro
 
 
 def experiment(small: bool) -> Experiment:
-    """MKL, joint MAP and the bound for two classes, and the bound for responses."""
+    """Declare MKL, joint MAP and the bound for two classes, and the bound for responses."""
     n_samples, most = (80, 30) if small else (400, 300)
     logistic = LogisticLikelihood()
     objectives: dict[str, tuple[str, Objective]] = {

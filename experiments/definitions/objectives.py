@@ -20,37 +20,42 @@ from mercer.probabilistic._weight_learning import learn_theta
 
 BLOCK = "building block"
 NOISE = 1e-3
-"""White noise of the building block, which keeps it finite at zero weights."""
+"""The variance of the building block's white noise, which keeps it finite at zero weights."""
 GRID: Array = np.r_[0.0, np.geomspace(1e-4, 30.0, 60)]
+"""The weights at which the building block is evaluated."""
 NORMS = (1.0, 2.0)
+"""The powers of weights in the penalties."""
 N_LATENT = (3, 10, 30)
+"""The numbers of latent values of the building block."""
 APART = 1e-3
-"""Stationary values further apart than this, relative, are counted as several."""
+"""Stationary values that differ by more than this, relatively, are counted as several."""
 STATIONARY = 1e-4
-"""Slopes, times weights where these are positive, are at most this part of the value at an end."""
+"""At a stationary point, slopes (times weights, where these are positive) are at most this fraction
+of the value."""
 RESTARTS = 10
+"""A descent is started again at its end at most this often."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Two kernels, and latent values u that are given."""
+    """The building block u'K^-1 u + ln|K|: two kernels, and given latent values u."""
 
     grams: tuple[Array, Array]
     u: Array
 
     def gram(self, theta: Array) -> Array:
-        """K = theta_1 K_1 + theta_2 K_2 + noise."""
+        """Return K = theta_1 K_1 + theta_2 K_2 + noise."""
         K = theta[0] * self.grams[0] + theta[1] * self.grams[1]
         return np.asarray(K + NOISE * np.eye(len(self.u)))
 
     def terms(self, theta: Array) -> tuple[float, float]:
-        """u'K^-1 u and ln|K|."""
+        """Return u'K^-1 u and ln|K|."""
         factor = definite_factor(self.gram(theta))
         half = solve_triangular(factor, self.u, lower=True)
         return float(half @ half), log_determinant(factor)
 
     def gradients(self, theta: Array) -> tuple[Array, Array]:
-        """Derivatives of both."""
+        """Return the gradients of both terms in the weights."""
         inverse = np.linalg.inv(self.gram(theta))
         alpha = inverse @ self.u
         square = np.array([-alpha @ K @ alpha for K in self.grams])
@@ -58,7 +63,7 @@ class Block:
 
 
 def blocks(repeat: int, *, n_samples: int, n_draws: int) -> list[Block]:
-    """Gaussian kernels of two widths on random points, u drawn from their equal mixture."""
+    """Return blocks on random points, with u drawn from the equal mixture of both kernels."""
     generator = np.random.default_rng(repeat)
     found = []
     for _ in range(n_draws):
@@ -71,21 +76,21 @@ def blocks(repeat: int, *, n_samples: int, n_draws: int) -> list[Block]:
 
 
 def along_a_line(drawn: Sequence[Block]) -> Measures:
-    """Along weights (t, t): both terms, their sum, and bounds of ln|K| for two norms (Figure 1)."""
+    """Return both terms and bounds of ln|K| along equal weights (t, t): Figure 1."""
     data = drawn[0]
     line = GRID[1:]
     terms = np.array([data.terms(np.full(2, t)) for t in line])
-    touching = float(line[len(line) // 2])
-    height, slope = data.terms(np.full(2, touching))[1], data.gradients(np.full(2, touching))[1]
+    middle = float(line[len(line) // 2])
+    height, slope = data.terms(np.full(2, middle))[1], data.gradients(np.full(2, middle))[1]
     bounds = {
-        f"bound_{p:g}": height + slope.sum() * (line**p - touching**p) / (p * touching ** (p - 1.0))
+        f"bound_{p:g}": height + slope.sum() * (line**p - middle**p) / (p * middle ** (p - 1.0))
         for p in NORMS
     }
     return {"t": line, "square": terms[:, 0], "log_determinant": terms[:, 1], **bounds}
 
 
 def surface(drawn: Sequence[Block]) -> Measures:
-    """Over both weights: ln|K| + u'K^-1 u, and the latter with a penalty (Figure 2)."""
+    """Return ln|K| + u'K^-1 u, and u'K^-1 u with a penalty, over both weights: Figure 2."""
     data = drawn[0]
     grid = GRID[::3]
     terms = np.array([[data.terms(np.array([a, b])) for b in grid] for a in grid])
@@ -97,16 +102,19 @@ def surface(drawn: Sequence[Block]) -> Measures:
 
 
 Cost = Callable[[Block, Array], tuple[float, Array]]
-"""What weights cost, and its gradient."""
+"""A cost of weights, with its gradient."""
 
 EQUAL: Array = np.full(2, 0.5)
+"""The weights at which ln|K| has its tangent."""
 
 
 def _penalty(norm: float) -> Cost:
+    """Return the sum of powers of the weights as a cost."""
     return lambda data, theta: (float(np.sum(theta**norm)), norm * theta ** (norm - 1.0))
 
 
 def _tangent(data: Block, theta: Array) -> tuple[float, Array]:
+    """Return the tangent of ln|K| at equal weights, and its slopes."""
     slopes = data.gradients(EQUAL)[1]
     return float(slopes @ (theta - EQUAL)) + data.terms(EQUAL)[1], slopes
 
@@ -116,11 +124,11 @@ COSTS: dict[str, Cost] = {
     "tangent": _tangent,
     **{f"mkl_{p:g}": _penalty(p) for p in NORMS},
 }
-"""ln|K| of joint MAP, its tangent at equal weights, and penalties on the weights' size."""
+"""ln|K| of joint MAP, its tangent at equal weights, and penalties on powers of the weights."""
 
 
 def stationary(drawn: Sequence[Block], *, n_starts: int) -> Measures:
-    """Local minima from many starts, for each u: how many, and zero weights in the best one."""
+    """Count local minima from many starts, and zero weights in the best one, for each u."""
     found: dict[str, list[int]] = {}
     for name, cost in COSTS.items():
         ends = [local_minima(block, cost, n_starts) for block in drawn]
@@ -133,14 +141,14 @@ def stationary(drawn: Sequence[Block], *, n_starts: int) -> Measures:
 
 @dataclass(frozen=True)
 class End:
-    """Where a descent ended."""
+    """The weights at which a descent ended, and their objective."""
 
     x: Array
     fun: float
 
 
 def local_minima(data: Block, cost: Cost, n_starts: int) -> list[End]:
-    """Distinct local minima of u'K^-1 u and what the weights cost, lowest first."""
+    """Return distinct local minima of u'K^-1 u plus a cost of the weights, lowest first."""
 
     def objective(x: Array) -> tuple[float, Array]:
         theta = np.maximum(x, 0.0)
@@ -163,7 +171,7 @@ def local_minima(data: Block, cost: Cost, n_starts: int) -> list[End]:
 
 
 def descended(objective: Callable[[Array], tuple[float, Array]], start: Array) -> End:
-    """Where a descent ends, started again until that changes nothing; tiny weights become zero."""
+    """Descend, again from each end until that changes nothing; tiny weights become zero."""
     x, value = start, np.inf
     for _ in range(RESTARTS):
         end = minimize(
@@ -183,7 +191,7 @@ def descended(objective: Callable[[Array], tuple[float, Array]], start: Array) -
 
 
 def optima(data: Sample, *, n_starts: int) -> Measures:
-    """Values to which joint MAP and multiple kernel learning come from random weights."""
+    """Return the values that joint MAP and multiple kernel learning reach from random weights."""
     generator = np.random.default_rng(data.seed)
     p = len(data.kernels)
     starts = 10.0 ** generator.uniform(-3.0, 0.5, size=(n_starts, p))
@@ -202,7 +210,7 @@ def optima(data: Sample, *, n_starts: int) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """The building block with given latent values, and real problems from many starts."""
+    """Declare the building block with given latent values, and real problems."""
     sizes = {"n_train": 40, "n_test": 1} if small else {"n_train": 150, "n_test": 1}
     drawn = {
         f"{BLOCK}, n = {n}": partial(blocks, n_samples=n, n_draws=3 if small else 20)

@@ -1,4 +1,4 @@
-"""How alike two classes are to the criterion, and a width for each pair of classes."""
+"""Output kernels for several classes, and one width for each pair of classes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
+from experiments.c_search import MAX_ITER
 from experiments.definitions.dependence import learner, optimized
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, problems
 from experiments.problems import Array
-from experiments.validation import MAX_ITER
 from mercer.kernels import Kernel
 
 TWO_CLASSES = ("sonar", "ionosphere", "australian")
@@ -32,17 +32,17 @@ class Pair:
 
 
 def learned_pairs(X: Array, y: Array) -> list[Pair]:
-    """A width of the largest HSIC for each pair of classes."""
+    """Return a kernel with the width of the largest HSIC for each pair of classes."""
     pairs = []
     for first, second in combinations(range(int(y.max()) + 1), 2):
         rows = np.isin(y, (first, second))
         model = learner("hsic", ard=False).fit(X[rows], y[rows])
-        pairs.append(Pair(first, second, model.kernel_))
+        pairs.append(Pair(first, second, model.kernels_[0]))
     return pairs
 
 
 def votes(pairs: list[Pair], train: tuple[Array, Array], X: Array, grid: Array) -> Array:
-    """Classes that most machines vote for, the first of equal ones, shape (n_grid, n_samples)."""
+    """Return the classes that most machines vote for, of shape (n_grid, n_samples)."""
     counts = np.zeros((len(grid), len(X), int(train[1].max()) + 1))
     for pair in pairs:
         rows = np.isin(train[1], (pair.first, pair.second))
@@ -60,7 +60,10 @@ def votes(pairs: list[Pair], train: tuple[Array, Array], X: Array, grid: Array) 
 
 
 def width_per_pair(data: Halves) -> Measures:
-    """Machines of two classes each, on a kernel of their own, with one C for all by five folds."""
+    """Return the error of machines of two classes, each with a kernel of its own.
+
+    All machines have one C, which is the best in five folds.
+    """
     X, y = data.train[0], np.unique(data.train[1], return_inverse=True)[1]
     classes = np.unique(data.train[1])
     pairs = learned_pairs(X, y)
@@ -78,7 +81,7 @@ def width_per_pair(data: Halves) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """Sets of several classes."""
+    """Declare output kernels, and a width per pair, on the sets of several classes."""
     drawn = {name: draw for name, draw in problems(small).items() if name not in TWO_CLASSES}
     methods: dict[str, Method] = {
         "HSIC": optimized("hsic"),

@@ -26,7 +26,7 @@ SMALL_SETS = ("zoo", "ecoli")
 
 @dataclass(frozen=True)
 class Unlabeled:
-    """Features in [0, 1], classes to compare clusters with, and a seed for the starts."""
+    """Features in [0, 1], classes to compare clusters with, and a seed."""
 
     X: Array
     y: Array
@@ -34,12 +34,12 @@ class Unlabeled:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes, and so of clusters."""
+        """The number of classes, which is also that of clusters."""
         return len(np.unique(self.y))
 
 
 def drawn(name: str) -> Draw:
-    """A set; the repeat seeds the methods."""
+    """Return the draw of a set; the repeat seeds the methods."""
 
     def draw(repeat: int) -> Unlabeled:
         X, y = load_digits(return_X_y=True) if name == "digits" else whole(name)
@@ -50,12 +50,12 @@ def drawn(name: str) -> Draw:
 
 
 def clustered(model: Callable[[Unlabeled], Any]) -> Method:
-    """The adjusted Rand index of clusters and classes."""
+    """Return a method that measures the adjusted Rand index of clusters and classes."""
 
     def measure(data: Unlabeled) -> Measures:
         estimator = model(data).set_params(random_state=data.seed)
         with warnings.catch_warnings():
-            # Neighbor graphs in several pieces, and samples that coincide.
+            # The graph of neighbors may be disconnected, and samples may coincide.
             warnings.simplefilter("ignore")
             estimator.fit(data.X)
         return {"index": adjusted_rand_score(data.y, estimator.labels_)}
@@ -64,7 +64,7 @@ def clustered(model: Callable[[Unlabeled], Any]) -> Method:
 
 
 def experiment(small: bool) -> Experiment:
-    """Six sets; as many clusters as there are classes."""
+    """Declare six sets, with as many clusters as classes."""
     models: dict[str, Callable[[Unlabeled], Any]] = {
         "HSIC": lambda data: HSICClustering(data.n_classes),
         "HSIC, linear kernel": lambda data: HSICClustering(data.n_classes, "linear"),

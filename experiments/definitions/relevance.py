@@ -1,4 +1,4 @@
-"""Fifty features of unequal relevance: one width for all, or one for each."""
+"""Fifty features of unequal relevance, with one width for all or one for each."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from experiments.experiment import Draw, Experiment, Method
-from experiments.methods import (
+from experiments.compared_methods import (
+    ard_alignment,
     automatic,
-    ellipsoids,
     geometric,
     grid_search,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
+from experiments.experiment import Draw, Experiment, Method
 from experiments.problems import Array, Split, relevance
 from mercer import (
     AlignmentMaximization,
@@ -28,50 +28,51 @@ from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 GAMMAS = (0, 1, 2, 5, 10, 20, 40)
-"""The larger, the fewer features matter."""
+"""The exponents of relevance; the larger gamma is, the fewer features matter."""
 ENDS = (0, 5, 40)
-"""Where methods beyond the paper's, and other data, are tried."""
+"""The values of gamma at which methods beyond the paper's, and other data, are tried."""
 GRID: Array = 10.0 ** np.arange(-3, 3)
-"""Values of C of one-stage methods."""
+"""The values of C of one-stage methods."""
 N_KERNELS = 50
 N_FEATURES = 50
 RHO = 1.75
 UNSCALED = ("CA-1D", "CA-nD", "CA-nD, no penalty", "CR-1D", "DA", "D1", "D2", "DU")
+"""Methods that are tried on class means that are not normalized."""
 PUBLISHED_CR = "CR-1D, stagewise"
-"""With a line search for the weight of each new kernel."""
+"""CR-1D with a line search for the weight of each new kernel, as published."""
 SLOW = ("CA-nD, automatic penalty on logarithms", "TwoStageClassifier(auto)")
-"""Methods without which the small experiment does."""
+"""Methods that are left out of the small experiment."""
 
 
 def unscaled(repeat: int, *, gamma: float, others: tuple[int, int]) -> Split:
-    """The problem with class means at rho theta in place of rho theta / |theta|."""
+    """Return the problem with class means at rho theta in place of rho theta / |theta|."""
     theta = (np.arange(1, N_FEATURES + 1) / N_FEATURES) ** gamma
     length = float(np.linalg.norm(theta))
     return relevance(50, gamma, repeat, others=others, rho=RHO * length)
 
 
 def experiment(small: bool) -> Experiment:
-    """Section 3.1, Figures 3 and 10."""
+    """Declare the experiment of section 3.1, Figures 3 and 10."""
     others = (100, 200) if small else (1000, 2000)
     gammas = (0, 40) if small else GAMMAS
     kernels = geometric(10 if small else N_KERNELS)
     one = partial(one_stage, grid=GRID[::3] if small else GRID, every=True)
-    ellipsoid = Gaussian(ard=True)
+    ard = Gaussian(ard=True)
     methods: dict[str, Method] = {
         "CA-1D": two_stage(ContinuousAlignment()),
         "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-        "CA-nD": validated_ellipsoids(PENALTIES[::5] if small else PENALTIES, every=True),
-        "CA-nD, no penalty": two_stage(ellipsoids()),
+        "CA-nD": validated_ard_alignment(PENALTIES[::5] if small else PENALTIES, every=True),
+        "CA-nD, no penalty": two_stage(ard_alignment()),
         "CR-1D": one(ContinuousMKLClassifier()),
-        "CR-nD": one(ContinuousMKLClassifier(ellipsoid)),
+        "CR-nD": one(ContinuousMKLClassifier(ard)),
         PUBLISHED_CR: one(ContinuousMKLClassifier(step="stagewise")),
         "DA": two_stage(AlignmentMaximization(kernels)),
         "D1": one(MKLClassifier(kernels, norm=1)),
         "D2": one(MKLClassifier(kernels, norm=2)),
         "DU": two_stage(UniformCombination(kernels)),
-        "CA-nD, automatic penalty": two_stage(ellipsoids("auto")),
+        "CA-nD, automatic penalty": two_stage(ard_alignment("auto")),
         "CA-nD, automatic penalty on logarithms": two_stage(
-            ellipsoids("auto", width_penalty_on="log_widths")
+            ard_alignment("auto", width_penalty_on="log_widths")
         ),
         "TwoStageClassifier(auto)": automatic(),
         "grid search": grid_search,

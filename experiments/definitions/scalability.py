@@ -1,4 +1,4 @@
-"""Errors and times as samples or kernels grow, where few of fifty features matter."""
+"""Errors and times for growing numbers of samples or kernels, where few features matter."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Experiment, Method
-from experiments.methods import (
-    ellipsoids,
+from experiments.compared_methods import (
+    ard_alignment,
     geometric,
     one_stage,
     two_stage,
-    validated_ellipsoids,
+    validated_ard_alignment,
 )
+from experiments.experiment import Experiment, Method
 from experiments.problems import Array, Split, relevance
 from mercer import (
     AlignmentMaximization,
@@ -32,12 +32,12 @@ GAMMA = 40
 SAMPLES = (50, 100, 200, 400, 800, 1600)
 KERNELS = (50, 100, 200, 500, 1000, 2000)
 GRID: Array = 10.0 ** np.arange(-2, 2)
-"""Values of C of one-stage methods."""
+"""The values of C of one-stage methods."""
 FINITE = ("DA", "D1", "D2", "DU")
 OTHER_D1 = ("D1, not normalized", "D1, stopped early")
-"""Other settings of D1, tried with many kernels."""
+"""Other settings of D1, which are tried with many kernels."""
 EARLY = 0.1
-"""Duality gap at which steps end that are stopped early."""
+"""The duality gap at which the solver that is stopped early ends."""
 LIMITS = {
     ("n=1600", "CA-nD"): 1,
     ("n=1600", "CR-nD"): 1,
@@ -46,47 +46,48 @@ LIMITS = {
     ("n=800", "CA-nD"): 2,
     ("n=800", "CR-nD"): 3,
 }
+"""The largest numbers of repeats of slow methods."""
 
 
 @dataclass(frozen=True)
 class Sized:
-    """A split, and how many kernels finite methods are given."""
+    """A split, and the number of kernels that finite methods are given."""
 
     split: Split
     n_kernels: int
 
 
 def draw(repeat: int, *, n_train: int, n_kernels: int, others: tuple[int, int]) -> Sized:
-    """The data do not depend on the number of kernels."""
+    """Return data that do not depend on the number of kernels."""
     return Sized(relevance(n_train, GAMMA, repeat, others=others), n_kernels)
 
 
 def of_split(method: Method) -> Method:
-    """A method that takes no dictionary."""
+    """Return a method that takes no dictionary."""
     return lambda data: method(data.split)
 
 
 def of_kernels(make: Callable[[list[Any]], Method]) -> Method:
-    """A method that takes one."""
+    """Return a method that takes a dictionary."""
     return lambda data: make(geometric(data.n_kernels))(data.split)
 
 
 two = partial(two_stage, align=False)
-"""Two-stage learning, whose alignment is not measured."""
+"""Two-stage learning whose alignment is not measured."""
 one = partial(one_stage, grid=GRID, every=True, align=False)
-"""One-stage learning, so too."""
+"""One-stage learning whose alignment is not measured."""
 
 
 def experiment(small: bool) -> Experiment:
-    """Section 3.1.1, Figure 4."""
+    """Declare the experiment of section 3.1.1, Figure 4."""
     others = (100, 200) if small else (1000, 2000)
     samples, kernels = ((50, 100), (50, 100)) if small else (SAMPLES, KERNELS)
     penalties = PENALTIES[::5] if small else PENALTIES
     draw_sized = partial(draw, others=others)
     methods: dict[str, Method] = {
         "CA-1D": of_split(two(ContinuousAlignment())),
-        "CA-nD": of_split(validated_ellipsoids(penalties, every=True, align=False)),
-        "CA-nD, no penalty": of_split(two(ellipsoids())),
+        "CA-nD": of_split(validated_ard_alignment(penalties, every=True, align=False)),
+        "CA-nD, no penalty": of_split(two(ard_alignment())),
         "CR-1D": of_split(one(ContinuousMKLClassifier())),
         "CR-nD": of_split(one(ContinuousMKLClassifier(Gaussian(ard=True)))),
         "DA": of_kernels(lambda given: two(AlignmentMaximization(given))),

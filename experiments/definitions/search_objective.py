@@ -1,4 +1,4 @@
-"""The objective of each step of CA-1D as a function of the width, and ways to search it."""
+"""The objective of each step of CA-1D as a function of the width, and searches of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
-from experiments.search import STARTS, Objective, RecordingSearch, minima
+from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
+from mercer._gram.tiles import Samples
 from mercer._greedy.alignment import grow_dictionary
 from mercer._search.family_search import family_searches
+from mercer._targets import as_target
 from mercer.kernels import Gaussian
 
 DIGITS = ((0, 6), (1, 7), (2, 3), (2, 7), (3, 5), (3, 8), (4, 9), (7, 9))
@@ -22,9 +24,9 @@ LETTERS = ("BE", "BF", "CG", "CO", "IJ", "MN", "OQ", "UV")
 BOUNDS = (float(STARTS[0]), float(STARTS[-1]))
 WIDTHS: Array = np.geomspace(*BOUNDS, 321)
 DRAWN = slice(None, None, 4)
-"""Widths, of those, at which curves are kept."""
+"""The figures show curves at every fourth of these widths."""
 DEPTHS = (1e-2, 1e-3, 1e-6)
-"""Parts of the objective's range that a minimum must be deep to count."""
+"""A minimum counts if it is deeper than this fraction of the objective's range."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +38,16 @@ class Task:
 
 
 def draw(repeat: int, *, name: str, first: Sequence[Any], second: Sequence[Any], size: int) -> Task:
-    """Two classes of a set, raw features."""
+    """Return two classes of a set, with raw features."""
     split = three_parts(*two_classes(name, first, second), (size, 0, 0), repeat)
     return Task(split.train, repeat == 0)
 
 
 def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
-    """Grow the dictionary, then look at what each step was asked to maximize."""
+    """Grow the dictionary, then examine the objective of each step."""
     X, y = task.part
-    samples, target = learner.problem(X, y)
-    growth = learner.growth()
+    samples, target = Samples(X), as_target(y)
+    growth = learner._growth()
     inner = family_searches(
         [Gaussian(bounds=BOUNDS)],
         samples,
@@ -56,7 +58,7 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
     search = RecordingSearch(inner[0])
     grown = grow_dictionary([search], samples, target.centered, growth)
     steps = [
-        look(Objective.of(X, weights), found)
+        examine(StepObjective.of(X, weights), found)
         for weights, found in zip(search.asked, search.found, strict=True)
     ]
     measures = dict(collected(steps))
@@ -64,10 +66,10 @@ def follow(task: Task, *, learner: ContinuousAlignment) -> Measures:
     return {**measures, "taken": grown.n_iter, "curves": curves if task.draws else []}
 
 
-def look(objective: Objective, found: float) -> dict[str, Any]:
-    """Minima of one objective, and how far above the least value searches end.
+def examine(objective: StepObjective, found: float) -> dict[str, Any]:
+    """Return the minima of one objective, and how far above the least value searches end.
 
-    Shortfalls are parts of the depth of the least value known, which every search contributes to.
+    Shortfalls are relative to the least value that any search or the grid found.
     """
     values = objective.curve(WIDTHS)
     span = float(np.ptp(values))
@@ -95,7 +97,7 @@ def look(objective: Objective, found: float) -> dict[str, Any]:
 
 
 def experiment(small: bool) -> Experiment:
-    """Appendix B.1, Figure 9."""
+    """Declare the experiment of appendix B.1, Figure 9."""
     problems: dict[str, Draw] = {
         f"digits {a} and {b}": partial(
             draw, name="mnist20k", first=[a], second=[b], size=100 if small else 500

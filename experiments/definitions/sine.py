@@ -1,4 +1,4 @@
-"""The sign of a sum of three sines: which frequencies are found, and what they are worth."""
+"""The sign of a sum of three sines: the frequencies that are found, and the errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 from sklearn.base import clone
 
+from experiments.compared_methods import Step, one_stage, two_stage
 from experiments.experiment import Experiment, Measures, Method
-from experiments.methods import Step, one_stage, two_stage
 from experiments.problems import Array, Split, sines
 from mercer import (
     AlignmentMaximization,
@@ -22,37 +22,37 @@ from mercer.datasets import SINE_FREQUENCIES
 from mercer.kernels import Dirichlet
 
 HIGHEST = 20.0
-"""The paper's range of frequencies is [0, 20]."""
+"""The upper end of the paper's range of frequencies, [0, 20]."""
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-"""Steps of dictionaries from one step to 9; frequency 0 is a constant, which centering removes."""
+"""Spacings of dictionaries; frequency 0 is a constant, which centering removes."""
 GRID: Array = 10.0 ** np.arange(-3, 1)
-"""Values of C of one-stage methods; with larger ones CR asks for ever more frequencies."""
+"""The values of C of one-stage methods; with larger ones CR selects ever more frequencies."""
 LOWEST = 0.01
-"""Frequency that CR starts from, which needs no kernel to be constant."""
+"""The lower end of CR's frequencies, above zero because its kernels must not be constant."""
 
 
 def true_name(frequencies: tuple[float, ...]) -> str:
-    """Name of the uniform combination of some true frequencies."""
+    """Return the name of the uniform combination of some true frequencies."""
     return " + ".join(f"√{frequency**2:.0f}" for frequency in frequencies)
 
 
 def true_sets() -> list[tuple[float, ...]]:
-    """The true frequencies alone, in pairs and together."""
+    """Return the true frequencies alone, in pairs and together."""
     return [chosen for size in (1, 2, 3) for chosen in combinations(SINE_FREQUENCIES, size)]
 
 
 def discrete_name(method: str, step: float) -> str:
-    """Name of a method on a dictionary of some step."""
+    """Return the name of a method on a dictionary of some spacing."""
     return method if step == 1.0 else f"{method}, step {step:g}"
 
 
 def dictionary(step: float) -> list[Dirichlet]:
-    """Frequencies from one step to 9."""
+    """Return Dirichlet kernels with frequencies from one step to 9."""
     return [Dirichlet(float(s)) for s in step * np.arange(1, round(9.0 / step) + 1)]
 
 
 def continuous(step: Step) -> Method:
-    """CA, with the frequencies that it finds, their weights, and the steps taken."""
+    """Return CA, which also measures the frequencies that it finds, and their weights."""
     learner = ContinuousAlignment(Dirichlet(bounds=(0.0, HIGHEST)), step=step)
     measure_kernel = two_stage(learner)
 
@@ -69,7 +69,7 @@ def continuous(step: Step) -> Method:
 
 
 def experiment(small: bool) -> Experiment:
-    """Section 3.1, Figure 2."""
+    """Declare the experiment of section 3.1, Figure 2."""
     sizes = (100, 100, 200) if small else (500, 500, 1000)
     grid = GRID[:2] if small else GRID
     methods: dict[str, Method] = {

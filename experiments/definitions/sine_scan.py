@@ -7,24 +7,24 @@ from functools import partial
 import numpy as np
 from sklearn.svm import SVC
 
+from experiments.c_search import C_GRID
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, Split, sines
-from experiments.validation import C_GRID
 
 HIGHEST = 20.0
 N_FREQUENCIES = 1000
 N_CHUNKS = 20
 MAX_ITER = 20_000
-"""Iterations of libsvm after which a machine, and every larger C, is given up."""
+"""libsvm stops after this many iterations; larger values of C are then not tried."""
 
 
 def features(X: Array, frequency: float) -> Array:
-    """Half the Dirichlet kernel, less its constant, is the inner product of these."""
+    """Return features whose inner product is half the Dirichlet kernel without its constant."""
     return np.hstack([np.cos(frequency * X), np.sin(frequency * X)])
 
 
 def error_of_frequency(split: Split, frequency: float) -> tuple[float, float]:
-    """Error on test data with the best C on validation data, and that C."""
+    """Return the test error with the C of best validation accuracy, and that C."""
     train, valid, test = (
         (features(X, frequency), y) for X, y in (split.train, split.valid, split.test)
     )
@@ -39,14 +39,14 @@ def error_of_frequency(split: Split, frequency: float) -> tuple[float, float]:
 
 
 def scan(split: Split, frequencies: Array) -> Measures:
-    """Each frequency in turn."""
+    """Return the errors of some frequencies."""
     found = [error_of_frequency(split, float(frequency)) for frequency in frequencies]
     errors, chosen = zip(*found, strict=True)
     return {"frequencies": frequencies, "errors": errors, "chosen": chosen}
 
 
 def experiment(small: bool) -> Experiment:
-    """Section 3.1, Figure 1."""
+    """Declare the experiment of section 3.1, Figure 1."""
     sizes = (200, 200, 400) if small else (1000, 1000, 2000)
     frequencies = HIGHEST * (np.arange(N_FREQUENCIES) + 0.5) / N_FREQUENCIES
     parts = np.array_split(frequencies[:: 20 if small else 1], 2 if small else N_CHUNKS)

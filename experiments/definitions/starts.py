@@ -1,4 +1,4 @@
-"""Where the search for widths starts: one over the number of features, or near the data's scale."""
+"""Starting points of the search for widths: 1/d, for d features, or the data's scale."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from scipy.optimize import minimize
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import Halves, machine_of_gram, problems
 from experiments.problems import Array
-from mercer import KernelOptimization
 from mercer._criteria import CRITERIA, contract
 from mercer._gram.tiles import Samples
-from mercer._targets import Target
+from mercer._targets import Target, as_target
 from mercer.kernels import Gaussian
 
 TOL = 1e-5
-"""Relative gain of the criterion below which the search ends."""
+"""The search ends when an iteration raises the criterion by less than this, relatively."""
 
 N_STARTS = 9
+"""The number of widths, over the range of the data's distances, of which the best is taken."""
 
 MOST = 150.0
-"""Size of a log-width beyond which a feature is as good as left out, and exp might overflow."""
+"""Log-widths are clipped to this magnitude, so that exp does not overflow; a feature of a larger
+width has no influence."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A criterion, as the paper has it: tr(KHLH) for HSIC, else the alignment."""
+    """A criterion as the paper defines it: tr(KHLH) for HSIC, else the alignment."""
 
     criterion: str
     samples: Samples
@@ -35,12 +36,12 @@ class Objective:
     ard: bool
 
     def kernel(self, log_widths: Array) -> Gaussian:
-        """The kernel of these log-widths."""
+        """Return the kernel of these log-widths."""
         widths = np.exp(np.clip(log_widths, -MOST, MOST))
         return Gaussian(widths if self.ard else widths[0], ard=self.ard)
 
     def __call__(self, log_widths: Array) -> tuple[float, Array]:
-        """The criterion and its gradient."""
+        """Return the criterion and its gradient."""
         criterion, kernel = CRITERIA[self.criterion], self.kernel(log_widths)
         kernel = kernel.bind(self.samples.X)
         value, sensitivity = criterion.evaluate(self.samples, kernel, self.target)
@@ -51,7 +52,7 @@ class Objective:
 
 @dataclass(frozen=True)
 class Found:
-    """Where a search ended, and after how many iterations."""
+    """The end of a search, and its number of iterations."""
 
     log_widths: Array
     value: float
@@ -59,7 +60,7 @@ class Found:
 
 
 def bfgs(objective: Objective, start: Array) -> Found:
-    """BFGS until an iteration gains less than 1e-5 of the criterion, as in the paper."""
+    """Run BFGS until an iteration gains less than 1e-5 of the criterion, as in the paper."""
     values = [objective(start)[0]]
     latest = [start]
 
@@ -80,44 +81,47 @@ def bfgs(objective: Objective, start: Array) -> Found:
 
 
 def from_features(objective: Objective) -> Found:
-    """From the paper's start, widths of one over the number of features."""
+    """Search from the paper's start, widths of one over the number of features."""
     d = objective.samples.X.shape[1]
     return bfgs(objective, np.full(d if objective.ard else 1, -np.log(d)))
 
 
 def from_gamma(objective: Objective) -> Found:
-    """From gamma = 1 / s^2 of one over the number of features, LIBSVM's default."""
+    """Search from gamma = 1 / s^2 of one over the number of features, LIBSVM's default."""
     d = objective.samples.X.shape[1]
     return bfgs(objective, np.full(d if objective.ard else 1, 0.5 * np.log(d)))
 
 
 def from_grid(objective: Objective) -> Found:
-    """From the best of nine widths over the range of the data's distances."""
+    """Search from the best of nine widths over the range of the data's distances."""
     low, high = Gaussian().log_bounds(objective.samples.X)[0]
     starts = np.linspace(low, high, N_STARTS + 2)[1:-1, None]
     return bfgs(objective, max(starts, key=lambda start: objective(start)[0]))
 
 
-def from_sphere(objective: Objective) -> Found:
-    """From the best single width."""
-    sphere = from_grid(Objective(objective.criterion, objective.samples, objective.target, False))
-    found = bfgs(objective, np.full(objective.samples.X.shape[1], sphere.log_widths[0]))
-    return Found(found.log_widths, found.value, sphere.n_iter + found.n_iter)
+def from_isotropic(objective: Objective) -> Found:
+    """Search for widths per feature from the best single width."""
+    isotropic = from_grid(
+        Objective(objective.criterion, objective.samples, objective.target, False)
+    )
+    found = bfgs(objective, np.full(objective.samples.X.shape[1], isotropic.log_widths[0]))
+    return Found(found.log_widths, found.value, isotropic.n_iter + found.n_iter)
 
 
 STARTS = {
     False: {"1/d": from_features, "gamma 1/d": from_gamma, "grid": from_grid},
-    True: {"1/d": from_features, "gamma 1/d": from_gamma, "sphere": from_sphere},
+    True: {"1/d": from_features, "gamma 1/d": from_gamma, "isotropic": from_isotropic},
 }
+"""The searches by the names of their starts, without and with a width per feature."""
 CRITERION_NAMES = ("KA", "CKA", "HSIC")
 
 
 def search(criterion: str, start: str, *, ard: bool) -> Method:
-    """One criterion from one start."""
+    """Return a method that maximizes one criterion from one start."""
 
     def measure(data: Halves) -> Measures:
         X, y = data.train
-        samples, target = KernelOptimization().problem(X, y)
+        samples, target = Samples(X), as_target(y)
         objective = Objective(criterion, samples, target, ard)
         found = STARTS[ard][start](objective)
         kernel = objective.kernel(found.log_widths)
@@ -136,9 +140,9 @@ def search(criterion: str, start: str, *, ard: bool) -> Method:
 
 
 def experiment(small: bool) -> Experiment:
-    """BFGS on log-widths from three starts, for three criteria and two forms of the kernel."""
+    """Declare BFGS from three starts, for three criteria and two forms of the kernel."""
     methods = {
-        f"{name}{' ellipsoid' if ard else ''}, {start}": search(name.lower(), start, ard=ard)
+        f"{name}{' ARD' if ard else ''}, {start}": search(name.lower(), start, ard=ard)
         for ard in (False, True)
         for name in CRITERION_NAMES
         for start in STARTS[ard]

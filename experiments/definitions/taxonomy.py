@@ -36,23 +36,28 @@ from mercer.probabilistic._problem import Problem
 from mercer.probabilistic._weight_learning import learn_theta, starting_scales
 
 JITTER = 1.0
-"""White noise of joint MAP where one value is used: less, and it may find no kernel at all."""
+"""The variance of joint MAP's white noise where one value is used; with less, joint MAP may find no
+kernel at all."""
 JITTERS = (0.1, 0.3, 1.0, 2.0, 5.0)
+"""The variances of white noise with which joint MAP is tried."""
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
+"""The penalties on the sum of weights with which multiple kernel learning is tried."""
 WIDTHS = 2.0 ** np.arange(-1, 5)
-"""Widths on all features, in roots of the number of features."""
+"""The widths on all features, in units of the root of their number."""
 BOUNDS = ("marginal", "variational", "map_bound", "map", "mkl_bound", "mkl")
+"""The objectives whose values at given weights are compared."""
 PROBLEMS = {
     "heart, logistic": ("heart", "logistic"),
     "german, logistic": ("german", "logistic"),
     "kin8nm, Laplace": ("kin8nm", "laplace"),
     "kin8nm, Gaussian": ("kin8nm", "gaussian"),
 }
+"""The data set and the likelihood of each problem."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Training and test data, and a likelihood whose noise is the most likely one."""
+    """Training and test data, a dictionary, and a likelihood with the most likely noise."""
 
     train: Part
     test: Part
@@ -62,11 +67,11 @@ class Sample:
 
     @property
     def grams(self) -> BaseGrams:
-        """Gram matrices of the dictionary, of unit diagonal."""
+        """The Gram matrices of the dictionary, which have unit diagonals."""
         return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centered=False)
 
     def problem(self, objective: Objective) -> Problem:
-        """An objective on the training data."""
+        """Return an objective on the training data."""
         return Problem(objective, self.grams, self.train[1][:, None])
 
 
@@ -76,12 +81,12 @@ class NoisyRisk(PenalizedRisk):
     jitter = JITTER
 
     def dual(self, grams: BaseGrams, Y: Array, point: object) -> None:  # type: ignore[override]
-        """No lower bound is known."""
+        """Return None, since no lower bound is known."""
         return
 
 
 def sample(repeat: int, *, name: str, likelihood: str, n_train: int, n_test: int) -> Sample:
-    """Standardized data; six Gaussians on all features, and one on each feature."""
+    """Return standardized data with six Gaussians on all features, and one on each feature."""
     X, y = whole(name)
     n_train = min(n_train, len(y) // 2)
     rows = np.random.default_rng(repeat).permutation(len(y))[: n_train + n_test]
@@ -97,7 +102,7 @@ def sample(repeat: int, *, name: str, likelihood: str, n_train: int, n_test: int
 
 
 def noisy(name: str, kernels: Sequence[Kernel], train: Part) -> Likelihood:
-    """A likelihood with the noise that the marginal likelihood, or its bound, prefers."""
+    """Return a likelihood with the noise that the marginal likelihood, or its bound, prefers."""
     if name == "logistic":
         return LogisticLikelihood()
     model = BayesianMKLRegressor(kernels, normalize_y=False)
@@ -108,7 +113,7 @@ def noisy(name: str, kernels: Sequence[Kernel], train: Part) -> Likelihood:
 
 
 def bounds(data: Sample, *, n_points: int) -> Measures:
-    """All objectives at random weights, most of them small; the tangent touches at equal ones."""
+    """Return all objectives at random weights, with the tangent of ln det K at equal ones."""
     p = len(data.kernels)
     exponents = np.random.default_rng(data.seed).uniform(-3.0, 1.0, size=(n_points, p))
     equal = np.full(p, 1.0 / p)
@@ -124,7 +129,7 @@ def bounds(data: Sample, *, n_points: int) -> Measures:
 
 
 def learned(data: Sample, problem: Problem, scales: Array | float = 1.0) -> dict[str, float]:
-    """Weights of least objective, how many there are, and what they predict."""
+    """Return the least objective, the number of kernels, and the losses of predictions."""
     p = len(data.kernels)
     starts = [np.full(p, scale / p) / scales for scale in starting_scales(2)]
     found = learn_theta(problem, starts, tol=1e-5, max_iter=300)
@@ -149,10 +154,10 @@ def learned(data: Sample, problem: Problem, scales: Array | float = 1.0) -> dict
 
 
 def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
-    """Error and log-loss of classes; root mean squared error and the negative log-density.
+    """Return error and log-loss of classes, or root mean squared error and log-density.
 
-    The density is that of a Gaussian of the variance of latent function and noise together; there
-    is none where the loss has kinks, and no curvature.
+    The density, whose negative logarithm is returned, is Gaussian, with the variances of latent
+    function and noise added. It is not known for losses with kinks, which have no curvature.
     """
     y = data.test[1]
     if isinstance(data.likelihood, LogisticLikelihood):
@@ -169,26 +174,26 @@ def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
 
 
 def marginal(data: Sample) -> Measures:
-    """The marginal likelihood of Gaussian noise, the variational bound elsewhere."""
+    """Learn by the marginal likelihood of Gaussian noise, else by the variational bound."""
     if isinstance(data.likelihood, GaussianLikelihood):
         return learned(data, data.problem(JointMAP(Interpolation(), data.likelihood.noise)))
     return learned(data, data.problem(VariationalBound(data.likelihood)))
 
 
 def joint(data: Sample) -> Measures:
-    """Joint MAP, for each white noise."""
+    """Learn by joint MAP, for each white noise."""
     return collected([learned(data, data.problem(JointMAP(data.likelihood, e))) for e in JITTERS])
 
 
 def risk(data: Sample) -> Measures:
-    """Multiple kernel learning, for each penalty on the sum of weights."""
+    """Learn by multiple kernel learning, for each penalty on the sum of weights."""
     return collected(
         [learned(data, data.problem(PenalizedRisk(data.likelihood, c))) for c in PENALTIES]
     )
 
 
 def tangent(data: Sample) -> Measures:
-    """The bound of joint MAP by its tangent at equal weights of sum one: convex, and MKL."""
+    """Learn by the convex bound of joint MAP, its tangent at equal weights of sum one."""
     p = len(data.kernels)
     gram = with_diagonal(data.grams.weighted_sum(np.full(p, 1.0 / p)), JITTER)
     scales = 1.0 / data.grams.inner_products(inverted(definite_factor(gram)))
@@ -199,7 +204,7 @@ def tangent(data: Sample) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """Three sets and three likelihoods; values at given weights, and what each objective learns."""
+    """Declare three sets and three likelihoods, with values at given and learned weights."""
     sizes = {"n_train": 40, "n_test": 60} if small else {"n_train": 200, "n_test": 600}
     problems = {
         name: partial(sample, name=data, likelihood=likelihood, **sizes)

@@ -1,1 +1,1 @@
-"""From records to a page: statistics, tables, figures and the ledger of claims."""
+"""From records to a page: statistics, tables, figures, and claims with their verdicts."""

@@ -1,4 +1,4 @@
-"""Measures of methods against a setting of the problem."""
+"""Curves and trends of a measure against a setting of the problem."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from experiments.reporting.results import Results
 from experiments.reporting.statistics import standard_error
 
 Axis = Mapping[str, float]
-"""From a problem's name to its place on an axis."""
+"""A mapping from the name of a problem to its abscissa."""
 
 
 def axis(results: Results, prefix: str) -> dict[str, float]:
-    """Problems named ``prefix=NUMBER`` of which there are records."""
+    """Return the problems named ``prefix=NUMBER`` that have records, with these numbers."""
     start = f"{prefix}="
     return {
         name: float(name.removeprefix(start)) for name in results.problems if name.startswith(start)
@@ -27,7 +27,7 @@ def axis(results: Results, prefix: str) -> dict[str, float]:
 def curve(
     results: Results, measure: str, method: str, places: Axis, scale: float = 1.0
 ) -> Curve | None:
-    """Mean and standard error of a method along an axis; None where it was never measured."""
+    """Return mean and standard error of a method along an axis, or None if it has no records."""
     points = []
     for problem, place in places.items():
         values = scale * results.values(measure, problem, method)
@@ -42,18 +42,19 @@ def curve(
 def curves(
     results: Results, measure: str, methods: Sequence[str], places: Axis, scale: float = 1.0
 ) -> dict[str, Curve]:
-    """Those of several methods, as far as they were measured."""
+    """Return the curves of those methods that have records."""
     found = {name: curve(results, measure, name, places, scale) for name in methods}
     return {name: line for name, line in found.items() if line is not None}
 
 
 def trend(results: Results, measure: str, method: str, places: Axis) -> tuple[float, float]:
-    """Change of a measure from the first place of an axis to the last, by a line through its ranks.
+    """Return the change of a measure along an axis, by a line through the ranks of problems.
 
     Returns
     -------
     change, p_value : float
-        NaN and 1 of fewer than three values.
+        The change from the first problem to the last, and the p-value of the slope; NaN and 1 of
+        fewer than three values.
     """
     ranks: list[float] = []
     values: list[Array] = []
@@ -69,5 +70,5 @@ def trend(results: Results, measure: str, method: str, places: Axis) -> tuple[fl
 
 
 def growth_exponent(line: Curve) -> float:
-    """Slope of the logarithm of a mean against that of its place."""
+    """Return the slope of the logarithm of the mean against that of the abscissa."""
     return float(np.polyfit(np.log(line[0]), np.log(line[1]), 1)[0])

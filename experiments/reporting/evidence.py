@@ -1,4 +1,4 @@
-"""Figures from the records of several experiments, as they stand in sentences."""
+"""Numbers from the records of several experiments, formatted for sentences."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from experiments.reporting.results import Results
 from experiments.reporting.statistics import win_tie_loss
 
 SIZES = {"digits": "MNIST", "letters": "letters", "miscellany": "eleven sets"}
-"""What the experiments on classes of two are called."""
+"""The experiments on problems of two classes, and their names on the page."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Figures from several experiments, as they stand in a sentence.
+    """Numbers from the records of several experiments, formatted for sentences.
 
     Parameters
     ----------
     results : dict of str to Results
-        By the name of the experiment.
+        The results by the name of the experiment.
     """
 
     results: Mapping[str, Results]
 
     def problems(self, name: str) -> list[str]:
-        """Problems of an experiment in the setting of its paper."""
+        """Return the problems of an experiment in the setting of its paper."""
         return [p for p in self.results[name].problems if not p.endswith(", raw")]
 
     def mean(
@@ -41,9 +41,9 @@ class Evidence:
         only: Sequence[str] = (),
         pick: Callable[[Any], Any] = np.mean,
     ) -> float:
-        """Mean of a measure over repeats, then over the problems where the method was tried.
+        """Return the mean over repeats, then over the problems on which the method was tried.
 
-        Of a list, `pick` makes a number: the mean over folds, or the best setting.
+        If the measure is a list, `pick` reduces it to a number: the mean over folds, or the best.
         """
         found = self.results[name]
         by_problem = [found.series(measure, p, method) for p in only or self.problems(name)]
@@ -51,7 +51,7 @@ class Evidence:
         return float(np.mean(means)) if means else float("nan")
 
     def shared(self, name: str, *methods: str) -> list[str]:
-        """Problems in the setting of the paper on which all these methods were tried."""
+        """Return the problems in the paper's setting on which all these methods were tried."""
         found = self.results[name]
         return [
             problem
@@ -60,24 +60,24 @@ class Evidence:
         ]
 
     def error(self, name: str, method: str, *only: str) -> str:
-        """Mean error in %, or a hyphen where the method was not tried."""
+        """Return the mean error in %, or a hyphen if the method was not tried."""
         mean = self.mean(name, method, only=only)
         return f"{100.0 * mean:.1f} %" if np.isfinite(mean) else "-"
 
     def gap(self, name: str, first: str, second: str) -> Gap:
-        """Difference of two methods over problems, with a test."""
+        """Return the difference of two methods over problems, with a test."""
         return gap(self.results[name], first, second, self.problems(name))
 
     def outcomes(self, name: str, first: str, second: str) -> str:
-        """On how many problems one method is significantly better, neither, or worse."""
+        """State on how many problems one method is significantly better, and worse."""
         counts = win_tie_loss(self.results[name], "error", first, second)
         wins, _, losses = counts
         return f"significantly better on {wins} of {sum(counts)} sets, worse on {losses}"
 
     def times(self, name: str, slow: str, fast: str, measure: str = "seconds") -> str:
-        """How many times as long one method takes as another, median over problems.
+        """Return how many times as long one method takes as another, as a median over problems.
 
-        Empty where no problem has both times.
+        The text is empty if no problem has both times.
         """
         found = self.results[name]
         ratios = [

@@ -1,4 +1,4 @@
-"""What the figures share: one color a method, panels, curves, and bars."""
+"""Colors, panels, curves and bars that the figures share."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COLORS = {
     "align": "tab:olive",
     "alignf": "tab:green",
     "HSIC": "tab:blue",
-    "HSIC ellipsoid": "tab:red",
-    "HSIC ellipsoid, penalty": "tab:green",
-    "HSIC ellipsoid, stopped": "tab:orange",
+    "HSIC ARD": "tab:red",
+    "HSIC ARD, penalty": "tab:green",
+    "HSIC ARD, stopped": "tab:orange",
     "newton": "tab:blue",
     "newton, plain": "tab:cyan",
     "profile, weights": "tab:green",
@@ -42,24 +42,24 @@ COLORS = {
     "MKL": "tab:orange",
     "MKL, tangent": "tab:brown",
 }
-"""Color of a method in every figure that shows it."""
+"""The color of a method in every figure that shows it."""
 
 FINITE = ("DA", "D1", "D2", "DU")
-"""Methods whose curves are dashed: they often lie on those of the continuous ones."""
+"""The curves of these methods are dashed, because they often lie on continuous ones."""
 
 Curve = tuple[Array, Array, Array]
 """Abscissae, means and standard errors."""
 
 
 def panels(n_panels: int, *, width: float = 4.0, height: float = 3.2) -> tuple[Figure, list[Axes]]:
-    """A figure of panels side by side."""
+    """Return a figure with panels side by side."""
     figure = Figure(figsize=(width * n_panels, height), layout="constrained")
     axes = figure.subplots(1, n_panels, squeeze=False)
     return figure, list(axes[0])
 
 
 def draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
-    """A line with error bars for each method, in its color."""
+    """Draw a line with error bars for each method, in its color."""
     for name, (x, mean, error) in curves.items():
         axes.errorbar(
             x,
@@ -75,7 +75,7 @@ def draw_curves(axes: Axes, curves: Mapping[str, Curve]) -> None:
 
 
 def errors_on_logarithms(axes: Axes) -> None:
-    """A logarithmic axis of errors in %, for methods at chance beside good ones."""
+    """Set a logarithmic axis of errors in %, since some methods are near chance."""
     ticks = (2, 5, 10, 20, 50)
     axes.set_yscale("log")
     axes.set_yticks(ticks, [f"{tick}" for tick in ticks])
@@ -84,7 +84,7 @@ def errors_on_logarithms(axes: Axes) -> None:
 
 
 def legend_below(figure: Figure, axes: Axes, *, columns: int = 5) -> None:
-    """One legend for all panels, under them."""
+    """Draw one legend for all panels, below them."""
     handles, labels = axes.get_legend_handles_labels()
     if labels:
         figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize="small")
@@ -98,18 +98,18 @@ def grouped_bars(
     errors: Mapping[str, Array] | None = None,
     log: bool = False,
 ) -> Figure:
-    """A figure of bars.
+    """Return a figure with a group of bars for each name.
 
     Parameters
     ----------
     groups : sequence of str
-        Names under the groups.
+        The names under the groups.
     heights : dict of str to ndarray of shape (n_groups,)
-        By method; NaN where there is no bar.
+        The heights by method; NaN where there is no bar.
     label : str
-        Of the vertical axis.
+        The label of the vertical axis.
     errors : dict of str to ndarray of shape (n_groups,), default=None
-        Half the lengths of error bars.
+        Half the lengths of the error bars.
     log : bool, default=False
         Whether the vertical axis is logarithmic.
     """

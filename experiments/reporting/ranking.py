@@ -13,20 +13,20 @@ from scipy.stats import permutation_test, rankdata
 
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS
+from experiments.reporting.formatting import by_name, mean_and_error
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
 from experiments.reporting.statistics import LEVEL, median_ranks, standard_error
-from experiments.reporting.words import by_name, mean_and_error
 
 METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
-"""Those of the paper, in its order."""
+"""The methods of the paper, in its order."""
 
 RANKS: Mapping[str, Mapping[str, float]] = {
     "digits": {"CA-1D": 1, "CR-1D": 2, "DA": 4.5, "D1": 4.5, "D2": 5, "DU": 4},
     "letters": dict(zip(METHODS, (1, 5.5, 2, 3, 4.5, 8, 7, 6), strict=True)),
     "miscellany": dict(zip(METHODS, (3, 2, 3, 5, 3, 4, 7, 7), strict=True)),
 }
-"""Median ranks of the paper."""
+"""The median ranks of the paper."""
 
 SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "digits": {
@@ -48,24 +48,24 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
         "DU": (5, 1),
     },
 }
-"""Training times of the paper and their standard errors."""
+"""The training times of the paper, with their standard errors."""
 
 COLUMNS = {"digits": "MNIST", "letters": "Letter", "miscellany": "Misc. data"}
-"""What the paper calls the experiments."""
+"""The names of the experiments in the paper's table."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """How much the error of one method is above that of another, over tasks.
+    """The difference in error between two methods, over tasks.
 
     Attributes
     ----------
     points : float
-        Mean difference of the tasks' mean errors, in percentage points.
+        The mean difference of the tasks' mean errors, in percentage points.
     lower, n_tasks : int
-        On how many tasks the first method's error is lower, and of how many.
+        The number of tasks on which the first method's error is lower, and of all tasks.
     p_value : float
-        Of Wilcoxon's signed-rank test over the tasks, two-sided; 1 for a single task.
+        The p-value of Wilcoxon's two-sided signed-rank test over the tasks; 1 for a single task.
     """
 
     points: float
@@ -75,15 +75,15 @@ class Gap:
 
     @property
     def clearly_lower(self) -> bool:
-        """Whether the first method's error is lower, significantly."""
+        """Whether the first method's error is significantly lower."""
         return self.points < 0.0 and self.p_value < LEVEL
 
     @property
-    def words(self) -> str:
-        """The gap as a phrase."""
+    def description(self) -> str:
+        """Describe the gap in a phrase."""
         return (
-            f"{self.points:+.2f} points, lower on {self.lower} of {self.n_tasks}, "
-            f"p = {self.p_value:.2g}"
+            f"{self.points:+.2f} points, lower on {self.lower} of {self.n_tasks}, p = "
+            f"{self.p_value:.2g}"
         )
 
 
@@ -106,7 +106,7 @@ def gap_table(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> str:
-    """Gaps of some methods (rows) to others (columns), each with its test."""
+    """Return a table of the gaps from some methods (rows) to others (columns), with tests."""
     others = present(results, second)
     rows = []
     for one in present(results, first):
@@ -125,14 +125,14 @@ GAPS = (
     "Differences in error in percentage points; in brackets on how many tasks the row's error is\n"
     "lower, and the p-value of Wilcoxon's test over tasks:"
 )
-"""What stands above a `gap_table`."""
+"""The text above a `gap_table`."""
 
 MOST_TASKS = 16
-"""All signs of so many differences are tried, of more a random part."""
+"""Of up to this many differences, all combinations of signs are tried, of more a random sample."""
 
 
 def signed_rank_test(differences: Array) -> float:
-    """P-value of Wilcoxon's signed-rank test, two-sided; differences of zero say nothing."""
+    """Return the p-value of Wilcoxon's two-sided signed-rank test, without zero differences."""
     differences = differences[differences != 0.0]
     if differences.size < 2:
         return 1.0
@@ -149,14 +149,14 @@ def signed_rank_test(differences: Array) -> float:
 
 
 def present(results: Results, methods: Sequence[str] = METHODS) -> list[str]:
-    """Those of some methods of which there are records."""
+    """Return those of some methods that have records."""
     return [name for name in methods if name in results.methods]
 
 
 def ranks(
     results: Results, methods: Sequence[str] = METHODS, problems: Sequence[str] | None = None
 ) -> pd.Series:
-    """Median rank of each method by its mean error on each task."""
+    """Return the median over tasks of each method's rank by its mean error."""
     means = results.means("error")
     rows = results.problems if problems is None else list(problems)
     return median_ranks(means.loc[rows, present(results, methods)])
@@ -165,7 +165,7 @@ def ranks(
 def ranks_with(
     results: Results, instead: Mapping[str, str], problems: Sequence[str] | None = None
 ) -> str:
-    """Median ranks of the paper's methods, some of them replaced by other settings, in words."""
+    """Return median ranks as text, some of the paper's methods replaced by other settings."""
     methods = [instead.get(name, name) for name in METHODS]
     found = ranks(results, [name for name in methods if name], problems)
     return by_name(found, "g")
@@ -174,7 +174,7 @@ def ranks_with(
 def of_tasks(
     results: Results, measure: str, method: str, problems: Sequence[str] | None = None
 ) -> Array:
-    """Mean of a measure on each task that has it."""
+    """Return the mean of a measure on each task that has it."""
     rows = results.problems if problems is None else problems
     means = np.array([results.mean(measure, problem, method) for problem in rows])
     return means[np.isfinite(means)]
@@ -183,7 +183,7 @@ def of_tasks(
 def error_table(
     results: Results, problems: Sequence[str] | None = None, reference: str = "CA-1D"
 ) -> str:
-    """Errors in % of all methods (rows) on tasks (columns), their mean, and less a reference."""
+    """Return errors in % of methods (rows) on tasks (columns), and gaps to a reference."""
     tasks = results.problems if problems is None else list(problems)
     rows = []
     for method in results.methods:
@@ -197,14 +197,14 @@ def error_table(
 
 
 def rank_table(results: Results, name: str, problems: Sequence[str] | None = None) -> str:
-    """Median ranks and times of the paper's methods beside the paper's own.
+    """Return median ranks and times of the paper's methods beside the paper's own.
 
     Parameters
     ----------
     results : Results
     name : {"digits", "letters", "miscellany"}
     problems : sequence of str, default=None
-        Tasks; all where None.
+        The tasks; all if None.
     """
     found = ranks(results, problems=problems)
     timed = "seconds" in results.frame and name in SECONDS
@@ -228,12 +228,12 @@ def rank_table(results: Results, name: str, problems: Sequence[str] | None = Non
 
 
 def table_2(results: Mapping[str, Results]) -> str:
-    """All of Table 2: median ranks and times, each beside the paper's in brackets.
+    """Return Table 2 of the paper: median ranks and times, each beside the paper's in brackets.
 
     Parameters
     ----------
     results : dict of str to Results
-        Of the experiments "digits", "letters" and "miscellany", as many as there are.
+        The results of those of "digits", "letters" and "miscellany" that have records.
     """
     found = {name: results[name] for name in COLUMNS if name in results}
     header = ["", *(f"rank, {COLUMNS[name]}" for name in found)]
@@ -270,7 +270,7 @@ def bars(
     problems: Sequence[str] | None = None,
     columns: int = 4,
 ) -> Figure:
-    """A panel of bars for each task, a bar for each of the paper's methods and grid search."""
+    """Return a panel of bars for each task, with the paper's methods and the grid search."""
     tasks = results.problems if problems is None else list(problems)
     methods = present(results, (*METHODS, "grid search"))
     methods = [name for name in methods if of_tasks(results, measure, name, tasks).size]

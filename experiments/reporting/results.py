@@ -1,4 +1,4 @@
-"""The records of one experiment as a table to ask for numbers."""
+"""The records of one experiment as a table that answers queries."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Results:
     Attributes
     ----------
     experiment : Experiment
-        What was declared.
+        The declaration.
     frame : DataFrame
-        A row a run: problem, method, repeat, and a column a measure.
+        One row for each run: problem, method, repeat, and a column for each measure.
     """
 
     experiment: Experiment
@@ -31,7 +31,7 @@ class Results:
 
     @classmethod
     def of(cls, experiment: Experiment, records: Iterable[Record]) -> Results:
-        """Collect records of an experiment."""
+        """Collect the records of an experiment."""
         rows = [
             {
                 "problem": record.run.problem,
@@ -46,41 +46,41 @@ class Results:
 
     @property
     def problems(self) -> list[str]:
-        """Problems of which there are records, in the order of the experiment."""
+        """The problems that have records, in the order of the experiment."""
         known = {problem for problem, _ in self._pairs}
         return [name for name in self.experiment.problems if name in known]
 
     @property
     def methods(self) -> list[str]:
-        """Methods of which there are records, in the order of the experiment."""
+        """The methods that have records, in the order of the experiment."""
         known = {method for _, method in self._pairs}
         return [name for name in self.experiment.methods if name in known]
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str], pd.DataFrame]:
-        """Rows of each problem and method, by repeat."""
+        """The rows of each problem and method, by repeat."""
         by_repeat = self.frame.set_index("repeat")
         groups = by_repeat.groupby(["problem", "method"], sort=False)
         return {(str(key[0]), str(key[1])): rows for key, rows in groups}
 
     def series(self, measure: str, problem: str, method: str) -> pd.Series:
-        """A measure by repeat, where there is one; empty if no run gave it."""
+        """Return a measure by repeat, where it is known; the series is empty if it never is."""
         rows = self._pairs.get((problem, method))
         if rows is None or measure not in rows:
             return pd.Series(dtype=object)
         return rows[measure].dropna()
 
     def values(self, measure: str, problem: str, method: str) -> Array:
-        """A number by repeat."""
+        """Return a measure that is a number, by repeat."""
         return self.series(measure, problem, method).to_numpy(dtype=float)
 
     def mean(self, measure: str, problem: str, method: str) -> float:
-        """Mean over repeats; NaN where there is none."""
+        """Return the mean over repeats, or NaN if the measure is not known."""
         values = self.values(measure, problem, method)
         return float(values.mean()) if values.size else float("nan")
 
     def means(self, measure: str) -> pd.DataFrame:
-        """Means over repeats, problems in rows and methods in columns."""
+        """Return means over repeats, with problems in rows and methods in columns."""
         entries = {
             method: [self.mean(measure, problem, method) for problem in self.problems]
             for method in self.methods
@@ -88,22 +88,22 @@ class Results:
         return pd.DataFrame(entries, index=self.problems)
 
     def pairs(self, measure: str, problem: str, first: str, second: str) -> tuple[Array, Array]:
-        """A measure of two methods on the repeats that both have."""
+        """Return a measure of two methods on the repeats that both have."""
         one, other = (self.series(measure, problem, method) for method in (first, second))
         common = one.index.intersection(other.index)
         return one[common].to_numpy(dtype=float), other[common].to_numpy(dtype=float)
 
     def repeats(self, problem: str, method: str) -> int:
-        """How many repeats there are of a method on a problem."""
+        """Return the number of repeats of a method on a problem."""
         return len(self._pairs.get((problem, method), ()))
 
     def common_methods(self, measure: str) -> list[str]:
-        """Methods that have the measure on every problem."""
+        """Return the methods that have the measure on every problem."""
         means = self.means(measure)
         return [str(name) for name in means if np.isfinite(means[name]).all()]
 
     def tried(self, measure: str, *methods: str) -> list[str]:
-        """Problems on which all these methods have the measure."""
+        """Return the problems on which all these methods have the measure."""
         return [
             problem
             for problem in self.problems

@@ -1,4 +1,4 @@
-"""What an experiment contributes to the page: text, tables, figures, and verdicts on claims."""
+"""The part of the page that an experiment contributes: text, tables, figures and claims."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The outcome of testing a claim."""
 
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
 
 
-def judge(conditions: Sequence[bool]) -> Verdict:
-    """All conditions met, some, or none.
+def verdict_of(conditions: Sequence[bool]) -> Verdict:
+    """Return whether all conditions of a claim are met, some of them, or none.
 
     Raises
     ------
     ValueError
-        If there is no condition: a claim that nothing measures cannot be judged.
+        If there is no condition, since nothing then tests the claim.
     """
     if not conditions:
         raise ValueError("a claim needs at least one condition")
@@ -36,22 +36,22 @@ def judge(conditions: Sequence[bool]) -> Verdict:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of a paper, and what was found.
+    """A statement of a paper, and the evidence that was found.
 
     Attributes
     ----------
     statement : str
-        What the paper says, in our words, close to its own.
+        What the paper says, close to its own words.
     source : str
-        Where: "Afkanpour et al. 2013, section 3.2".
+        The place in the paper, such as "Afkanpour et al. 2013, section 3.2".
     measure : str
-        What was computed to judge it, and when it counts as true.
+        What was computed to test the claim, and when it counts as true.
     result : str
-        The figures.
+        The numbers that were found.
     verdict : Verdict
     why : str
-        A paragraph, where the claim does not hold or only in part: the reason as far as it is
-        known, and the other settings that were tried, with their figures.
+        A paragraph on a claim that does not hold, or only in part: the reason, as far as it is
+        known, and the numbers of other settings that were tried.
     """
 
     statement: str
@@ -66,10 +66,10 @@ class Claim:
             raise ValueError(f"a claim that does not hold needs a reason: {self.statement}")
 
 
-def judged(
+def explained_claim(
     statement: str, source: str, measure: str, result: str, verdict: Verdict, *, why: str
 ) -> Claim:
-    """A claim that gives its reasons only where it does not wholly hold."""
+    """Return a claim that gives its reasons only where it does not wholly hold."""
     return Claim(
         statement, source, measure, result, verdict, "" if verdict is Verdict.HOLDS else why
     )
@@ -77,15 +77,15 @@ def judged(
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page.
+    """A section of the page.
 
     Attributes
     ----------
     body : str
-        Markdown: what was done, tables, and figures as ``![caption](figure:NAME)``.
+        Markdown with what was done, tables, and figures as ``![caption](figure:NAME)``.
     claims : sequence of Claim
     figures : dict of str to Figure
-        By name, unique over all sections.
+        The figures by name, which is unique over all sections.
     """
 
     body: str
@@ -93,7 +93,7 @@ class Section:
     figures: Mapping[str, Figure] = field(default_factory=dict)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False) -> str:
-    """A Markdown table; columns after the first are flush right unless they hold words."""
-    marks = ["---", *["---" if words else "---:"] * (len(header) - 1)]
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:
+    """Return a Markdown table; columns after the first are flush right unless they hold text."""
+    marks = ["---", *["---" if text else "---:"] * (len(header) - 1)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)) + "\n"

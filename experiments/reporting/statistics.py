@@ -1,4 +1,4 @@
-"""Paired tests, ranks, spreads and correlations."""
+"""Paired tests, ranks, standard errors and correlations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two methods on the same repeats.
+    """The comparison of two methods on the same repeats.
 
     Attributes
     ----------
     difference : float
-        Mean of the first less the second.
+        The mean of the first method less that of the second.
     p_value : float
-        Of the two-tailed paired t-test; 1 if all differences are equal and zero.
+        The p-value of the two-tailed paired t-test; 1 if all differences are zero.
     n_pairs : int
     """
 
@@ -34,14 +34,15 @@ class Comparison:
 
     @property
     def sign(self) -> int:
-        """-1 if the first is significantly less, 1 if it is significantly more, else 0."""
+        """-1 if the first method is significantly less, 1 if it is significantly more, else 0."""
         return int(np.sign(self.difference)) if self.p_value < LEVEL else 0
 
 
 def compare(first: Array, second: Array) -> Comparison:
-    """Paired t-test of two methods; fewer than three pairs are never significant.
+    """Compare two methods by a paired t-test; fewer than three pairs are never significant.
 
-    Errors on few test samples are so coarse that two differences are often equal by chance.
+    Errors on few test samples are so coarse that two differences are often equal by chance, which
+    would make their t-statistic infinite.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     if differences.size == 0:
@@ -54,9 +55,9 @@ def compare(first: Array, second: Array) -> Comparison:
 
 
 def win_tie_loss(results: Results, measure: str, first: str, second: str) -> tuple[int, int, int]:
-    """On how many problems the first method's measure is significantly less, neither, or more.
+    """Count the problems on which the first method is significantly less, neither, or more.
 
-    Problems count on which both were tried.
+    Only problems on which both methods were tried count.
     """
     pairs = [results.pairs(measure, problem, first, second) for problem in results.problems]
     signs = [compare(*pair).sign for pair in pairs if pair[0].size]
@@ -64,26 +65,26 @@ def win_tie_loss(results: Results, measure: str, first: str, second: str) -> tup
 
 
 def median_ranks(means: pd.DataFrame) -> pd.Series:
-    """Median over problems (rows) of the rank of each method (column), 1 for the least mean.
+    """Return the median over problems (rows) of the rank of each method (column).
 
-    Equal means share the mean of their ranks. Methods without a mean on a problem have no rank
-    there.
+    The least mean has rank 1, and equal means share the mean of their ranks. A method without a
+    mean on a problem has no rank there.
     """
     return means.rank(axis=1).median(axis=0)
 
 
 def deviation(values: Array) -> float:
-    """Standard deviation; zero of fewer than two."""
+    """Return the standard deviation, or zero of fewer than two values."""
     return float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
 def standard_error(values: Array) -> float:
-    """Standard error of the mean; zero of fewer than two."""
+    """Return the standard error of the mean, or zero of fewer than two values."""
     return deviation(values) / max(values.size, 1) ** 0.5
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """Spearman's; NaN where one of both is constant or there are fewer than three pairs."""
+    """Return Spearman's correlation, or NaN of constants and of fewer than three pairs."""
     kept = np.isfinite(x) & np.isfinite(y)
     x, y = x[kept], y[kept]
     if x.size < 3 or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:

@@ -1,1 +1,1 @@
-"""From experiments to records: processes, progress, and files that survive an interruption."""
+"""From experiments to records: processes, progress, and files that survive interruptions."""

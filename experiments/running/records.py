@@ -1,4 +1,4 @@
-"""Records of runs, one line of JSON each, one file an experiment."""
+"""Records of runs: one line of JSON for each run, and one file for each experiment."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import numpy as np
 from experiments.experiment import Measures, Run
 
 DIGITS = 7
-"""Significant digits that are kept of a number."""
+"""Records keep this many significant digits of a number."""
 
 
 @dataclass(frozen=True)
 class Record:
-    """A run that ended.
+    """The record of a run that ended.
 
     Attributes
     ----------
     run : Run
     measures : dict
-        Those of the method. Times are among them only if the run was alone.
+        The measures of the method, with times only if the run was alone.
     alone : bool
-        Whether nothing else ran beside it.
+        Whether nothing else ran at the same time.
     seconds : float
-        How long it took in all, drawing the data aside; worth little if it was not alone.
+        The duration, without that of drawing the data; it means little if the run was not alone.
     cpu_seconds : float
-        The processor's time in it, which depends less on what else ran.
+        The processor time, which depends less on other runs.
     warnings : tuple of str
-        Categories of the warnings that it gave.
+        The categories of the warnings that the run gave.
     """
 
     run: Run
@@ -44,7 +44,7 @@ class Record:
     warnings: tuple[str, ...] = ()
 
     def line(self) -> str:
-        """The record as JSON."""
+        """Return the record as a line of JSON."""
         entries = {
             **asdict(self.run),
             "alone": self.alone,
@@ -58,7 +58,7 @@ class Record:
 
     @classmethod
     def of_line(cls, line: str) -> Record:
-        """The record that a line of JSON holds."""
+        """Return the record that a line of JSON holds."""
         entries = json.loads(line)
         run = Run(*(entries[key] for key in ("experiment", "problem", "method", "repeat")))
         warned = tuple(entries.get("warnings", ()))
@@ -67,7 +67,7 @@ class Record:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, lists and dicts that JSON knows, numbers rounded; what is not finite is None."""
+    """Convert a value to types of JSON; numbers are rounded, and those not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -89,13 +89,13 @@ class Archive:
     folder: Path
 
     def path(self, experiment: str) -> Path:
-        """File of an experiment."""
+        """Return the file of an experiment."""
         return self.folder / f"{experiment}.jsonl"
 
     def append(self, record: Record) -> None:
-        """Add a record to its experiment's file, in one write to its end.
+        """Append a record to its experiment's file, in a single write.
 
-        The end of a file that an interruption left without its newline is cut off first.
+        If an interruption left a line without its newline at the end of the file, it is cut off.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.path(record.run.experiment)
@@ -108,12 +108,12 @@ class Archive:
             os.close(descriptor)
 
     def records(self, experiment: str) -> list[Record]:
-        """Whole records of an experiment, in the order in which they were written.
+        """Return the complete records of an experiment, in the order in which they were written.
 
         Raises
         ------
         ValueError
-            If a line is no record; it names file and line.
+            If a line is no record; the message names file and line.
         """
         path = self.path(experiment)
         if not path.exists():
@@ -128,7 +128,7 @@ class Archive:
         return records
 
     def latest(self, experiment: str) -> dict[Run, Record]:
-        """One record a run: the last that was alone, if one was, else the last."""
+        """Return one record of each run, the last that was alone or, if none was, the last."""
         found: dict[Run, Record] = {}
         for record in self.records(experiment):
             known = found.get(record.run)
@@ -137,7 +137,7 @@ class Archive:
         return found
 
     def missing(self, runs: Iterable[Run], *, alone: bool) -> list[Run]:
-        """Runs without a record; with `alone`, without a record of its time."""
+        """Return the runs without a record, or, with `alone`, without a record of their time."""
         runs = list(runs)
         known = {name: self.latest(name) for name in {run.experiment for run in runs}}
         return [

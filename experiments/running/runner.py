@@ -1,4 +1,4 @@
-"""Carries out runs, in parallel processes or alone, and keeps a record of each."""
+"""Carries out runs, in parallel processes or one at a time, and records each of them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from experiments.experiment import Measures, Run
 from experiments.running.records import Archive, Record
 
 THREADS_ALONE = 2
-"""Threads of linear algebra for a run that is alone, so that times of machines compare."""
+"""A run that is timed has this many threads of linear algebra on every machine."""
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What linear-algebra libraries read when a process first loads them."""
+"""Linear-algebra libraries read these variables when a process first loads them."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised an exception; nothing is recorded, so that it is tried again."""
+    """A run that raised an exception; it is not recorded, so that it is tried again."""
 
     run: Run
     reason: str
@@ -38,19 +38,19 @@ Outcome = Record | Failure
 def carry_out(
     runs: Sequence[Run], archive: Archive, *, jobs: int, alone: bool, small: bool
 ) -> Iterator[Outcome]:
-    """Carry out runs and record each as it ends.
+    """Carry out runs, and record each as it ends.
 
     Parameters
     ----------
     runs : sequence of Run
     archive : Archive
-        Where the records go.
+        The archive that takes the records.
     jobs : int
-        Processes, of one thread each.
+        The number of processes, of one thread each.
     alone : bool
-        Whether times are wanted: one process, two threads, and times are recorded.
+        Whether times are recorded, of one process with two threads.
     small : bool
-        Whether the experiments are those that take seconds.
+        Whether to use the sizes that take seconds.
 
     Yields
     ------
@@ -73,14 +73,14 @@ def carry_out(
 
 
 def end_with_parent() -> None:
-    """Let this process end when the one that started it does, however that ends."""
+    """Let this process end as soon as the process that started it has ended."""
     parent = parent_process()
     if parent is not None:
         Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
 
 
 def _exit_after(sentinel: int) -> None:
-    """Wait for the end of a process, then leave without tidying up."""
+    """Wait for the end of a process, then exit at once."""
     wait([sentinel])
     os._exit(1)
 
@@ -107,7 +107,7 @@ def attempt(run: Run, *, alone: bool, small: bool) -> Outcome:
 
 @cache
 def warm_up(name: str, method: str) -> None:
-    """Try a method on something small, so that no import is counted in its time."""
+    """Try a method on a small problem, so that its time does not include imports."""
     experiment = catalog.experiment(name, small=True)
     for run in experiment.runs(name, 1):
         if run.method == method:
@@ -116,5 +116,5 @@ def warm_up(name: str, method: str) -> None:
 
 
 def without_times(measures: Measures) -> Measures:
-    """Measures that do not depend on what else the machine does."""
+    """Return the measures that do not depend on the load of the machine."""
     return {name: value for name, value in measures.items() if not name.startswith("seconds")}

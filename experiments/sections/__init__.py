@@ -1,1 +1,1 @@
-"""One file an experiment: tables, figures and verdicts, from its records."""
+"""Sections of the report, one for each experiment: tables, figures and verdicts."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.definitions.bigrams import GOOD, RATING
-from experiments.reporting.lists import compare_entries, flat
+from experiments.reporting.formatting import mean_and_deviation
+from experiments.reporting.list_measures import compare_entries, flat
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import mean_and_deviation
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Cortes et al. 2010, section 5.2, Table 2"
 PAPER = {
@@ -23,16 +23,16 @@ PAPER = {
         "align": ("24.3 ± 2.0", ".043"),
     },
 }
-"""Error and alignment, books."""
+"""Error and alignment on books, in the paper."""
 
 
 def scale(problem: str) -> tuple[float, int]:
-    """Factor and digits of errors."""
+    """Return factor and digits of errors."""
     return (100.0, 1) if problem == GOOD else (1.0, 3)
 
 
 def section(results: Results) -> Section:
-    """Table 2, books, and claims."""
+    """Write the table beside the paper's Table 2, and the claims."""
     rows = []
     for problem in results.problems:
         factor, digits = scale(problem)
@@ -55,37 +55,40 @@ def section(results: Results) -> Section:
     header = ["task, method", "error", "paper", "alignment", "paper", "kernels"]
     body = (
         "One kernel of rank one for each count of the 4,000 bigrams, 2,000 reviews of books, the "
-        "only one of the paper's four domains that is at hand; folds, C and the mean diagonal as "
+        "only one of the paper's four domains that is available; folds, C and the mean diagonal as "
         "above. The rating is predicted by kernel ridge regression, or l2-krr around uniform "
-        "weights with a radius of their own length (the paper does not give the radius); "
-        "whether it is at least 4, by support vector machines, or l1-svm. alignf, which the paper "
-        "leaves out as its weights are sparse, is there too. Mean and standard deviation over "
-        "folds and repeats, alignment on the test fold. Methods that take minutes have "
-        "fewer repeats.\n\n"
-        f"{table(header, rows)}"
+        "weights with a radius of their own length (the paper does not give the radius); whether "
+        "it is at least 4, by support vector machines, or l1-svm. alignf, which the paper leaves "
+        "out as its weights are sparse, is there too. Mean and standard deviation over folds and "
+        "repeats, alignment on the test fold. Methods that take minutes have fewer "
+        f"repeats.\n\n{table(header, rows)}"
     )
     return Section(body, claims(results))
 
 
-def words(results: Results, problem: str, first: str, second: str) -> tuple[bool, bool, str] | None:
-    """Whether error is lower and significantly so, with the figures; None without data."""
+def differences(
+    results: Results, problem: str, first: str, second: str
+) -> tuple[bool, bool, str] | None:
+    """Return whether error and alignment are significantly better, and the numbers as text.
+
+    The result is None if a method has no records.
+    """
     error = compare_entries(results, "error", problem, first, second)
     alignment = compare_entries(results, "alignment", problem, first, second)
     if not error.n_pairs:
         return None
     factor, digits = scale(problem)
     text = (
-        f"{problem}: {first} less {second}, error {factor * error.difference:+.{digits}f} "
-        f"(p = {error.p_value:.2g}), alignment {alignment.difference:+.4f} "
-        f"(p = {alignment.p_value:.2g})"
+        f"{problem}: {first} less {second}, error {factor * error.difference:+.{digits}f} (p = "
+        f"{error.p_value:.2g}), alignment {alignment.difference:+.4f} (p = {alignment.p_value:.2g})"
     )
     return error.sign < 0, alignment.sign > 0, text
 
 
 def claims(results: Results) -> list[Claim]:
-    """Align against unif and one-stage; sparse weights."""
+    """Return the claims on align against unif and one-stage, and on sparse weights."""
     found = []
-    pairs = [words(results, problem, "align", "unif") for problem in results.problems]
+    pairs = [differences(results, problem, "align", "unif") for problem in results.problems]
     known = [pair for pair in pairs if pair is not None]
     if known:
         found.append(
@@ -93,19 +96,18 @@ def claims(results: Results) -> list[Claim]:
                 "align significantly improves both the alignment and the error over unif",
                 SOURCE,
                 "on books, differences paired by fold, t-test at 5 %; true for each task and each "
-                "of both "
-                "measures",
+                "of both measures",
                 "; ".join(text for *_, text in known),
-                judge([part for error, alignment, _ in known for part in (error, alignment)]),
+                verdict_of([part for error, alignment, _ in known for part in (error, alignment)]),
                 f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times "
                 "and 1.43 times. Unif is higher here than in the paper, so that there is less to "
-                "gain. Perhaps its bigrams or their counts differ from those that are at hand."
+                "gain. Perhaps its bigrams or their counts differ from the available ones."
                 if higher(results)
                 else f"align's alignment is {ratios(results)} "
                 "that of unif; in the paper, 1.59 times and 1.43 times.",
             )
         )
-    pair = words(results, RATING, "align", "one-stage")
+    pair = differences(results, RATING, "align", "one-stage")
     if pair is not None:
         error = compare_entries(results, "error", RATING, "align", "one-stage")
         found.append(
@@ -115,7 +117,7 @@ def claims(results: Results) -> list[Claim]:
                 "on books, mean difference in error on the rating, paired by fold; true if it is "
                 "negative",
                 pair[2],
-                judge([error.difference < 0.0]),
+                verdict_of([error.difference < 0.0]),
                 "l2-krr's weights stay within one length of the uniform ones around which they are "
                 "centered, so that they can only come as far as the radius, of which no other was "
                 "tried.",
@@ -132,7 +134,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def ratios(results: Results) -> str:
-    """Alignment of align in that of unif, by task."""
+    """Return the alignment of align relative to that of unif, by task, as text."""
     found = []
     for problem in results.problems:
         own, plain = (flat(results, "alignment", problem, name) for name in ("align", "unif"))
@@ -142,7 +144,7 @@ def ratios(results: Results) -> str:
 
 
 def higher(results: Results) -> bool:
-    """Whether unif is better aligned than in the paper, on every task."""
+    """Return whether unif is better aligned than in the paper, on every task."""
     return all(
         flat(results, "alignment", problem, "unif").mean() > float(PAPER[problem]["unif"][1])
         for problem in results.problems
@@ -150,10 +152,10 @@ def higher(results: Results) -> bool:
 
 
 def sparse_claim(results: Results, sparse: list[tuple[str, str]]) -> Claim:
-    """Sparse weights against uniform ones."""
+    """Return the claim on sparse weights against uniform ones."""
     texts, conditions = [], []
     for problem, method in sparse:
-        pair = words(results, problem, method, "unif")
+        pair = differences(results, problem, method, "unif")
         count = flat(results, "kernels", problem, method)
         if pair is not None:
             conditions.append(not pair[0])
@@ -163,9 +165,8 @@ def sparse_claim(results: Results, sparse: list[tuple[str, str]]) -> Claim:
         "weights for kernels of rank one",
         SOURCE,
         "on books, differences in error from unif, paired by fold; true where sparse weights are "
-        "not "
-        "significantly better",
+        "not significantly better",
         "; ".join(texts),
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "The paper does not show alignf here.",
     )

@@ -8,26 +8,26 @@ from matplotlib.figure import Figure
 from experiments.definitions.class_balance import RARE, TWO_POINTS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import rough
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import rank_correlation
-from experiments.reporting.words import rough
 
 EXACT = 1e-6
-"""Alignments closer than this are equal."""
+"""Alignments that differ by less than this are equal."""
 WELL = 0.5
-"""Rank correlations from here on count as good ones."""
+"""Rank correlations of at least this are good."""
 CENTERED, UNCENTERED = "tab:blue", "tab:orange"
 
 
 def closed_form(share: Array) -> Array:
-    """Uncentered alignment of the two points, Figure 1; share is that of the label -1."""
+    """Return the uncentered alignment of the two points (Figure 1) by the share of label -1."""
     return np.asarray(np.sqrt((1.0 + (1.0 - 2.0 * share) ** 2) / 2.0))
 
 
 def correlations(results: Results, problem: str, family: str, loss: str) -> dict[str, Array]:
-    """Rank correlation of each alignment with accuracy over kernels, by repeat."""
+    """Return the rank correlation of each alignment with accuracy over kernels, by repeat."""
     accuracy = 1.0 - stacked(results, loss, problem, family)
     return {
         name: np.array(
@@ -41,27 +41,27 @@ def correlations(results: Results, problem: str, family: str, loss: str) -> dict
 
 
 def groups(results: Results) -> dict[str, tuple[str, list[str]]]:
-    """Families of kernels on natural and on unbalanced sets, by what they are called."""
+    """Return the names of problems of each family of kernels and balance of classes."""
     sets = [name for name in results.problems if name != TWO_POINTS]
     natural = [name for name in sets if not name.endswith(RARE)]
     rare = [name for name in sets if name.endswith(RARE)]
     found = {
-        f"{words}, {balance}": (family, names)
-        for family, words in (("widths", "Gaussian widths"), ("kinds", "kinds of kernel"))
+        f"{label}, {balance}": (family, names)
+        for family, label in (("widths", "Gaussian widths"), ("kinds", "kinds of kernel"))
         for balance, names in (("as they are", natural), ("one in ten positive", rare))
     }
     return {name: entry for name, entry in found.items() if entry[1]}
 
 
 def mean(values: list[Array]) -> float:
-    """Mean of all that is defined; NaN of nothing."""
+    """Return the mean of all finite values, or NaN if there are none."""
     joined = np.concatenate(values) if values else np.empty(0)
     joined = joined[np.isfinite(joined)]
     return float(joined.mean()) if joined.size else float("nan")
 
 
 def figure(results: Results) -> Figure:
-    """Figure 1 on samples, and correlation with accuracy by set."""
+    """Draw Figure 1 on samples, and correlations with accuracy by set."""
     picture, (left, right) = panels(2, width=4.6)
     share = flat(results, "share", TWO_POINTS, "both alignments")
     for name, color in (("centered", CENTERED), ("uncentered", UNCENTERED)):
@@ -95,10 +95,10 @@ def figure(results: Results) -> Figure:
 
 
 def section(results: Results) -> Section:
-    """Figure 1, and both alignments against accuracy on real sets."""
+    """Write Figure 1, and both alignments against accuracy on real sets."""
     rows = []
-    for words, (family, names) in groups(results).items():
-        row = [words]
+    for label, (family, names) in groups(results).items():
+        row = [label]
         for loss in ("error", "balanced_error"):
             found = [correlations(results, name, family, loss) for name in names]
             row += [
@@ -121,15 +121,15 @@ def section(results: Results) -> Section:
         "machine's C is chosen on validation data. Correlations are Spearman's, over kernels, "
         "between alignment with the test labels and test accuracy, or accuracy averaged over both "
         "classes (balanced); means over sets and repeats. In the right panel a dot is a set "
-        "(circles widths, squares kinds; red where one in ten is positive).\n\n"
-        f"{table(header, rows)}\n"
-        "![Alignment by class balance; correlation with accuracy](figure:class_balance)\n"
+        "(circles widths, squares kinds; red where one in ten is "
+        f"positive).\n\n{table(header, rows)}\n![Alignment by class balance; correlation with "
+        "accuracy](figure:class_balance)\n"
     )
     return Section(body, claims(results), {"class_balance": figure(results)})
 
 
 def claims(results: Results) -> list[Claim]:
-    """Those that there are records for."""
+    """Return the claims that have records."""
     found = []
     if results.repeats(TWO_POINTS, "both alignments"):
         found.append(two_points(results))
@@ -139,7 +139,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def two_points(results: Results) -> Claim:
-    """Figure 1."""
+    """Return the claim on the two-point example, Figure 1."""
     share, ours, theirs = (
         flat(results, name, TWO_POINTS, "both alignments")
         for name in ("share", "centered", "uncentered")
@@ -154,37 +154,36 @@ def two_points(results: Results) -> Claim:
         "Cortes et al. 2010, section 2.2, Figure 1",
         f"largest distance of sampled alignments from both formulas; true below {EXACT:g}",
         f"centered within {rough(below)} of 1 and uncentered within {rough(apart)} of the formula, "
-        "over "
-        f"shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
+        f"over shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
-        judge([below < EXACT, apart < EXACT]),
+        verdict_of([below < EXACT, apart < EXACT]),
         "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
         "defined: the centered target is zero.",
     )
 
 
 def agreement(results: Results) -> str:
-    """How alike both alignments rank kernels."""
-    words = []
+    """State how alike both alignments rank kernels."""
+    texts = []
     for name, (family, problems) in groups(results).items():
         pairs = [
             [stacked(results, kind, problem, family) for kind in ("centered", "uncentered")]
             for problem in problems
         ]
         ranks = [rank_correlation(a, b) for x, y in pairs for a, b in zip(x, y, strict=True)]
-        words.append(f"{mean([np.array(ranks)]):.2f} over {name}")
-    return f"Rank correlations of both alignments with each other are {', '.join(words)}."
+        texts.append(f"{mean([np.array(ranks)]):.2f} over {name}")
+    return f"Rank correlations of both alignments with each other are {', '.join(texts)}."
 
 
 def performance(results: Results) -> Claim:
-    """Correlation with accuracy."""
-    conditions, words = [], []
+    """Return the claim on the correlation of alignment with accuracy."""
+    conditions, texts = [], []
     for name, (family, names) in groups(results).items():
         each = [correlations(results, problem, family, "error") for problem in names]
         ours, theirs = (mean([one[kind] for one in each]) for kind in ("centered", "uncentered"))
         if np.isfinite(ours) and np.isfinite(theirs):
             conditions += [theirs < WELL, ours > theirs]
-            words.append(f"{name} {theirs:.2f} and {ours:.2f}")
+            texts.append(f"{name} {theirs:.2f} and {ours:.2f}")
     centered = [
         mean([correlations(results, problem, family, "error")["centered"] for problem in names])
         for family, names in groups(results).values()
@@ -195,10 +194,10 @@ def performance(results: Results) -> Claim:
         "Cortes et al. 2010, section 2.2, stated without figures",
         "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
         f"families and two balances; true where uncentered is below {WELL} and below centered",
-        f"uncentered and centered: {'; '.join(words)}",
-        judge(conditions or [False]),
+        f"uncentered and centered: {'; '.join(texts)}",
+        verdict_of(conditions or [False]),
         "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
         "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
-        f"the labels is the square of their mean. {agreement(results)} "
-        f"Centered alignment itself stays below {WELL} in {weak} of the {len(centered)} groups.",
+        f"the labels is the square of their mean. {agreement(results)} Centered alignment itself "
+        f"stays below {WELL} in {weak} of the {len(centered)} groups.",
     )

@@ -8,42 +8,43 @@ from matplotlib.figure import Figure
 from experiments.definitions.concentration import CONFIDENCE, N_DRAWS, POWERS, RESPONSES
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import listed
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import listed
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 RATE = -0.45
-"""A slope of log deviation against log m at most this is the promised rate."""
+"""A slope of log deviation against log m of at most this confirms the promised rate of -1/2."""
 PLAIN, CENTERED = "predictor", "predictor, centered labels"
 WIDTH_COLORS = ("tab:purple", "tab:blue", "tab:cyan")
 ROUNDING = 1e-9
+"""A bound that is exceeded by less than this is not counted as broken."""
 
 
 def sizes(results: Results, problem: str) -> Array:
-    """The numbers of draws."""
+    """Return the numbers of draws."""
     return stacked(results, "sizes", problem, "deviations")[0]
 
 
 def curves(results: Results, measure: str, problem: str) -> Array:
-    """A measure by width and size, mean over repeats."""
+    """Return a measure by width and size, as a mean over repeats."""
     return np.asarray(stacked(results, measure, problem, "deviations").mean(axis=0))
 
 
 def slopes(results: Results, problem: str) -> Array:
-    """Slope of the log of the quantile against log m by width; the smaller m are left out."""
+    """Return the slope of the log quantile against log m by width, over the larger half of m."""
     m, quantile = sizes(results, problem), curves(results, "quantile", problem)
     late = m >= np.median(m)
     return np.array([np.polyfit(np.log(m[late]), np.log(row[late]), 1)[0] for row in quantile])
 
 
 def measured(results: Results) -> list[str]:
-    """Problems of which there are deviations."""
+    """Return the problems that have deviations."""
     return [name for name in results.problems if results.repeats(name, "deviations")]
 
 
 def figure(results: Results) -> Figure:
-    """Deviations by number of draws."""
+    """Draw deviations against the number of draws."""
     names = measured(results)
     picture, axes = panels(max(len(names), 1), width=3.6)
     for panel, problem in zip(axes, names, strict=False):
@@ -65,7 +66,7 @@ def figure(results: Results) -> Figure:
 
 
 def section(results: Results) -> Section:
-    """Theorems 1 to 3."""
+    """Write the results on theorems 1 to 3."""
     rows = []
     for problem in measured(results):
         ratio = curves(results, "bound", problem) / curves(results, "quantile", problem)
@@ -87,21 +88,19 @@ def section(results: Results) -> Section:
         f"are sums; m draws with replacement, {N_DRAWS} times for each m. Gaussian kernels, widths "
         "two to the power given times the root of the number of standardized features. Deviation "
         f"is the quantile of level {1.0 - CONFIDENCE:.2f} of the distance between the alignment of "
-        "draws and that of the distribution; the bound (dotted) is theorem 1's with "
-        f"delta = {CONFIDENCE}. The slope is over the larger half of the m. The last column is the "
-        "least ratio of bound and quantile.\n\n"
-        f"{table(header, rows)}\n"
-        "![Deviation of alignment by number of draws](figure:concentration)\n\n"
-        "The predictor h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]) of theorems 2 and 3, on the same "
-        "populations and one where one sample in ten is positive, for seven widths; labels as they "
-        "are, and centered and divided by their standard deviation.\n\n"
-        f"{predictor_table(results)}"
+        "draws and that of the distribution; the bound (dotted) is theorem 1's with delta = "
+        f"{CONFIDENCE}. The slope is over the larger half of the m. The last column is the least "
+        f"ratio of bound and quantile.\n\n{table(header, rows)}\n![Deviation of alignment by "
+        "number of draws](figure:concentration)\n\nThe predictor h(x) = E[y' K_c(x, x')] / "
+        "sqrt(E[K_c^2]) of theorems 2 and 3, on the same populations and one where one sample in "
+        "ten is positive, for seven widths; labels as they are, and centered and divided by their "
+        f"standard deviation.\n\n{predictor_table(results)}"
     )
     return Section(body, claims(results), {"concentration": figure(results)})
 
 
 def predictor_table(results: Results) -> str:
-    """Of the width of largest alignment: what is promised and what is so."""
+    """Return a table of bounds and errors at the width of largest alignment."""
     rows = []
     for problem in results.problems:
         for method in (PLAIN, CENTERED):
@@ -122,7 +121,7 @@ def predictor_table(results: Results) -> str:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Theorems 1 to 3."""
+    """Return the claims of theorems 1 to 3 that have records."""
     found = []
     if measured(results):
         found.append(concentration(results))
@@ -132,7 +131,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def concentration(results: Results) -> Claim:
-    """Theorem 1."""
+    """Return the claim of theorem 1."""
     rates = {name: slopes(results, name) for name in measured(results)}
     inside = [
         (stacked(results, "quantile", name, "deviations")
@@ -140,36 +139,36 @@ def concentration(results: Results) -> Claim:
         for name in rates
     ]  # fmt: skip
     vacuous = [curves(results, "bound", name).min() for name in rates]
-    words = [f"{name} {', '.join(f'{rate:.2f}' for rate in row)}" for name, row in rates.items()]
+    texts = [f"{name} {', '.join(f'{rate:.2f}' for rate in row)}" for name, row in rates.items()]
     exceeded = "the bound is never exceeded" if all(inside) else "the bound is exceeded"
     return Claim(
         "The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))",
         "Cortes et al. 2010, theorem 1",
         "slope of the logarithm of the deviation's quantile against log m, for three widths; true "
         f"for each that is at most {RATE}, and where no quantile is above the bound",
-        f"slopes {'; '.join(words)}; {exceeded}",
-        judge([bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)]),
+        f"slopes {'; '.join(texts)}; {exceeded}",
+        verdict_of([bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)]),
         "The rate is that of the theorem, its constant is not of use: the least value of the bound "
         f"over all m and widths tried is {min(vacuous):.1f}, while alignments lie between 0 and 1.",
     )
 
 
 def broken(results: Results, method: str, value: str, bound: str) -> tuple[list[str], int, float]:
-    """Populations that break a bound, how many pairs of width and repeat do not, least slack."""
+    """Return populations that break a bound, the number of cases that keep it, and least slack."""
     names, kept, slack = [], 0, np.inf
     for problem in results.problems:
         if not results.repeats(problem, method) or (value == "error" and problem == RESPONSES):
             continue
-        room = flat(results, bound, problem, method) - flat(results, value, problem, method)
-        kept += int((room >= -ROUNDING).sum())
-        slack = min(slack, float(room.min()))
-        if (room < -ROUNDING).any():
+        margin = flat(results, bound, problem, method) - flat(results, value, problem, method)
+        kept += int((margin >= -ROUNDING).sum())
+        slack = min(slack, float(margin.min()))
+        if (margin < -ROUNDING).any():
             names.append(problem)
     return names, kept, slack
 
 
 def classification(results: Results) -> Claim:
-    """Theorem 2."""
+    """Return the claim of theorem 2."""
     found = {
         method: broken(results, method, "error", "error_bound") for method in (PLAIN, CENTERED)
     }
@@ -186,7 +185,7 @@ def classification(results: Results) -> Claim:
         "Cortes et al. 2010, theorem 2",
         "error of h and the bound, on each population and width; true where the bound is kept",
         f"kept in {kept} cases, exceeded on {listed(names)}; the least slack is {slack:.2f}",
-        judge([not names]),
+        verdict_of([not names]),
         "The proof takes E[y h(x)] for the alignment, which it is only if the labels' mean is "
         f"zero: here both differ by up to {max(off, default=0.0):.3f}. Alignments of Gaussian "
         "kernels are far below 1, so that the bound is near 1 whatever the error is.",
@@ -194,7 +193,7 @@ def classification(results: Results) -> Claim:
 
 
 def regression(results: Results) -> Claim:
-    """Theorem 3."""
+    """Return the claim of theorem 3."""
     names, kept, _ = broken(results, PLAIN, "mse", "mse_bound")
     centered, kept_centered, slack = broken(results, CENTERED, "mse", "mse_bound")
     return Claim(
@@ -205,7 +204,7 @@ def regression(results: Results) -> Claim:
         "they are, and of centered labels, where the bound is kept everywhere",
         f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
         f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
-        judge([not names, not centered]),
+        verdict_of([not names, not centered]),
         "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "
         "mean is zero too: h, built from a centered kernel, cannot predict a mean. With labels "
         "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.problems import Array
+from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import compare, win_tie_loss
-from experiments.reporting.words import mean_and_error
 
 FULL, STAGEWISE = "corrective", "stagewise"
 ROUNDING = 1e-6
-"""Alignments closer than this are equal, as far as records keep them."""
+"""Alignments that differ by less than this are equal to the precision of the records."""
 
 
 def section(results: Results) -> Section:
-    """Alignment, kernels and errors."""
+    """Write alignment, kernels and errors of both kinds of steps."""
     problems = [
         name
         for name in results.problems
@@ -46,14 +46,14 @@ def section(results: Results) -> Section:
 
 
 def last(results: Results, problem: str, method: str) -> Array:
-    """Alignment with the training labels after the last step, by repeat."""
+    """Return the alignment with the training labels after the last step, by repeat."""
     return np.array([path[-1] for path in results.series("path", problem, method)])
 
 
 def reached(results: Results, problem: str) -> Array:
-    """Kernels with which corrective steps have the alignment that stagewise ones end with.
+    """Return the number of kernels with which corrective steps reach the stagewise alignment.
 
-    NaN where they never have.
+    It is NaN where they never reach it.
     """
     paths, sizes = (results.series(name, problem, FULL) for name in ("path", "sizes"))
     goals = results.series("path", problem, STAGEWISE)
@@ -65,21 +65,21 @@ def reached(results: Results, problem: str) -> Array:
 
 
 def mean_reached(results: Results, problem: str) -> str:
-    """Its mean where they have."""
+    """Return the mean of `reached` over the repeats that reach it, as text."""
     found = reached(results, problem)
     found = found[np.isfinite(found)]
     return f"{found.mean():.1f}" if found.size else "-"
 
 
 def both(results: Results, measure: str, problems: list[str]) -> tuple[Array, Array]:
-    """A measure of stagewise and of corrective steps, all problems and repeats."""
+    """Return a measure of stagewise and of corrective steps, over all problems and repeats."""
     pairs = [results.pairs(measure, problem, STAGEWISE, FULL) for problem in problems]
     first, second = (np.concatenate(side) for side in zip(*pairs, strict=True))
     return first, second
 
 
 def summary(results: Results, problems: list[str]) -> str:
-    """In a paragraph."""
+    """Return the comparison in one paragraph."""
     if not problems:
         return ""
     kernels = both(results, "kernels", problems)
@@ -88,19 +88,17 @@ def summary(results: Results, problems: list[str]) -> str:
     least = np.concatenate([reached(results, problem) for problem in problems])
     less, same, more = win_tie_loss(results, "error", FULL, STAGEWISE)
     return (
-        f"Corrective steps reach the alignment that stagewise ones end with in "
+        "Corrective steps reach the alignment that stagewise ones end with in "
         f"{np.isfinite(least).sum()} of {least.size} runs, and end {gain.min():+.4f} to "
-        f"{gain.max():+.4f} above it, with "
-        f"{kernels[1].mean():.1f} kernels in the mean against "
-        f"{kernels[0].mean():.1f}. Errors, stagewise less corrective: "
-        f"{errors.difference:+.2f} percentage points (paired over all runs, p = "
-        f"{errors.p_value:.2f}); corrective steps err significantly less on {less} sets, more on "
-        f"{more}, neither on {same}."
+        f"{gain.max():+.4f} above it, with {kernels[1].mean():.1f} kernels in the mean against "
+        f"{kernels[0].mean():.1f}. Errors, stagewise less corrective: {errors.difference:+.2f} "
+        f"percentage points (paired over all runs, p = {errors.p_value:.2f}); corrective steps err "
+        f"significantly less on {less} sets, more on {more}, neither on {same}."
     )
 
 
 def limit(results: Results) -> Claim | None:
-    """Footnote 3."""
+    """Return the claim of footnote 3."""
     rows = results.frame[results.frame["method"] == STAGEWISE]
     steps = [len(path) for path in rows["path"]] if len(rows) else []
     if not steps:
@@ -111,7 +109,7 @@ def limit(results: Results) -> Claim | None:
         source="Afkanpour et al. 2013, footnote 3",
         measure="published steps take fewer than 50 on every set",
         result=f"at most {max(steps)} steps, 50 in {over} of {len(steps)} runs",
-        verdict=judge([over == 0]),
+        verdict=verdict_of([over == 0]),
         why="Each of the steps there still raises the alignment by more than 10^-3."
         if over
         else "",
@@ -119,7 +117,7 @@ def limit(results: Results) -> Claim | None:
 
 
 def gains(results: Results, problems: list[str]) -> Array:
-    """Alignment of corrective steps less that of stagewise ones, in each run."""
+    """Return the alignment of corrective steps less that of stagewise ones, in each run."""
     found = []
     for problem in problems:
         paths, goals = (results.series("path", problem, name) for name in (FULL, STAGEWISE))

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import spearmanr
 
-from experiments.halves import SETS
-from experiments.problems import Array, whole
+from experiments.halves import N_FEATURES
 from experiments.reporting.figures import grouped_bars
+from experiments.reporting.formatting import by_name
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
-from experiments.reporting.words import by_name
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 
 SOURCE = "Wang & Li 2018, section 4.3"
-SPHERES = ("HSIC", "KA", "CKA")
-ELLIPSOIDS = tuple(f"{name} ellipsoid" for name in SPHERES)
+ISOTROPIC = ("HSIC", "KA", "CKA")
+ARD = tuple(f"{name} ARD" for name in ISOTROPIC)
 PUBLISHED_ZOO = {"CV": 26.5720, "KA": 0.5943, "CKA": 0.6186, "HSIC": 0.3295}
-"""Seconds on zoo (section 4.3), in Matlab on another machine."""
+"""The paper's seconds on zoo (section 4.3), in Matlab on another machine."""
 NEAR = 1.1
-"""Times that differ by less than this factor are called equal: what noise does to one run."""
+"""Times that differ by less than this factor are counted as equal, since single runs vary as
+much."""
 
 
 def section(results: Results) -> Section:
-    """Tables 3 and 5, Figure 2, and what the paper says of them."""
+    """Write Tables 3 and 5, Figure 2, and the claims."""
     if not results.tried("seconds", "HSIC"):
         return Section("No times were taken.\n")
     body = f"""One split of each set as in the section before, run alone with two threads. Each cell
@@ -33,27 +33,27 @@ of three where it takes under half a second. CV is the whole grid search, whose 
 
 Table 3, one width.
 
-{times(results, ("CV", *SPHERES))}
+{times(results, ("CV", *ISOTROPIC))}
 Table 5, one width per feature.
 
-{times(results, ELLIPSOIDS)}
+{times(results, ARD)}
 Seconds on zoo beside the paper's, which were taken in Matlab on a 2.6 GHz PC, and their ratios to
 HSIC.
 
 {zoo(results)}
 ![Seconds of HSIC with one width and with one per feature (Figure 2)](figure:dependence_times)
 """
-    problems = results.tried("seconds", "HSIC", "HSIC ellipsoid")
+    problems = results.tried("seconds", "HSIC", "HSIC ARD")
     heights = {
         name: np.array([results.mean("seconds", p, name) for p in problems])
-        for name in ("HSIC", "HSIC ellipsoid")
+        for name in ("HSIC", "HSIC ARD")
     }
     figure = grouped_bars(problems, heights, "seconds, C included", log=True)
     return Section(body, claims(results), {"dependence_times": figure})
 
 
 def times(results: Results, methods: Sequence[str]) -> str:
-    """Milliseconds of learning and of the search for C, or of the whole."""
+    """Return milliseconds of learning and of the search for C, or of both together."""
     rows = []
     for problem in results.problems:
         row = [problem]
@@ -71,7 +71,7 @@ def times(results: Results, methods: Sequence[str]) -> str:
 
 
 def zoo(results: Results) -> str:
-    """Times on zoo beside those of the paper."""
+    """Return times on zoo beside those of the paper."""
     rows = []
     for method, paper in PUBLISHED_ZOO.items():
         seconds = results.mean("seconds", "zoo", method)
@@ -89,7 +89,7 @@ def zoo(results: Results) -> str:
 
 
 def ratios(results: Results, measure: str, method: str, other: str) -> dict[str, float]:
-    """How many times as long a method takes as another, by set."""
+    """Return how many times as long a method takes as another, by set."""
     return {
         problem: results.mean(measure, problem, method) / results.mean(measure, problem, other)
         for problem in results.tried("seconds", method, other)
@@ -97,24 +97,24 @@ def ratios(results: Results, measure: str, method: str, other: str) -> dict[str,
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the paper says of times."""
+    """Return the claims on times."""
     return [
-        *fastest(results, "HSIC takes the shortest time on all sets.", "Table 3", SPHERES),
+        *fastest(results, "HSIC takes the shortest time on all sets.", "Table 3", ISOTROPIC),
         *on_zoo(results),
         *against_cv(results),
         *fastest(
             results,
-            "Ellipsoids: HSIC is the most efficient of the three.",
+            "ARD kernels: HSIC is the most efficient of the three.",
             "Table 5",
-            ELLIPSOIDS,
+            ARD,
         ),
-        *of_forms(results),
-        *of_iterations(results),
+        *claims_on_forms(results),
+        *claims_on_iterations(results),
     ]
 
 
 def fastest(results: Results, statement: str, where: str, methods: Sequence[str]) -> list[Claim]:
-    """Whether the first method is the fastest, on every set."""
+    """Return the claim that the first method is the fastest on every set."""
     sets = results.tried("seconds", *methods)
     if not sets:
         return []
@@ -127,7 +127,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
         for m in methods[1:]
     }
     return [
-        judged(
+        explained_claim(
             statement,
             f"{SOURCE}, {where}",
             f"Time of {methods[0]}, search for C included, at most {NEAR:g} times the least of the "
@@ -136,9 +136,9 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
             f"{len(won['seconds_learning'])}. Learning by "
             + " and by ".join(f"{m} takes {r:.1f} times as long" for m, r in slower.items())
             + " (median)",
-            judge([p in won["seconds"] for p in sets]),
-            why="Leaving out the denominator saves one product with the kernel matrix an "
-            "evaluation, but learning is a small part of the whole. Most of it is the search for "
+            verdict_of([p in won["seconds"] for p in sets]),
+            why="Without the denominator each evaluation has one product with the kernel matrix "
+            "less, but learning is a small part of the whole. Most of it is the search for "
             "C, whose time depends on the kernel that was found (machines take longer on kernels "
             "under which classes overlap), not on what it took to find it. Learning alone depends "
             "on the number of iterations too.",
@@ -147,7 +147,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
 
 
 def on_zoo(results: Results) -> list[Claim]:
-    """The figures of section 4.3."""
+    """Return the claim on the times of section 4.3."""
     if "zoo" not in results.tried("seconds", *PUBLISHED_ZOO):
         return []
     unit = results.mean("seconds", "zoo", "HSIC")
@@ -158,14 +158,14 @@ def on_zoo(results: Results) -> list[Claim]:
         f"{m} {ratios(results, 'seconds_learning', m, 'HSIC')['zoo']:.1f}" for m in ("KA", "CKA")
     )
     return [
-        judged(
+        explained_claim(
             "On zoo, KA, CKA and CV take "
             + "{:.1f}, {:.1f} and {:.0f}".format(*paper.values())
             + " times as long as HSIC.",
             SOURCE,
             "Each ratio at least two thirds of the paper's.",
             f"{listed}; of learning alone {learning}",
-            judge([here[m] >= paper[m] / 1.5 for m in here]),
+            verdict_of([here[m] >= paper[m] / 1.5 for m in here]),
             why="The search for C takes the same time after each criterion and hides what learning "
             "saves; learning itself takes milliseconds on fifty samples, most of which is the cost "
             "of a call, not of arithmetic.",
@@ -174,7 +174,7 @@ def on_zoo(results: Results) -> list[Claim]:
 
 
 def against_cv(results: Results) -> list[Claim]:
-    """Less time than cross-validation."""
+    """Return the claim that HSIC takes less time than cross-validation."""
     found = ratios(results, "seconds", "CV", "HSIC")
     if not found:
         return []
@@ -183,47 +183,47 @@ def against_cv(results: Results) -> list[Claim]:
         for p in found
     }
     return [
-        judged(
+        explained_claim(
             "HSIC takes significantly less time than cross-validation.",
             SOURCE + ", Table 3",
             "CV takes at least five times as long on each set.",
             f"{min(found.values()):.0f} to {max(found.values()):.0f} times as long with the search "
             f"for C, {min(learning.values()):.0f} to {max(learning.values()):.0f} times without",
-            judge([ratio >= 5.0 for ratio in found.values()]),
+            verdict_of([ratio >= 5.0 for ratio in found.values()]),
             why="Both share the search for C, so that the ratio cannot much exceed the nineteen "
             "widths of the grid.",
         )
     ]
 
 
-def of_forms(results: Results) -> list[Claim]:
-    """Figure 2."""
-    found = ratios(results, "seconds", "HSIC ellipsoid", "HSIC")
-    learning = ratios(results, "seconds_learning", "HSIC ellipsoid", "HSIC")
+def claims_on_forms(results: Results) -> list[Claim]:
+    """Return the claims on one width against one per feature, Figure 2."""
+    found = ratios(results, "seconds", "HSIC ARD", "HSIC")
+    learning = ratios(results, "seconds_learning", "HSIC ARD", "HSIC")
     if not found:
         return []
     claims = [
-        judged(
-            "Ellipsoids take clearly longer than spheres.",
+        explained_claim(
+            "ARD kernels take clearly longer than isotropic kernels.",
             SOURCE + ", Figure 2",
-            "Time of the HSIC ellipsoid, search for C included, above that of HSIC on each set.",
+            "Time of HSIC ARD, search for C included, above that of HSIC on each set.",
             f"{min(found.values()):.1f} to {max(found.values()):.1f} times as long, learning alone "
             f"{min(learning.values()):.0f} to {max(learning.values()):.0f} times",
-            judge([ratio > 1.0 for ratio in found.values()]),
+            verdict_of([ratio > 1.0 for ratio in found.values()]),
             why="On small sets the search for C takes most of the time of both.",
         )
     ]
     if len(found) > 2:
-        features = features_of(list(found))
+        features = [N_FEATURES[name] for name in found]
         rank = float(spearmanr(features, list(learning.values())).statistic)
         claims.append(
-            judged(
+            explained_claim(
                 "This is particularly true of sets with many features.",
                 SOURCE + ", Figure 2",
                 "Rank correlation between the number of features and how many times longer "
-                "learning an ellipsoid takes above 0.5 (in part: above 0).",
+                "learning an ARD kernel takes above 0.5 (in part: above 0).",
                 f"rank correlation {rank:.2f}",
-                judge([rank > 0.0, rank > 0.5]),
+                verdict_of([rank > 0.0, rank > 0.5]),
                 why="All widths together cost one more product with the samples an evaluation; "
                 "the number of iterations, which depends on the set, matters as much.",
             )
@@ -231,23 +231,18 @@ def of_forms(results: Results) -> list[Claim]:
     return claims
 
 
-def features_of(names: Sequence[str]) -> Array:
-    """Numbers of features of sets."""
-    return np.array([21 if name == "waveform" else whole(SETS[name])[0].shape[1] for name in names])
-
-
-def of_iterations(results: Results) -> list[Claim]:
-    """BFGS takes few iterations."""
+def claims_on_iterations(results: Results) -> list[Claim]:
+    """Return the claim that quasi-Newton steps are few."""
     counts = {
         kind: [
             results.mean("iterations", p, m) for m in methods for p in results.tried("seconds", m)
         ]
-        for kind, methods in (("spheres", SPHERES), ("ellipsoids", ELLIPSOIDS))
+        for kind, methods in (("isotropic", ISOTROPIC), ("ARD", ARD))
     }
     if not all(counts.values()):
         return []
     return [
-        judged(
+        explained_claim(
             "Quasi-Newton steps on log-widths need few iterations.",
             "Wang & Li 2018, section 4.2.1",
             "Fewer than a hundred iterations on each set, for either form.",
@@ -255,8 +250,8 @@ def of_iterations(results: Results) -> list[Claim]:
                 f"{kind}: median {np.median(found):.0f}, at most {max(found):.0f}"
                 for kind, found in counts.items()
             )
-            + " (here L-BFGS-B, after the search for the sphere)",
-            judge([count < 100 for found in counts.values() for count in found]),
-            why="Ellipsoids whose widths run to their bounds take long ways.",
+            + " (here L-BFGS-B, after the search for the isotropic kernel)",
+            verdict_of([count < 100 for found in counts.values() for count in found]),
+            why="The search for an ARD kernel whose widths move to their bounds takes many steps.",
         )
     ]

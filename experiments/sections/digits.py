@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     bars,
@@ -14,8 +15,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.shared_claims import (
     FINITE,
     SOURCE,
     alignment_indicates,
@@ -25,7 +26,6 @@ from experiments.reporting.statements import (
     speed,
     steps,
 )
-from experiments.reporting.words import by_name
 
 SETS = "MNIST"
 PUBLISHED = {
@@ -33,15 +33,15 @@ PUBLISHED = {
     "D1": "D1, raw kernels",
     "D2": "D2, raw kernels",
 }
-"""Settings nearer to the paper's, by method."""
+"""The settings that are nearest to the paper's, by method."""
 
 METHODS = ("CA-1D", "CR-1D", *FINITE)
 BESIDE = (*METHODS, "DA, widths read off", "DU, widths read off", "grid search")
-"""What continuous methods are compared with."""
+"""The methods with which continuous ones are compared."""
 
 
 def section(results: Results) -> Section:
-    """Errors, ranks and times beside the paper's."""
+    """Write errors, ranks and times beside the paper's."""
     return Section(
         body(results),
         claims(results),
@@ -50,7 +50,7 @@ def section(results: Results) -> Section:
 
 
 def body(results: Results) -> str:
-    """What was done, and the tables."""
+    """Return the description of the experiment, and the tables."""
     return f"""\
 Eight binary tasks from raw pixels (0 to 255): {", ".join(results.problems)}; the paper's text does
 not name its own eight. 500 training, 1000 validation and 2000 test points, Gaussian kernels
@@ -80,18 +80,18 @@ their standard errors.
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the paper says of MNIST; nothing unless all methods have records."""
+    """Return the paper's claims on MNIST, or nothing unless all methods have records."""
     if len(results.methods) < len(results.experiment.methods):
         return []
     read_off = gap(results, "CA-1D", "DA, widths read off")
     objective = gap(results, "CA-1D", "CR-1D")
     means = {name: 100.0 * of_tasks(results, "error", name).mean() for name in results.methods}
     why = (
-        f"With 20 widths read off the data in place of the paper's, CA-1D less DA is "
-        f"{read_off.words}. CA-1D less CR-1D, which differ in the objective and in that CR's C is "
-        f"chosen for the kernel too, is {objective.words}. D1 and D2 with kernels as they are err "
-        f"{means['D1, raw kernels']:.2f} and {means['D2, raw kernels']:.2f} %, with unit traces "
-        f"{means['D1']:.2f} and {means['D2']:.2f} %."
+        "With 20 widths read off the data in place of the paper's, CA-1D less DA is "
+        f"{read_off.description}. CA-1D less CR-1D, which differ in the objective and in that CR's "
+        f"C is chosen for the kernel too, is {objective.description}. D1 and D2 with kernels as "
+        f"they are err {means['D1, raw kernels']:.2f} and {means['D2, raw kernels']:.2f} %, with "
+        f"unit traces {means['D1']:.2f} and {means['D2']:.2f} %."
     )
     return [
         continuous_over_finite(results, ("CA-1D", "CR-1D"), SETS, why),
@@ -111,7 +111,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def best_ranks(results: Results) -> Claim:
-    """Claim that CA-1D is first and CR-1D second."""
+    """Return the claim that CA-1D is first and CR-1D second."""
     found = ranks(results)
     finite = min(found[name] for name in FINITE if name in found)
     conditions = [
@@ -119,7 +119,7 @@ def best_ranks(results: Results) -> Claim:
         bool(found["CA-1D"] < found["CR-1D"]),
         bool(found["CR-1D"] < finite),
     ]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     pair = gap(results, "CA-1D", "CR-1D")
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     published = ranks_with(results, PUBLISHED)
@@ -133,7 +133,7 @@ def best_ranks(results: Results) -> Claim:
     )
     aligned = by_name(alignments, ".3f")
     erring = by_name(errors, ".2f", 100.0)
-    return judged(
+    return explained_claim(
         "On MNIST, CA-1D has the best median rank (1) and CR-1D the second (2)",
         f"{SOURCE}, Table 2",
         "median ranks of mean errors over tasks; CA-1D least, below CR-1D, and CR-1D below every "
@@ -141,12 +141,12 @@ def best_ranks(results: Results) -> Claim:
         by_name(found, "g"),
         verdict,
         why=(
-            f"CA-1D less CR-1D: {pair.words}. CR is fitted to the machine's own objective and its "
-            f"C to the validation error; CA maximizes the alignment. On test data alignments are "
-            f"{aligned} and errors, in %, {erring}. Corrective steps end with "
-            f"{of_tasks(results, 'kernels', 'CA-1D').mean():.1f} kernels on average, the "
-            f"published ones with {of_tasks(results, 'kernels', 'CA-1D, stagewise').mean():.1f}; "
-            f"published less corrective: {stagewise.words}. With published steps, and D1 and D2 "
-            f"with kernels as they are, ranks are {published}."
+            f"CA-1D less CR-1D: {pair.description}. CR is fitted to the machine's own objective "
+            "and its C to the validation error; CA maximizes the alignment. On test data "
+            f"alignments are {aligned} and errors, in %, {erring}. Corrective steps end with "
+            f"{of_tasks(results, 'kernels', 'CA-1D').mean():.1f} kernels on average, the published "
+            f"ones with {of_tasks(results, 'kernels', 'CA-1D, stagewise').mean():.1f}; published "
+            f"less corrective: {stagewise.description}. With published steps, and D1 and D2 with "
+            f"kernels as they are, ranks are {published}."
         ),
     )

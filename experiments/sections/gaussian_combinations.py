@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from experiments.definitions.gaussian_combinations import SETS, STANDARDIZED
 from experiments.folds import C_GRID
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.lists import compare_entries, flat
+from experiments.reporting.formatting import listed, mean_and_deviation
+from experiments.reporting.list_measures import compare_entries, flat
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import rank_correlation
-from experiments.reporting.words import listed, mean_and_deviation
 
 SOURCE = "Cortes et al. 2010, section 5.1"
 PAPER = {
@@ -47,19 +47,19 @@ PAPER = {
         "alignf": ("13.9 ± 1.3", ".124"),
     },
 }
-"""Error and alignment, Table 1."""
+"""Error and alignment in Table 1 of the paper."""
 
 METHODS = ("unif", "one-stage", "align", "alignf")
 
 
 def scale(problem: str) -> tuple[float, int]:
-    """Factor and digits of errors: percent, or root mean squared error."""
+    """Return factor and digits of errors: percent, or root mean squared error."""
     task = SETS[problem.removesuffix(STANDARDIZED)][1]
     return (100.0, 1) if task == "classification" else (1.0, 3)
 
 
 def error_table(results: Results, problems: list[str]) -> str:
-    """Errors and alignments beside the paper's."""
+    """Return errors and alignments beside the paper's."""
     rows = []
     for problem in problems:
         factor, digits = scale(problem)
@@ -89,7 +89,7 @@ def error_table(results: Results, problems: list[str]) -> str:
 
 
 def figure(results: Results) -> Figure:
-    """Error against alignment, both relative to the uniform combination."""
+    """Draw error against alignment, both relative to the uniform combination."""
     picture, axes = panels(2, width=4.6)
     for panel, ending in zip(axes, (False, True), strict=True):
         for method in results.methods:
@@ -118,7 +118,7 @@ SIGNS = {"alignment": 1.0, "error": -1.0}
 
 
 def section(results: Results) -> Section:
-    """Table 1 and claims, with standardized features and a grid search beside."""
+    """Write the table beside the paper's Table 1, and the claims."""
     raw = [name for name in results.problems if not name.endswith(STANDARDIZED)]
     other = [name for name in results.problems if name.endswith(STANDARDIZED)]
     body = (
@@ -133,13 +133,12 @@ def section(results: Results) -> Section:
         '"less unif" is the paired mean difference in error, \\* where it is significant at 5 % '
         "over folds (which share training data, so that this is generous); alignment is with the "
         "labels of the test fold; the last column says how many folds chose the smallest and the "
-        "largest C.\n\n"
-        f"{error_table(results, raw)}\n"
-        "The same with features standardized and eight widths from a quarter to 32 times the root "
+        f"largest C.\n\n{error_table(results, raw)}\nThe same with features standardized and eight "
+        "widths from a quarter to 32 times the root "
         'of their number. "grid search" is a single Gaussian, its width of nine and C chosen on '
-        "the validation fold; in the paper's setting, it may leave the paper's range of widths.\n\n"
-        f"{error_table(results, other)}\n"
-        "![Error against alignment](figure:gaussian_combinations)\n"
+        "the validation fold; in the paper's setting, it may leave the paper's range of "
+        f"widths.\n\n{error_table(results, other)}\n![Error against "
+        "alignment](figure:gaussian_combinations)\n"
     )
     return Section(body, claims(results, raw, other), {"gaussian_combinations": figure(results)})
 
@@ -147,8 +146,8 @@ def section(results: Results) -> Section:
 def difference(
     results: Results, problems: list[str], first: str, second: str
 ) -> tuple[list[bool], str]:
-    """On which problems the first method's error is less on average, and the figures."""
-    lower, words = [], []
+    """Return on which problems the first method's mean error is less, and the numbers as text."""
+    lower, texts = [], []
     for problem in problems:
         found = compare_entries(results, "error", problem, first, second)
         if not found.n_pairs:
@@ -156,14 +155,14 @@ def difference(
         factor, digits = scale(problem)
         lower.append(found.difference < 0.0)
         mark = ", significant" if found.sign else ""
-        words.append(
+        texts.append(
             f"{problem.removesuffix(STANDARDIZED)} {factor * found.difference:+.{digits}f}{mark}"
         )
-    return lower, "; ".join(words)
+    return lower, "; ".join(texts)
 
 
 def claims(results: Results, raw: list[str], other: list[str]) -> list[Claim]:
-    """Improvement over uniform and one-stage, best alignment, and correlation."""
+    """Return the claims on improvement, best alignment, and correlation."""
     if not raw:
         return []
     found = [improvement(results, raw, other, rival) for rival in ("unif", "one-stage")]
@@ -175,8 +174,8 @@ NAMES = {"unif": "the uniform combination", "one-stage": "the one-stage algorith
 
 
 def improvement(results: Results, raw: list[str], other: list[str], rival: str) -> Claim:
-    """Alignf, and align, against another method."""
-    lower, words = difference(results, raw, "alignf", rival)
+    """Return the claim that alignf and align improve on another method."""
+    lower, text = difference(results, raw, "alignf", rival)
     align_lower, align_words = difference(results, raw, "align", rival)
     again, again_words = difference(results, other, "alignf", rival)
     return Claim(
@@ -184,19 +183,18 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
         f"{SOURCE}, Table 1",
         f"mean differences in error of alignf and of align less {rival}, paired by fold; true for "
         "each method and set where it is negative",
-        f"alignf: {words or 'no data'}; align: lower on {sum(align_lower)} of {len(align_lower)}, "
+        f"alignf: {text or 'no data'}; align: lower on {sum(align_lower)} of {len(align_lower)}, "
         f"significantly on {align_words.count('significant')}",
-        judge([*lower, *align_lower] or [False]),
+        verdict_of([*lower, *align_lower] or [False]),
         f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; lower "
-        "on "
-        f"{sum(again)} of {len(again)}. Where differences have no mark they are within the noise "
-        "of the folds; the paper's own, kinematics aside, are within about one of its standard "
-        f"deviations. {one_width(results, raw)}",
+        f"on {sum(again)} of {len(again)}. Where differences have no mark they are within the "
+        "noise of the folds; the paper's own, kinematics aside, are within about one of its "
+        f"standard deviations. {one_width(results, raw)}",
     )
 
 
 def one_width(results: Results, raw: list[str]) -> str:
-    """How a grid search compares."""
+    """State how a grid search compares with alignf."""
     gaps = [compare_entries(results, "error", name, "grid search", "alignf") for name in raw]
     known = [gap for gap in gaps if gap.n_pairs]
     lower, significant = sum(g.difference < 0.0 for g in known), sum(g.sign < 0 for g in known)
@@ -208,40 +206,40 @@ def one_width(results: Results, raw: list[str]) -> str:
 
 
 def best_method(results: Results, problem: str) -> str:
-    """The method of largest mean alignment on test data."""
+    """Return the method of largest mean alignment on test data."""
     means = {m: flat(results, "alignment", problem, m) for m in METHODS}
     return max((m for m in means if means[m].size), key=lambda m: float(means[m].mean()))
 
 
 def best_alignment(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Which method has the best alignment on test data."""
+    """Return the claim that alignf has the best alignment."""
     best, again = (
         {problem: best_method(results, problem) for problem in problems}
         for problems in (raw, other)
     )
-    words = [f"{problem.removesuffix(STANDARDIZED)} {method}" for problem, method in best.items()]
+    texts = [f"{problem.removesuffix(STANDARDIZED)} {method}" for problem, method in best.items()]
     lost = [f"{problem} ({method})" for problem, method in again.items() if method != "alignf"]
     return Claim(
         "alignf gives the best alignment",
         f"{SOURCE}, Table 1",
         "the method of largest mean alignment with the labels of the test fold, of four; true "
         "where it is alignf",
-        "; ".join(words),
-        judge([method == "alignf" for method in best.values()]),
+        "; ".join(texts),
+        verdict_of([method == "alignf" for method in best.values()]),
         "On training data this is so by construction: alignf maximizes it. Features standardized, "
         f"another method has the best on test data on: {listed(lost)}.",
     )
 
 
 def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Align against the uniform combination."""
-    conditions, words = [], []
+    """Return the claim that align improves on the uniform combination."""
+    conditions, texts = [], []
     for problem in raw:
         error = compare_entries(results, "error", problem, "align", "unif")
         alignment = compare_entries(results, "alignment", problem, "align", "unif")
         factor, digits = scale(problem)
         conditions += [alignment.difference > 0.0, error.difference < 0.0]
-        words.append(
+        texts.append(
             f"{problem} alignment {alignment.difference:+.4f}, error "
             f"{factor * error.difference:+.{digits}f}"
         )
@@ -250,15 +248,15 @@ def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
         f"{SOURCE}, Table 1",
         "mean differences of align less unif, paired by fold; true for each set and each of both "
         "measures of the right sign",
-        "; ".join(words),
-        judge(conditions or [False]),
+        "; ".join(texts),
+        verdict_of(conditions or [False]),
         "Its weights are in proportion to the kernels' own alignments, and equal where these are. "
         f"Features standardized: error {difference(results, other, 'align', 'unif')[1]}.",
     )
 
 
 def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Over methods, on each set."""
+    """Return the claim that alignment and performance correlate over methods."""
 
     def over_methods(problem: str) -> float:
         pairs = [
@@ -274,15 +272,15 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
 
     found = {problem: over_methods(problem) for problem in raw}
     again = {problem: over_methods(problem) for problem in other}
-    words = [f"{name} {value:.2f}" for name, value in found.items()]
+    texts = [f"{name} {value:.2f}" for name, value in found.items()]
     others = [f"{name.removesuffix(STANDARDIZED)} {value:.2f}" for name, value in again.items()]
     return Claim(
         "Performance and alignment are well correlated",
         f"{SOURCE}, Table 1",
         "Spearman's correlation of mean alignment with minus the mean error over the four methods; "
         "true for each set where it is at least 0.5",
-        "; ".join(words),
-        judge([value >= 0.5 for value in found.values()] or [False]),
+        "; ".join(texts),
+        verdict_of([value >= 0.5 for value in found.values()] or [False]),
         f"Features standardized: {listed(others)}. There are only four methods, and where their "
         "errors are within the noise of each other their order is chance.",
     )

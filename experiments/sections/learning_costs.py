@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 
 def milliseconds(value: float) -> str:
-    """A time, or a hyphen."""
+    """Format a time, or a hyphen if it is not known."""
     return f"{1000.0 * value:.0f}" if np.isfinite(value) else "-"
 
 
 def section(results: Results) -> Section:
-    """Times of both stages."""
+    """Write the times of both stages."""
     timed = [name for name in results.problems if results.values("seconds", name, "align").size]
     if not timed:
         return Section("No times were taken.\n")
@@ -29,8 +29,7 @@ def section(results: Results) -> Section:
     body = (
         "Milliseconds to learn the kernel on the 600 training samples of Table 1, Gram matrices "
         "included, of a one-stage fit at a single C, and of the machine that is trained with "
-        "align's kernel. C = 1.\n\n"
-        f"{table(['set', *METHODS, 'machine'], rows)}"
+        f"align's kernel. C = 1.\n\n{table(['set', *METHODS, 'machine'], rows)}"
     )
     return Section(body, [cheap(results, timed)])
 
@@ -39,15 +38,15 @@ METHODS = ("unif", "align", "alignf", "one-stage")
 
 
 def cheap(results: Results, timed: list[str]) -> Claim:
-    """Align against the others."""
-    conditions, words = [], []
+    """Return the claim that align is inexpensive."""
+    conditions, texts = [], []
     for problem in timed:
         own, plain, joint, rival = (
             results.mean("seconds", problem, method)
             for method in ("align", "unif", "alignf", "one-stage")
         )
         conditions += [own < 1.5 * plain, own < rival]
-        words.append(
+        texts.append(
             f"{problem} {own / plain:.2f} of unif, {own / joint:.2f} of alignf, "
             f"{own / rival:.2f} of one one-stage fit"
         )
@@ -56,9 +55,8 @@ def cheap(results: Results, timed: list[str]) -> Claim:
         "Cortes et al. 2010, section 5.1",
         "time to learn the kernel; true for each set where it is below 1.5 times that of unif, "
         "which needs the Gram matrices and their traces as well, and below that of a one-stage fit",
-        "; ".join(words),
-        judge(conditions),
+        "; ".join(texts),
+        verdict_of(conditions),
         "unif learns nothing and needs the kernels' values all the same, so that what a method "
-        "takes "
-        "beyond it is what learning costs.",
+        "takes beyond it is what learning costs.",
     )

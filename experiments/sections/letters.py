@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.reporting.figures import COLORS, panels
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -21,8 +22,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.shared_claims import (
     MARKED,
     SOURCE,
     alignment_indicates,
@@ -34,7 +35,6 @@ from experiments.reporting.statements import (
     speed,
     steps,
 )
-from experiments.reporting.words import by_name
 
 SETS = "Letter"
 PUBLISHED = {
@@ -43,10 +43,10 @@ PUBLISHED = {
     "D1": "D1, raw kernels",
     "D2": "D2, raw kernels",
 }
-"""Settings nearer to the paper's, by method."""
+"""The settings that are nearest to the paper's, by method."""
 
 BESIDE = (*METHODS, "DA, widths read off", "DU, widths read off", "grid search")
-"""What continuous methods are compared with."""
+"""The methods with which continuous ones are compared."""
 
 VARIANTS = (
     "CA-nD",
@@ -55,10 +55,11 @@ VARIANTS = (
     'CA-nD, penalty="auto"',
     'learner="auto"',
 )
+"""The methods that learn a width for each feature, or may do so."""
 
 
 def section(results: Results) -> Section:
-    """Errors, alignments, ranks and times beside the paper's."""
+    """Write errors, alignments, ranks and times beside the paper's."""
     figures = {
         "letters": bars(results, "error", "test error, %", scale=100.0),
         "letters-alignment": bars(results, "alignment", "test alignment"),
@@ -68,15 +69,16 @@ def section(results: Results) -> Section:
 
 
 def body(results: Results) -> str:
-    """What was done, and the tables."""
+    """Return the description of the experiment, and the tables."""
     return f"""\
 Twelve pairs of letters, of which the paper's text names the first four; 16 features as they are,
 300 training, 200 validation and 1000 test points. The finite dictionary has 20 widths evenly spaced
 from 1 to 200, as in the paper, or read off the data. Methods and grids of C are those of the
 digits. CA-nD has a width for each feature and the penalty, of 10^-5, 10^-4, ..., 10^14, whose
-kernel aligns best with the validation data; CR-nD has no penalty, and C alone chosen. Ours beyond
-the paper: `penalty="auto"`, from training data alone, and `TwoStageClassifier("auto")`, which takes
-ellipsoids only where they predict held-out training data clearly better. The paper has ten runs.
+kernel aligns best with the validation data; CR-nD has no penalty, and only C is chosen. Beyond the
+paper there are `penalty="auto"`, chosen from training data alone, and `TwoStageClassifier("auto")`,
+which selects ARD kernels only where they predict held-out training data clearly better. The paper
+has ten runs.
 
 ![Error on pairs of letters, with standard errors; the paper's Figure 6](figure:letters)
 
@@ -93,7 +95,7 @@ ellipsoids only where they predict held-out training data clearly better. The pa
 
 
 def alignment_table(results: Results) -> str:
-    """Alignments on test data of all methods (rows) on tasks (columns), and their mean."""
+    """Return test alignments of methods (rows) on tasks (columns), and their means."""
     rows = []
     for method in results.methods:
         means = [results.mean("alignment", task, method) for task in results.problems]
@@ -104,7 +106,7 @@ def alignment_table(results: Results) -> str:
 
 
 def scatter(results: Results) -> Figure:
-    """Error against alignment."""
+    """Draw error against alignment."""
     figure, (axes,) = panels(1, width=6.0, height=4.0)
     for method in present(results):
         means = [
@@ -120,7 +122,7 @@ def scatter(results: Results) -> Figure:
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the paper says of Letter; nothing unless all methods have records."""
+    """Return the paper's claims on Letter, or nothing unless all methods have records."""
     if len(results.methods) < len(results.experiment.methods):
         return []
     read_off = gap(results, "CA-1D", "DA, widths read off")
@@ -132,12 +134,12 @@ def claims(results: Results) -> list[Claim]:
             ("CA-1D", "CR-1D", "CR-nD"),
             SETS,
             "With 20 widths read off the data in place of the paper's, CA-1D less DA is "
-            f"{read_off.words}. D1 and D2 have kernels of unit trace here and err "
+            f"{read_off.description}. D1 and D2 have kernels of unit trace here and err "
             f"{means['D1']:.2f} and {means['D2']:.2f} %, with raw ones "
             f"{means['D1, raw kernels']:.2f} and {means['D2, raw kernels']:.2f} %.",
         ),
         largest_alignment(results),
-        ellipsoids_err(results),
+        ard_errs_more(results),
         capacity(results),
         alignment_indicates(results, SETS, METHODS),
         over_uniform(
@@ -154,19 +156,19 @@ def claims(results: Results) -> list[Claim]:
 
 
 def best(results: Results) -> Claim:
-    """Claim that CA-1D outperforms all others."""
+    """Return the claim that CA-1D outperforms all others."""
     found = ranks(results)
     gaps = rest_of(results, "CA-1D")
     conditions = [bool(found["CA-1D"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = judge(conditions)
+    verdict = verdict_of(conditions)
     others = [name for name in present(results) if name != "CA-1D"]
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     ahead = [
-        f"CA-1D less {name}, {each.words}"
+        f"CA-1D less {name}, {each.description}"
         for name, each in zip(others, gaps, strict=True)
         if each.points > 0.0
     ]
-    return judged(
+    return explained_claim(
         "On Letter, CA-1D outperforms the rest (median rank 1)",
         f"{SOURCE}, Table 2",
         "median ranks of mean errors over pairs, and differences in error from CA-1D to each "
@@ -174,24 +176,23 @@ def best(results: Results) -> Claim:
         f"ranks: {by_name(found, 'g')}. {outperforms(results, ['CA-1D'], METHODS)[1]} ({MARKED})",
         verdict,
         why=(
-            "The methods that err less than CA-1D on average: "
-            f"{'; '.join(ahead) or 'none'}. Perhaps "
-            "CR is served better here than in the paper: every step solves for all weights anew, "
-            "and its search over one width is global, where the paper's is a local solver's. "
-            "CA-1D with published steps less CA-1D with "
-            f"corrective ones: {stagewise.words}. With published steps, and D1 and D2 with kernels "
-            f"as they are, ranks are {ranks_with(results, PUBLISHED)}."
+            f"The methods that err less than CA-1D on average: {'; '.join(ahead) or 'none'}. "
+            "Perhaps CR is served better here than in the paper: every step solves for all weights "
+            "anew, and its search over one width is global, where the paper's is a local solver's. "
+            f"CA-1D with published steps less CA-1D with corrective ones: {stagewise.description}. "
+            "With published steps, and D1 and D2 with kernels as they are, ranks are "
+            f"{ranks_with(results, PUBLISHED)}."
         ),
     )
 
 
 def largest_alignment(results: Results) -> Claim:
-    """Claim that CA-nD has the largest alignment everywhere."""
+    """Return the claim that CA-nD has the largest alignment everywhere."""
     means = results.means("alignment")[present(results)]
     first = means.idxmax(axis=1) == "CA-nD"
-    verdict = judge([bool(value) for value in first])
+    verdict = verdict_of([bool(value) for value in first])
     averages = by_name(means.mean(), ".3f")
-    return judged(
+    return explained_claim(
         "On Letter, CA-nD has the largest alignment on test data in every task",
         f"{SOURCE}, Figure 7",
         "mean alignment on test data, by pair",
@@ -203,27 +204,28 @@ def largest_alignment(results: Results) -> Claim:
     )
 
 
-def ellipsoids_err(results: Results) -> Claim:
-    """Claim that CA-nD does not perform well."""
+def ard_errs_more(results: Results) -> Claim:
+    """Return the claim that CA-nD does not perform well."""
     found = ranks(results)
     pair = gap(results, "CA-nD", "CA-1D")
     conditions = [
         bool(found["CA-nD"] > found.median()),
         gap(results, "CA-1D", "CA-nD").clearly_lower,
     ]
-    verdict = judge(conditions)
-    return judged(
+    verdict = verdict_of(conditions)
+    return explained_claim(
         "On Letter, CA-nD does not perform well (median rank 5.5) in spite of its alignment",
         f"{SOURCE}, Figure 6",
         "its median rank is in the worse half, and its error clearly above that of CA-1D",
-        f"median rank {found['CA-nD']:g} of {len(found)} methods; CA-nD less CA-1D: {pair.words}",
+        f"median rank {found['CA-nD']:g} of {len(found)} methods; CA-nD less CA-1D: "
+        f"{pair.description}",
         verdict,
         why=variants(results),
     )
 
 
 def variants(results: Results) -> str:
-    """Errors and alignments of everything that learns a width for each feature, in words."""
+    """Return errors and alignments of all methods with a width for each feature, as text."""
     pair = gap(results, "CA-nD", "CA-1D")
     found = "; ".join(
         f"{name}: {100 * of_tasks(results, 'error', name).mean():.2f} %, alignment "
@@ -237,19 +239,21 @@ def variants(results: Results) -> str:
 
 
 def capacity(results: Results) -> Claim:
-    """Claim that a penalty overcomes the overfitting of alignment."""
-    freed, sphere = (gap(results, "CA-nD", name) for name in ("CA-nD, no penalty", "CA-1D"))
-    conditions = [freed.clearly_lower, not gap(results, "CA-1D", "CA-nD").clearly_lower]
-    verdict = judge(conditions)
+    """Return the claim that a penalty overcomes the overfitting of alignment."""
+    unpenalized, isotropic = (
+        gap(results, "CA-nD", name) for name in ("CA-nD, no penalty", "CA-1D")
+    )
+    conditions = [unpenalized.clearly_lower, not gap(results, "CA-1D", "CA-nD").clearly_lower]
+    verdict = verdict_of(conditions)
     chosen = of_tasks(results, "penalty", "CA-nD")
     automatic = gap(results, 'learner="auto"', "CA-1D")
-    return judged(
+    return explained_claim(
         "With proper capacity control, overfitting of the alignment can be overcome (on Letter)",
         "Afkanpour et al. 2013, section 1",
         "error of CA-nD, its penalty chosen on validation data: clearly below that without "
         "penalty, and not clearly above that of CA-1D",
-        f"less no penalty: {freed.words}; less CA-1D: {sphere.words}; mean penalty by pair "
-        f"{chosen.min():.2g} to {chosen.max():.2g}",
+        f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; mean "
+        f"penalty by pair {chosen.min():.2g} to {chosen.max():.2g}",
         verdict,
         why=(
             "The paper shows it on the data of its Figure 3 (claims above); on Letter its own "
@@ -257,6 +261,6 @@ def capacity(results: Results) -> Claim:
             f"{RANKS['letters']['CA-nD']:g}. The penalty is chosen by alignment on validation "
             "data, and alignment and error are two measures, as the figures below show. With the "
             'form of kernel chosen by predictions instead, `TwoStageClassifier("auto")` errs, '
-            f"less CA-1D, {automatic.words}. {variants(results)}"
+            f"less CA-1D, {automatic.description}. {variants(results)}"
         ),
     )

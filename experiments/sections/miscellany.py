@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from experiments.reporting.formatting import by_name
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -18,8 +19,8 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged
-from experiments.reporting.statements import (
+from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.shared_claims import (
     FINITE,
     MARKED,
     SOURCE,
@@ -28,7 +29,6 @@ from experiments.reporting.statements import (
     over_uniform,
     rest_of,
 )
-from experiments.reporting.words import by_name
 
 SETS = "the eleven sets"
 SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
@@ -36,18 +36,18 @@ SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
 
 
 def standardized(results: Results) -> list[str]:
-    """Problems whose features are standardized."""
+    """Return the problems whose features are standardized."""
     return [name for name in results.problems if not name.endswith(", raw")]
 
 
 def section(results: Results) -> Section:
-    """Errors and ranks beside the paper's."""
+    """Write errors and ranks beside the paper's."""
     every = {"miscellany": bars(results, "error", "test error, %", scale=100.0)}
     return Section(body(results), claims(results), every)
 
 
 def body(results: Results) -> str:
-    """What was done, and the tables."""
+    """Return the description of the experiment, and the tables."""
     tasks = standardized(results)
     raw = [name for name in results.problems if name not in tasks]
     named = " and ".join(name.removesuffix(", raw").capitalize() for name in raw)
@@ -55,8 +55,8 @@ def body(results: Results) -> str:
 The sets and sizes of the paper's Table 3; ringnorm is drawn anew by `make_ringnorm`. The paper does
 not say how features are scaled nor which dictionary the finite methods have: here features are
 standardized by the training part, and the 20 widths are read off the data or, as a second setting,
-those of the letters, evenly spaced from 1 to 200. {named} were tried with features as they come
-too. Methods and grids of C are those of the letters. The paper has ten runs.
+those of the letters, evenly spaced from 1 to 200. {named} were also tried with
+raw features. Methods and grids of C are those of the letters. The paper has ten runs.
 
 ![Error on the sets, with standard errors; the paper's Figure 8](figure:miscellany)
 
@@ -69,12 +69,12 @@ too. Methods and grids of C are those of the letters. The paper has ten runs.
 
 
 def claims(results: Results) -> list[Claim]:
-    """What the paper says of these sets; nothing unless all its methods have records."""
+    """Return the paper's claims, or nothing unless all its methods have records."""
     if not set(METHODS) <= set(results.methods):
         return []
     tasks = standardized(results)
     return [
-        ellipsoids_first(results, tasks),
+        ard_ranks_first(results, tasks),
         equal_ranks(results, tasks),
         over_uniform(
             results,
@@ -87,26 +87,26 @@ def claims(results: Results) -> list[Claim]:
     ]
 
 
-def ellipsoids_first(results: Results, tasks: list[str]) -> Claim:
-    """Claim that CA-nD outperforms all others."""
+def ard_ranks_first(results: Results, tasks: list[str]) -> Claim:
+    """Return the claim that CA-nD outperforms all others."""
     found = ranks(results, problems=tasks)
     gaps = rest_of(results, "CA-nD", tasks)
     conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = judge(conditions)
-    words = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
-    return judged(
+    verdict = verdict_of(conditions)
+    text = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
+    return explained_claim(
         "On the eleven sets, CA-nD outperforms the rest (median rank 2)",
         f"{SOURCE}, Figure 8 and Table 2",
         "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
         "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
-        f"ranks: {by_name(found, 'g')}. {words} ({MARKED})",
+        f"ranks: {by_name(found, 'g')}. {text} ({MARKED})",
         verdict,
         why=why_not_first(results, tasks),
     )
 
 
 def why_not_first(results: Results, tasks: list[str]) -> str:
-    """Where ellipsoids pay, and what other settings gave."""
+    """State on which sets CA-nD errs less, and the errors of other settings."""
     difference = {
         task: gap(results, "CA-nD", "CA-1D", [task]).points
         for task in results.problems
@@ -130,23 +130,23 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
     gains = [-value for task, value in difference.items() if value < 0.0 and task in tasks]
     losses = [value for task, value in difference.items() if value > 0.0 and task in tasks]
     return (
-        f"Ellipsoids err less than CA-1D on {len(gains)} sets, by {np.mean(gains or [0.0]):.1f} "
+        f"ARD kernels err less than CA-1D on {len(gains)} sets, by {np.mean(gains or [0.0]):.1f} "
         f"points on average, and more on {len(losses)}, by {np.mean(losses or [0.0]):.1f}; a rank "
         f"counts sets, not points. CA-nD less CA-1D in points: {listed} (raw: features on their "
         "own scales; the paper says nothing of scaling). Mean errors in % of the settings tried: "
         f'{means}. `TwoStageClassifier("auto")`, which decides between the two on training data, '
-        f"has, less CA-1D, {automatic.words}."
+        f"has, less CA-1D, {automatic.description}."
     )
 
 
 def equal_ranks(results: Results, tasks: list[str]) -> Claim:
-    """Claim that DU and D2 are last and CA-1D, CR-1D and DA alike."""
+    """Return the claim that D2 and DU are last and CA-1D, CR-1D and DA alike."""
     found = ranks(results, problems=tasks)
     alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]
     conditions = [max(alike) - min(alike) <= 1.0, *(rank > max(alike) for rank in last)]
-    verdict = judge([bool(condition) for condition in conditions])
-    return judged(
+    verdict = verdict_of([bool(condition) for condition in conditions])
+    return explained_claim(
         "On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)",
         f"{SOURCE}, Table 2",
         "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",

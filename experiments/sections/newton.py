@@ -7,30 +7,30 @@ from matplotlib.figure import Figure
 
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
+from experiments.reporting.formatting import rough
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import rough
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Nickisch, Seeger 2011, section 3"
 PRECISION = 1e-5
-"""Relative distance from what a search is to come to."""
+"""A search is counted as converged at this relative distance from the minimum."""
 
 
 def trace(results: Results, problem: str, method: str, repeat: int) -> Array:
-    """Objective values of one search; empty if there is none."""
+    """Return the objective values of one search; the array is empty if there is none."""
     found = results.series("values", problem, method)
     values = found.get(repeat, default=[])
     return np.array(values, dtype=float)
 
 
 def lowest(results: Results, problem: str, repeat: int) -> float:
-    """The lowest value that any method found."""
+    """Return the lowest value that any method found."""
     traces = [trace(results, problem, method, repeat) for method in results.methods]
     return min((float(np.nanmin(values)) for values in traces if values.size), default=np.nan)
 
 
 def steps(results: Results, problem: str, method: str, repeat: int, *, own: bool) -> float:
-    """Steps to 1e-5 above the lowest value of all methods, or of this one; infinite if never."""
+    """Return the steps to 1e-5 above the lowest value of all methods, or of the method itself."""
     values = trace(results, problem, method, repeat)
     if not values.size:
         return float("nan")
@@ -40,18 +40,18 @@ def steps(results: Results, problem: str, method: str, repeat: int, *, own: bool
 
 
 def repeats(results: Results, problem: str) -> list[int]:
-    """Repeats with a record of Newton's method."""
+    """Return the repeats that have a record of Newton's method."""
     return [int(k) for k in results.series("values", problem, "newton").index]
 
 
 def median_steps(results: Results, problem: str, method: str, *, own: bool) -> float:
-    """Median over repeats."""
+    """Return the median of `steps` over repeats."""
     found = [steps(results, problem, method, k, own=own) for k in repeats(results, problem)]
     return float(np.nanmedian(found)) if found and not np.isnan(found).all() else float("nan")
 
 
 def above(results: Results, problem: str, method: str) -> float:
-    """How far the value found is above the lowest, relative, largest over repeats."""
+    """Return the relative excess of the value found over the lowest, the largest over repeats."""
     found = [0.0]
     for k in repeats(results, problem):
         values = trace(results, problem, method, k)
@@ -62,7 +62,7 @@ def above(results: Results, problem: str, method: str) -> float:
 
 
 def seconds_to(results: Results, problem: str, method: str) -> float:
-    """Median seconds to 1e-5 above what the method itself found."""
+    """Return the median seconds to 1e-5 above the value that the method itself found."""
     found = []
     known = results.series("seconds", problem, method)
     for k in repeats(results, problem):
@@ -74,18 +74,18 @@ def seconds_to(results: Results, problem: str, method: str) -> float:
 
 
 def seconds_a_step(results: Results, problem: str) -> float:
-    """Median seconds of a step of Newton's method."""
+    """Return the median seconds of a step of Newton's method."""
     found = [times[-1] / len(times) for times in results.series("seconds", problem, "newton")]
     return float(np.median(found)) if found else float("nan")
 
 
 def shown(value: float, digits: int = 0) -> str:
-    """A number, "never" or a hyphen."""
+    """Format a number, "never" for infinity, or a hyphen for NaN."""
     return "-" if np.isnan(value) else "never" if np.isinf(value) else f"{value:.{digits}f}"
 
 
 def section(results: Results) -> Section:
-    """Steps and times of five searches."""
+    """Write steps and times of five searches."""
     rows = []
     for problem in results.problems:
         for method in results.methods:
@@ -101,7 +101,7 @@ def section(results: Results) -> Section:
                     rough(above(results, problem, method)),
                 ]
             )
-    header = ["problem: search", "steps", "to its own", "inner, in all", "s", "above"]
+    header = ["problem: search", "steps", "to its own value", "inner steps", "s", "excess"]
     body = (
         "400 samples, ten Gaussian widths from 1 to 30 on standardized features, equal weights of "
         "sum one to start from; german for the logistic likelihood, kin8nm for Laplace's (rate 4). "
@@ -110,18 +110,18 @@ def section(results: Results) -> Section:
         '"alternation" finds latent values for fixed weights by Newton\'s method and then weights '
         'for fixed latent values in closed form; "profile" is L-BFGS-B on the minimum over latent '
         "values, in the weights or their logarithms. Steps to within 1e-5, relative, of the lowest "
-        "value that any search found, and of the lowest that the search itself found (objectives "
-        "other than MKL have several optima); medians over repeats. Inner steps are those of "
-        "latent values, in all; seconds are to the search's own value; the last column is how far "
-        "that is above the lowest. Searches end after 300 steps.\n\n"
-        f"{table(header, rows)}\n"
-        "![Distance from the lowest value by step](figure:newton)\n"
+        "value that any search found, and of the lowest value that the search itself found "
+        "(objectives other than MKL have several optima); medians over repeats. Inner steps are "
+        "the sum of those for latent values; seconds are to the search's own value; the last "
+        "column is its relative excess over the lowest. Searches end after 300 "
+        f"steps.\n\n{table(header, rows)}\n![Distance from the lowest value by "
+        "step](figure:newton)\n"
     )
     return Section(body, claims(results), {"newton": figure(results)})
 
 
 def figure(results: Results) -> Figure:
-    """Distance from the lowest value of all searches by step."""
+    """Draw the distance from the lowest value of all searches by step."""
     picture, axes = panels(max(len(results.problems), 1), width=3.4)
     for panel, problem in zip(axes, results.problems, strict=False):
         first = repeats(results, problem)[:1]
@@ -144,7 +144,7 @@ def figure(results: Results) -> Figure:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Newton against alternation, and the cost of steps."""
+    """Return the claims on Newton's method against alternation, and on the cost of steps."""
     known = [
         name
         for name in results.problems
@@ -158,18 +158,19 @@ def claims(results: Results) -> list[Claim]:
 
 
 LOGISTIC = ("MKL logistic", "MAP logistic", "VB logistic")
+"""The problems of which the cost of a step is compared."""
 
 
 def slow(results: Results, known: list[str]) -> Claim:
-    """Steps of alternation and of Newton's method."""
-    conditions, words, times = [], [], []
+    """Return the claim that alternation converges slowly."""
+    conditions, texts, times = [], [], []
     for problem in known:
         plain, quick, other = (
             median_steps(results, problem, method, own=True)
             for method in ("newton, plain", "newton", "alternation")
         )
         conditions.append(other > 2.0 * quick or above(results, problem, "alternation") > 1e-4)
-        words.append(f"{problem} {shown(other)} against {shown(quick)} (plain {shown(plain)})")
+        texts.append(f"{problem} {shown(other)} against {shown(quick)} (plain {shown(plain)})")
         seconds = [seconds_to(results, problem, name) for name in ("alternation", "newton")]
         if np.isfinite(seconds).all():
             times.append(f"{problem} {seconds[0] / seconds[1]:.1f}")
@@ -179,27 +180,28 @@ def slow(results: Results, known: list[str]) -> Claim:
         SOURCE,
         "steps to within 1e-5 of what the search itself finds; true for each problem on which "
         "alternation takes more than twice the steps, or ends 1e-4 above",
-        f"steps: {'; '.join(words)}"
+        f"steps: {'; '.join(texts)}"
         + (f"; times as a multiple: {', '.join(times)}" if times else ""),
-        judge(conditions),
+        verdict_of(conditions),
         "A step of alternation is a whole search for latent values, so that steps understate its "
         "cost; where it ends after 300 steps their number is a lower bound. A quasi-Newton "
         "method on the profile needs, in the better of both forms, "
         f"{'; '.join(profile)} evaluations, each again a search for latent values. On MAP and VB "
-        "plain Newton steps are perhaps bounded by how fast the tangent is renewed.",
+        "plain Newton steps are perhaps bounded by how fast the tangent is updated.",
     )
 
 
 def fewest(results: Results, problem: str, methods: tuple[str, ...]) -> float:
-    """Least median of steps over methods."""
+    """Return the least median of steps over methods."""
     return min(median_steps(results, problem, method, own=True) for method in methods)
 
 
 PROFILES = ("profile, weights", "profile, logarithms")
+"""Both forms of the quasi-Newton method on the profile."""
 
 
 def step_cost(costs: dict[str, float]) -> Claim:
-    """Seconds a step of three objectives."""
+    """Return the claim on the seconds of a step for three objectives."""
     mkl, joint, bound = (costs[name] for name in LOGISTIC)
     return Claim(
         "A step for VB is more expensive than one for joint MAP or MKL, but of the same order",
@@ -207,7 +209,7 @@ def step_cost(costs: dict[str, float]) -> Claim:
         "seconds a step of Newton's method, 400 samples and ten kernels; true if VB's is above "
         "both others, and below ten times each",
         f"{1e3 * mkl:.1f} ms (MKL), {1e3 * joint:.1f} ms (MAP), {1e3 * bound:.1f} ms (VB)",
-        judge([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
-        "MAP renews the same tangent of a log-determinant as VB does; MKL has none. Times include "
+        verdict_of([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
+        "MAP updates the same tangent of a log-determinant as VB does; MKL has none. Times include "
         "the estimate of curvature, which MAP and VB both need.",
     )

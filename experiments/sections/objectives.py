@@ -8,67 +8,68 @@ from matplotlib.figure import Figure
 from experiments.definitions.objectives import BLOCK, COSTS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import rough
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import rough
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Nickisch, Seeger 2011"
 APART = 1e-4
-"""Values further apart, relative, are different optima; searches are precise to 1e-6."""
+"""Values that differ by more than this, relatively, are different optima; searches are precise to
+1e-6."""
 LEVELS = 25
-WORDS = {
+DESCRIPTIONS = {
     "map": "MAP, ln det K",
     "tangent": "its tangent at equal weights",
     "mkl_1": "MKL, sum of weights",
     "mkl_2": "MKL, sum of squared weights",
 }
+"""Descriptions of the costs of weights."""
 
 
 def blocks(results: Results) -> list[str]:
-    """Problems of given latent values."""
+    """Return the problems with given latent values."""
     return [name for name in results.problems if name.startswith(BLOCK)]
 
 
 def real(results: Results) -> list[str]:
-    """Problems of real data."""
+    """Return the problems of real data."""
     return [name for name in results.problems if results.repeats(name, "optima")]
 
 
 def section(results: Results) -> Section:
-    """Figures 1 and 2, stationary points, and optima of real problems."""
+    """Write Figures 1 and 2, stationary points, and optima of real problems."""
     figures = {}
     body = (
         "The building block u'K^-1 u + ln det K of joint MAP for given latent values u, with two "
         "Gaussian kernels of widths .3 and 1.5 on n random points in [-2, 2], u drawn from their "
         "equal mixture, and white noise of 1e-3. Both terms along equal weights (left), and "
         "ln det K below its bounds by weights to the powers 1 and 2 (right; the paper's Figure 1, "
-        "as far as its text tells).\n\n"
+        "as far as its text describes it).\n\n"
     )
     shown = blocks(results)[-1:]
     if shown and results.repeats(shown[0], "line") and results.repeats(shown[0], "surface"):
         figures = {"objectives_line": lines(results, shown[0])}
         figures["objectives_surface"] = surfaces(results, shown[0])
         body += (
-            "![Terms of the building block and bounds of ln det K](figure:objectives_line)\n\n"
-            "Over both weights (the paper's Figure 2), joint MAP's block and MKL's, logarithms of "
-            "the distance from the least value on the grid:\n\n"
-            "![Joint MAP and MKL over two weights](figure:objectives_surface)\n\n"
+            "![Terms of the building block and bounds of ln det K](figure:objectives_line)\n\nOver "
+            "both weights (the paper's Figure 2), joint MAP's block and MKL's, logarithms of the "
+            "distance from the least value on the grid:\n\n![Joint MAP and MKL over two "
+            "weights](figure:objectives_surface)\n\n"
         )
     body += (
         "Local minima of the block over both weights, from 15 starts for each draw of u: how many "
-        "draws have more than one, and how many have a zero weight at the lowest.\n\n"
-        f"{block_table(results)}\n"
-        "Searches from ten random weights each for the problems of the section before, with 150 "
-        "samples: how many optima of different value they end in, and how far the worst is above "
-        f"the best, relative (values within {APART:g} count as one).\n\n"
-        f"{optima_table(results)}"
+        "draws have more than one, and how many have a zero weight at the "
+        f"lowest.\n\n{block_table(results)}\nSearches from ten random weights each for the "
+        "problems of the section before, with 150 samples: how many optima of different value they "
+        f"end in, and how far the worst is above the best, relative (values within {APART:g} count "
+        f"as one).\n\n{optima_table(results)}"
     )
     return Section(body, claims(results), figures)
 
 
 def lines(results: Results, problem: str) -> Figure:
-    """Along equal weights."""
+    """Draw both terms and the bounds along equal weights."""
     t, square, height, first, second = (
         stacked(results, name, problem, "line")[0]
         for name in ("t", "square", "log_determinant", "bound_1", "bound_2")
@@ -84,11 +85,11 @@ def lines(results: Results, problem: str) -> Figure:
     right.plot(t, height, color="tab:orange", label="ln det K")
     right.plot(t, first, color="tab:blue", label="bound, power 1")
     right.plot(t, second, color="tab:green", label="bound, power 2")
-    touching = t[len(t) // 2]
-    shown = t < 8.0 * touching
+    tangent_at = t[len(t) // 2]
+    shown = t < 8.0 * tangent_at
     right.set(
         xlabel="both weights",
-        xlim=(0.0, 8.0 * touching),
+        xlim=(0.0, 8.0 * tangent_at),
         ylim=(height.min(), first[shown].max()),
     )
     right.legend(fontsize=7)
@@ -96,7 +97,7 @@ def lines(results: Results, problem: str) -> Figure:
 
 
 def surfaces(results: Results, problem: str) -> Figure:
-    """Over both weights."""
+    """Draw both objectives over both weights."""
     weights = stacked(results, "weights", problem, "surface")[0]
     picture, axes = panels(2, width=4.2)
     for panel, (name, title) in zip(axes, (("map", "MAP"), ("mkl", "MKL")), strict=True):
@@ -113,7 +114,7 @@ def surfaces(results: Results, problem: str) -> Figure:
 
 
 def block_table(results: Results) -> str:
-    """Draws with several minima and with zero weights."""
+    """Return a table of draws with several minima and with zero weights."""
     rows = []
     for problem in blocks(results):
         for name in COSTS:
@@ -122,23 +123,24 @@ def block_table(results: Results) -> str:
             if minima.size:
                 several, sparse = int((minima > 1).sum()), int((zeros > 0).sum())
                 rows.append(
-                    [f"{problem}: {WORDS[name]}", f"{several} of {minima.size}", f"{sparse}"]
+                    [f"{problem}: {DESCRIPTIONS[name]}", f"{several} of {minima.size}", f"{sparse}"]
                 )
     return table(["weights cost", "several minima", "zero weight"], rows)
 
 
 def distinct(values: Array) -> int:
-    """How many values are apart."""
+    """Return the number of distinct values."""
     ordered = np.sort(values)
     size = max(float(np.abs(ordered).max()), 1.0)
     return 1 + int((np.diff(ordered) > APART * size).sum())
 
 
 GOALS = {"map": "MAP, e = 0.1", "map_2": "MAP, e = 2", "mkl": "MKL"}
+"""Descriptions of the objectives of real problems."""
 
 
 def optima(results: Results, problem: str, goal: str) -> tuple[Array, Array]:
-    """By repeat, the number of optima, and how far the worst is above the best."""
+    """Return the number of optima, and how far the worst is above the best, by repeat."""
     values = stacked(results, goal, problem, "optima")
     counts = np.array([distinct(row) for row in values])
     size = np.maximum(np.abs(values).max(axis=1), 1.0)
@@ -146,17 +148,17 @@ def optima(results: Results, problem: str, goal: str) -> tuple[Array, Array]:
 
 
 def optima_table(results: Results) -> str:
-    """Optima by problem and objective."""
+    """Return a table of optima by problem and objective."""
     rows = []
     for problem in real(results):
-        for goal, words in GOALS.items():
+        for goal, label in GOALS.items():
             counts, above = optima(results, problem, goal)
-            rows.append([f"{problem}: {words}", f"{counts.mean():.1f}", rough(float(above.max()))])
+            rows.append([f"{problem}: {label}", f"{counts.mean():.1f}", rough(float(above.max()))])
     return table(["problem: objective", "optima", "worst above best"], rows)
 
 
 def claims(results: Results) -> list[Claim]:
-    """Shapes, stationary points, sparsity."""
+    """Return the claims on shapes, stationary points and sparsity."""
     found = []
     shown = [name for name in blocks(results) if results.repeats(name, "line")]
     if shown:
@@ -169,7 +171,7 @@ def claims(results: Results) -> list[Claim]:
 
 
 def terms(results: Results, shown: list[str]) -> Claim:
-    """Figure 1 and the two terms of Figure 2."""
+    """Return the claim on the two terms of the block, Figures 1 and 2."""
     conditions = []
     for problem in shown:
         t, square, height, *bounds = (
@@ -192,12 +194,12 @@ def terms(results: Results, shown: list[str]) -> Claim:
         "of the distance of both bounds from ln det K; true for each",
         f"{sum(conditions)} of {len(conditions)} hold, for n = "
         f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
-        judge(conditions),
+        verdict_of(conditions),
     )
 
 
 def stationary(results: Results) -> Claim:
-    """Several optima of MAP, one of MKL."""
+    """Return the claim that joint MAP can have several optima, and MKL only one."""
     several = {
         name: sum(
             int((flat(results, f"{name}_minima", problem, "stationary points") > 1).sum())
@@ -215,7 +217,7 @@ def stationary(results: Results) -> Claim:
     }
     fixed = [several["map"] > 0, several["mkl_1"] == several["mkl_2"] == several["tangent"] == 0]
     learned = [bool((counts["map"] > 1).any()), bool((counts["mkl"] == 1).all())]
-    words = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
+    text = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
     return Claim(
         "MKL is jointly convex, with one optimum; joint MAP can have several stationary points",
         f"{SOURCE}, sections 2.1 and 2.2, Figure 2",
@@ -223,15 +225,15 @@ def stationary(results: Results) -> Claim:
         "several at least once and MKL never, in both",
         f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
         f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
-        f"{counts['map'].size} real problems there are several optima with {words}",
-        judge(fixed + learned),
-        "The more white noise e there is, the less ln det K bends, so that fewer optima are "
-        "expected.",
+        f"{counts['map'].size} real problems there are several optima with {text}",
+        verdict_of(fixed + learned),
+        "The more white noise e there is, the smaller is the curvature of ln det K, so that "
+        "fewer optima are expected.",
     )
 
 
 def sparsity(results: Results) -> Claim:
-    """Zeros in the lowest minimum of the block."""
+    """Return the claim on zero weights in the lowest minimum of the block."""
     zeros = {name: [] for name in COSTS}  # type: dict[str, list[int]]
     for problem in blocks(results):
         for name in COSTS:
@@ -248,10 +250,10 @@ def sparsity(results: Results) -> Claim:
         "than its own tangent at equal weights, and more than MKL with a penalty of 1",
         f"of {total}: MAP {sum(joint)}, tangent {sum(bound)}, MKL {sum(zeros['mkl_1'])}, MKL with "
         f"squared weights {sum(zeros['mkl_2'])}",
-        judge([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
+        verdict_of([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
         "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
-        "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and the "
-        "tangent is the comparison of like with like. Learned dictionaries are compared in the "
-        "section before.",
+        "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and only "
+        "the comparison with the tangent is independent of that scale. Learned dictionaries are "
+        "compared in the section before.",
     )

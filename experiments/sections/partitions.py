@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 from experiments.reporting.statistics import compare
-from experiments.reporting.words import mean_and_deviation
 
 METHODS = ("HSIC", "HSIC, linear kernel", "multiple kernels")
 OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbors")
 NEAR = 5.0
-"""Points of the index within which clusters are called comparable."""
+"""Clusters are counted as comparable within this many points of the index."""
 
 
 def section(results: Results) -> Section:
-    """Adjusted Rand indices."""
+    """Write the adjusted Rand indices."""
     rows = []
     for problem in results.problems:
         row = [problem]
@@ -23,7 +23,7 @@ def section(results: Results) -> Section:
         rows.append(row)
     body = f"""The paper says that its framework covers clustering and combinations of kernels, and
 shows neither. Here `HSICClustering` finds the partition that maximizes HSIC with a Gaussian kernel
-as wide as the median distance, or with a linear kernel, which makes it k-means by another route,
+as wide as the median distance, or with a linear kernel, for which the criterion is that of k-means,
 and `MultipleKernelClustering` does so with twenty widths whose weights it learns. k-means and
 spectral clustering are scikit-learn's: spectral with gamma = 1, with the median width, and on a
 graph of nearest neighbors. Features are in [0, 1], there are as many clusters as classes, and
@@ -32,11 +32,11 @@ repeats differ in the seed of the starts.
 Adjusted Rand index with the classes, in %, mean ± standard deviation.
 
 {table(["set", *METHODS, *OTHERS], rows)}"""
-    return Section(body, of_clustering(results))
+    return Section(body, claims_on_clustering(results))
 
 
-def of_clustering(results: Results) -> list[Claim]:
-    """Whether the framework is directly applicable to clustering."""
+def claims_on_clustering(results: Results) -> list[Claim]:
+    """Return the claims that the framework applies to clustering."""
     claims = []
     statements = {
         "HSIC": "The framework is directly applied to clustering.",
@@ -61,17 +61,16 @@ def of_clustering(results: Results) -> list[Claim]:
             for p in results.problems
         ]
         claims.append(
-            judged(
+            explained_claim(
                 statement,
                 "Wang & Li 2018, sections 3.1 and 5",
                 f"Index at most {NEAR:g} points below that of k-means on each set.",
                 f"on {sum(within)} of {len(within)} sets; significantly above k-means on "
-                f"{len(ahead)}, "
-                f"below on {len(behind)}; within {NEAR:g} points of the best of {len(OTHERS)} "
-                f"baselines on {sum(comparable)}",
-                judge(within),
-                why="The index judges by classes, which no criterion of clustering sees; the "
-                "baselines too change places from set to set.",
+                f"{len(ahead)}, below on {len(behind)}; within {NEAR:g} points of the best of "
+                f"{len(OTHERS)} baselines on {sum(comparable)}",
+                verdict_of(within),
+                why="The index compares clusters with classes, which no criterion of clustering "
+                "knows; the order of the baselines, too, differs from set to set.",
             )
         )
     return claims

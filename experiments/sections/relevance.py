@@ -10,27 +10,27 @@ from matplotlib.figure import Figure
 from experiments.definitions.relevance import GRID, PUBLISHED_CR, SLOW
 from experiments.reporting.curves import Axis, axis, curves, trend
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
+from experiments.reporting.formatting import by_name, listed, mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import LEVEL, compare
-from experiments.reporting.words import by_name, listed, mean_and_error
 from mercer._model_selection.penalty_choice import PENALTIES
 
 SOURCE = "Afkanpour et al. 2013, section 3.1, Figure 3"
 ONE_WIDTH = ("CA-1D", "CR-1D", "DA", "D1", "D2", "DU")
-ELLIPSOIDS = ("CA-nD", "CA-nD, no penalty", "CR-nD")
-UNHELD = ELLIPSOIDS[1:]
+ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
+UNREGULARIZED = ARD[1:]
 BEYOND = ("CA-1D, stagewise", PUBLISHED_CR, "CA-nD, automatic penalty", *SLOW, "grid search")
 POINT = 0.01
-"""A difference in error that counts."""
+"""A difference in error of at least this counts."""
 DRASTIC = 3
-"""Points above a sphere's error that count as drastic overfitting."""
+"""Overfitting is drastic if the error is at least this many points above that of CA-1D."""
 SMALL, LARGE = 2.0, 10.0
-"""Relevance parameters up to and from which claims on small and large ones are judged."""
+"""Claims on small and on large gamma are tested up to the first value, and from the second on."""
 
 
 def section(results: Results) -> Section:
-    """Errors, alignments and times against gamma."""
+    """Write errors, alignments and times against gamma."""
     places = axis(results, "gamma")
     made = (
         rising(results, places),
@@ -50,8 +50,8 @@ def section(results: Results) -> Section:
 
 
 def drawn(results: Results, places: Axis) -> Figure:
-    """Errors, alignments and, where they were measured, times."""
-    shown = (*ONE_WIDTH, *ELLIPSOIDS)
+    """Draw errors, alignments and, where they were measured, times."""
+    shown = (*ONE_WIDTH, *ARD)
     ranks = {problem: float(rank) for rank, problem in enumerate(places)}
     lines = {
         "test error, %": curves(results, "error", shown, ranks, 100.0),
@@ -73,7 +73,7 @@ def drawn(results: Results, places: Axis) -> Figure:
 
 
 def errors_table(results: Results, places: Axis) -> str:
-    """Errors of all methods."""
+    """Return the errors of all methods."""
     rows = []
     for method in results.methods:
         cells = [
@@ -85,7 +85,7 @@ def errors_table(results: Results, places: Axis) -> str:
 
 
 def unscaled_table(results: Results) -> str:
-    """Errors where class means are not normalized, if there are any."""
+    """Return errors where class means are not normalized, if there are any."""
     places = axis(results, "unscaled, gamma")
     if not places:
         return ""
@@ -94,7 +94,7 @@ def unscaled_table(results: Results) -> str:
 
 
 def measured(results: Results, measure: str, names: Sequence[str], places: Axis) -> list[str]:
-    """Methods that have the measure everywhere."""
+    """Return the methods that have the measure on every problem."""
     return [
         name
         for name in names
@@ -103,7 +103,7 @@ def measured(results: Results, measure: str, names: Sequence[str], places: Axis)
 
 
 def rising(results: Results, places: Axis) -> Claim | None:
-    """One width cannot tell features apart."""
+    """Return the claim that errors of methods with one width grow with gamma."""
     names = measured(results, "error", ONE_WIDTH, places)
     if not names or len(places) < 2:
         return None
@@ -119,21 +119,20 @@ def rising(results: Results, places: Axis) -> Claim | None:
         measure="the error rises from the least gamma to the largest by at least a percentage "
         "point, by a line through all repeats whose slope is not zero at the 5 % level",
         result=f"change in points: {changes}",
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why="It cannot grow on the data as the text describes them. The means of the classes are "
         "±rho theta / |theta| and the covariance is the identity, so that two values of gamma "
-        "differ by a rotation, and a kernel of |x - x'| does not see rotations: these "
-        "methods' errors have the same distribution for every gamma, and where a line through "
-        "some samples rises it is by chance. "
-        f"{unscaled_changes(results)}",
+        "differ by a rotation, and a kernel of |x - x'| does not see rotations: these methods' "
+        "errors have the same distribution for every gamma, and where a line through some samples "
+        f"rises it is by chance. {unscaled_changes(results)}",
     )
 
 
 def unscaled_changes(results: Results) -> str:
-    """The same with means that are not normalized."""
+    """State how errors change with gamma where class means are not normalized."""
     places = axis(results, "unscaled, gamma")
     problems = list(places)
-    names = measured(results, "error", (*ONE_WIDTH, *ELLIPSOIDS), places)
+    names = measured(results, "error", (*ONE_WIDTH, *ARD), places)
     if len(problems) < 2 or not names:
         return ""
     ends = ", ".join(
@@ -155,19 +154,19 @@ def unscaled_changes(results: Results) -> str:
 
 
 def unscaled_rise(results: Results, problems: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Ellipsoids whose error rises by a point or more on means that are not normalized."""
+    """Return ARD methods whose error rises by a point or more on unnormalized means."""
     first, last = problems[0], problems[-1]
     return [
         name
         for name in names
-        if name in ELLIPSOIDS
+        if name in ARD
         and results.mean("error", last, name) - results.mean("error", first, name) >= POINT
     ]
 
 
 def coping(results: Results, places: Axis) -> Claim | None:
-    """A width for each feature."""
-    names = measured(results, "error", ELLIPSOIDS, places)
+    """Return the claim that methods with a width for each feature improve with gamma."""
+    names = measured(results, "error", ARD, places)
     large = [problem for problem, place in places.items() if place >= LARGE]
     if not names or not large or not measured(results, "error", ["CA-1D"], places):
         return None
@@ -190,40 +189,39 @@ def coping(results: Results, places: Axis) -> Claim | None:
         measure="the error of each falls from the least gamma to the largest, by the same line "
         f"as above, and is below CA-1D's for each gamma of {LARGE:g} or more",
         result="; ".join(parts),
-        verdict=judge(conditions),
-        why="The fewer features matter, the more an ellipsoid gains by ignoring the others; where "
+        verdict=verdict_of(conditions),
+        why="The fewer features matter, the more an ARD kernel gains by ignoring the others; where "
         "relevance is spread over some, 50 samples perhaps hardly tell which.",
     )
 
 
 def overfitting(results: Results, places: Axis) -> Claim | None:
-    """What the penalty is for."""
+    """Return the claim that the penalty prevents overfitting."""
     small = [problem for problem, place in places.items() if place <= SMALL]
-    names = measured(results, "error", ("CA-1D", *ELLIPSOIDS), places)
+    names = measured(results, "error", ("CA-1D", *ARD), places)
     if not small or len(names) < 4:
         return None
     automatic = [results.mean("error", problem, "CA-nD, automatic penalty") for problem in small]
     conditions, parts = [], []
-    for name in ELLIPSOIDS:
+    for name in ARD:
         more = [
             compare(*results.pairs("error", problem, name, "CA-1D")).difference for problem in small
         ]
         conditions += [
-            each >= DRASTIC * POINT if name in UNHELD else each <= POINT for each in more
+            each >= DRASTIC * POINT if name in UNREGULARIZED else each <= POINT for each in more
         ]
         parts.append(f"{name}: {listed(f'{100 * each:+.1f}' for each in more)}")
     return Claim(
         statement="Without regularization CA-nD and CR-nD drastically overfit for small gamma; "
         "with it CA-nD does not",
         source=SOURCE,
-        measure=f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, "
-        "at most one "
-        f"with it, for each gamma up to {SMALL:g}",
+        measure=f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, at "
+        f"most one with it, for each gamma up to {SMALL:g}",
         result=f"{'; '.join(parts)} (points, {listed(small)})",
-        verdict=judge(conditions),
-        why="A penalty large enough gives spheres, which are best where all features matter. The "
-        "paper chooses it by alignment on validation data, and a higher alignment can come with a "
-        "higher error"
+        verdict=verdict_of(conditions),
+        why="A penalty large enough makes kernels isotropic, which is best where all features "
+        "matter. The paper chooses it by alignment on validation data, and a higher alignment can "
+        "come with a higher error"
         + (
             "; chosen on the training data, errors are "
             f"{listed(f'{100 * each:.1f}' for each in automatic)} % ({listed(small)})."
@@ -234,7 +232,7 @@ def overfitting(results: Results, places: Axis) -> Claim | None:
 
 
 def ratios(results: Results, first: str, second: str, places: Axis) -> list[float]:
-    """Times of one method in units of another's, where both are known."""
+    """Return the times of one method relative to another's, where both are known."""
     found = [
         results.mean("seconds", problem, first) / results.mean("seconds", problem, second)
         for problem in places
@@ -243,12 +241,12 @@ def ratios(results: Results, first: str, second: str, places: Axis) -> list[floa
 
 
 def extent(values: Sequence[float]) -> str:
-    """Least and largest."""
+    """Format the least and the largest value."""
     return f"{min(values):.1f} to {max(values):.1f}"
 
 
 def one_stage_slower(results: Results, places: Axis) -> Claim | None:
-    """CR against CA."""
+    """Return the claim that CR is slower than CA."""
     found = {
         "CR-1D / CA-1D": ratios(results, "CR-1D", "CA-1D", places),
         "the same, stagewise": ratios(results, PUBLISHED_CR, "CA-1D, stagewise", places),
@@ -262,7 +260,7 @@ def one_stage_slower(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="the ratio of training times, for one C, is above one for every gamma",
         result="; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
-        verdict=judge([ratio > 1.0 for values in found.values() for ratio in values]),
+        verdict=verdict_of([ratio > 1.0 for values in found.values() for ratio in values]),
         why="Stagewise steps are the published ones of both. Mean seconds with 50 training points: "
         f"{by_name(mean_seconds(results, places), '.2f')}; the times for more points are in the "
         "next section.",
@@ -270,16 +268,16 @@ def one_stage_slower(results: Results, places: Axis) -> Claim | None:
 
 
 def mean_seconds(results: Results, places: Axis) -> dict[str, float]:
-    """Mean training time over gamma of the methods that have one."""
+    """Return the mean training time over gamma of each method that has one."""
     times = {
         name: np.array([results.mean("seconds", problem, name) for problem in places])
-        for name in (*ONE_WIDTH, *ELLIPSOIDS)
+        for name in (*ONE_WIDTH, *ARD)
     }
     return {name: float(np.nanmean(t)) for name, t in times.items() if np.isfinite(t).any()}
 
 
 def tuning_time(results: Results, places: Axis) -> Claim | None:
-    """The penalty has to be found."""
+    """Return the claim on the time of CA-nD with the choice of its penalty."""
     found = ratios(results, "CA-nD", "CR-nD", places)
     if not found:
         return None
@@ -288,7 +286,7 @@ def tuning_time(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="the ratio of training times, tuning included, is between 1/3 and 3 for each gamma",
         result=f"CA-nD / CR-nD: {extent(found)}",
-        verdict=judge([1.0 / 3.0 <= ratio <= 3.0 for ratio in found]),
+        verdict=verdict_of([1.0 / 3.0 <= ratio <= 3.0 for ratio in found]),
         why=f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty on trial, each with its "
         "1-D start, and evaluates them on 1,000 validation points; CR-nD's time is that of one C "
         f"of the {len(GRID)} that are tried.",
@@ -296,13 +294,13 @@ def tuning_time(results: Results, places: Axis) -> Claim | None:
 
 
 def edge(results: Results, places: Axis) -> Claim | None:
-    """Alignment of ellipsoids."""
+    """Return the claim that ARD kernels are better aligned where few features matter."""
     large = {problem: place for problem, place in places.items() if place >= LARGE}
-    names = measured(results, "alignment", ELLIPSOIDS, large)
-    spheres = measured(results, "alignment", ONE_WIDTH, large)
-    if not large or not names or not spheres:
+    names = measured(results, "alignment", ARD, large)
+    isotropic = measured(results, "alignment", ONE_WIDTH, large)
+    if not large or not names or not isotropic:
         return None
-    best = [max(results.mean("alignment", p, name) for name in spheres) for p in large]
+    best = [max(results.mean("alignment", p, name) for name in isotropic) for p in large]
     mine = {name: [results.mean("alignment", p, name) for p in large] for name in names}
     conditions = [
         value > most for each in mine.values() for value, most in zip(each, best, strict=True)
@@ -317,7 +315,7 @@ def edge(results: Results, places: Axis) -> Claim | None:
         source="Afkanpour et al. 2013, appendix B.2, Figure 10",
         measure=f"each is above all with one width, for each gamma of {LARGE:g} or more",
         result=f"{'; '.join(parts)} ({listed(large)})",
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why=""
         if all(conditions)
         else "The largest with one width is of the best of several methods, by test alignment.",
@@ -325,7 +323,7 @@ def edge(results: Results, places: Axis) -> Claim | None:
 
 
 def fine_enough(results: Results, places: Axis) -> Claim | None:
-    """DA against CA-1D."""
+    """Return the claim that DA reaches the alignment of CA-1D."""
     if len(measured(results, "alignment", ("DA", "CA-1D"), places)) < 2:
         return None
     found = [
@@ -337,7 +335,7 @@ def fine_enough(results: Results, places: Axis) -> Claim | None:
         source="Afkanpour et al. 2013, appendix B.2, Figure 10",
         measure="mean alignments on test data differ by less than 0.01 for each gamma",
         result=f"at most {max(map(abs, found)):.2g} apart",
-        verdict=judge([abs(value) < 0.01 for value in found]),
+        verdict=verdict_of([abs(value) < 0.01 for value in found]),
         why="DA can differ where a width between its own is better."
         if any(abs(value) >= 0.01 for value in found)
         else "",
@@ -345,7 +343,7 @@ def fine_enough(results: Results, places: Axis) -> Claim | None:
 
 
 def beyond(results: Results, places: Axis) -> str:
-    """What the package offers besides, in words."""
+    """Return the errors of methods beyond the paper's, as text."""
     names = [name for name in BEYOND if name in results.methods]
     parts = []
     for name in names:

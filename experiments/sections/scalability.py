@@ -10,36 +10,37 @@ from matplotlib.figure import Figure
 from experiments.definitions.scalability import EARLY, FINITE, KERNELS, OTHER_D1, SAMPLES
 from experiments.reporting.curves import Axis, axis, curve, curves, growth_exponent
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
+from experiments.reporting.formatting import by_name, listed, mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import LEVEL, compare
-from experiments.reporting.words import by_name, listed, mean_and_error
 
 SOURCE = "Afkanpour et al. 2013, section 3.1.1, Figure 4"
 ONE_WIDTH = ("CA-1D", "CR-1D", *FINITE)
-ELLIPSOIDS = ("CA-nD", "CA-nD, no penalty", "CR-nD")
-METHODS = (*ONE_WIDTH, *ELLIPSOIDS)
+ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
+METHODS = (*ONE_WIDTH, *ARD)
 POINT = 0.01
+"""A difference in error of at least this counts."""
 SHOWN = {"error": ("error, %", 100.0, 1), "seconds": ("seconds", 1.0, 2)}
-"""Title, scale and digits of a measure."""
+"""Title, scale and digits of each measure."""
 CHANCE = 0.4
-"""An error of two equal classes that is close to chance."""
+"""An error of at least this is close to chance."""
 FEW = 100
-"""Training sets up to this size are small."""
+"""Training sets of up to this size are small."""
 MANY_KERNELS = 200
-"""Growth of times is read off from this many kernels on."""
+"""The growth of times is estimated from this number of kernels on."""
 
 
 def section(results: Results) -> Section:
-    """Errors and times."""
+    """Write errors and times."""
     samples, kernels = by_samples(results), by_kernels(results)
     figure = drawn(results, samples, kernels)
     made = (
         similar(results, samples),
         small_sets(results, samples),
-        ellipsoids_best(results, samples),
+        ard_has_least_error(results, samples),
         fastest(results, samples),
-        ellipsoids_faster(results, samples),
+        ard_alignment_is_faster(results, samples),
         no_gain(results, kernels),
         worse(results, kernels),
         linear(results, kernels),
@@ -53,7 +54,7 @@ def section(results: Results) -> Section:
 
 
 def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
-    """Errors and, where they were measured, times."""
+    """Draw errors and, where they were measured, times."""
     lines = [
         (measure, places, curves(results, measure, names, places, SHOWN[measure][1]))
         for places, names in ((samples, METHODS), (kernels, FINITE))
@@ -75,19 +76,19 @@ def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
 
 
 def by_samples(results: Results) -> dict[str, float]:
-    """Problems of growing training sets."""
+    """Return the problems of growing training sets."""
     return axis(results, "n")
 
 
 def by_kernels(results: Results) -> dict[str, float]:
-    """Problems of growing dictionaries; the smallest is that of the smallest training set."""
+    """Return the problems of growing dictionaries, with the smallest training set."""
     least = f"n={SAMPLES[0]}"
     start = {least: float(KERNELS[0])} if least in results.problems else {}
     return {**start, **axis(results, "kernels")}
 
 
 def values_table(results: Results, measure: str, places: Axis) -> str:
-    """A measure of all methods along an axis; nothing where it was never measured."""
+    """Return a measure of all methods along an axis, or nothing if it was never measured."""
     title, scale, digits = SHOWN[measure]
     counted = "kernels" if any("kernels" in problem for problem in places) else "training points"
     rows = []
@@ -105,13 +106,13 @@ def values_table(results: Results, measure: str, places: Axis) -> str:
 
 
 def known(results: Results, measure: str, names: Sequence[str], problem: str) -> dict[str, float]:
-    """Means of the methods that have the measure."""
+    """Return the means of the methods that have the measure."""
     means = {name: results.mean(measure, problem, name) for name in names}
     return {name: value for name, value in means.items() if np.isfinite(value)}
 
 
 def similar(results: Results, places: Axis) -> Claim | None:
-    """Large training sets."""
+    """Return the claim that errors become similar on large training sets."""
     if len(places) < 2:
         return None
     ends = [known(results, "error", METHODS, list(places)[end]) for end in (0, -1)]
@@ -127,7 +128,7 @@ def similar(results: Results, places: Axis) -> Claim | None:
         "largest training set as for the smallest",
         result=f"{100 * spans[0]:.1f} percentage points with {first:g} training points, "
         f"{100 * spans[1]:.1f} with {last:g}",
-        verdict=judge([spans[1] <= 0.5 * spans[0]]),
+        verdict=verdict_of([spans[1] <= 0.5 * spans[0]]),
         why="The methods differ as much with many samples as with few."
         if spans[1] > 0.5 * spans[0]
         else "",
@@ -135,7 +136,7 @@ def similar(results: Results, places: Axis) -> Claim | None:
 
 
 def small_sets(results: Results, places: Axis) -> Claim | None:
-    """CA-1D and DA where samples are few."""
+    """Return the claim that CA-1D and DA are best where samples are few."""
     conditions, parts = [], []
     for problem in (name for name, size in places.items() if size <= FEW):
         means = known(results, "error", ONE_WIDTH, problem)
@@ -152,7 +153,7 @@ def small_sets(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure=f"neither's mean error is above that of another, for up to {FEW} training points",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why="Paired differences in error from CA-1D with the fewest training points: "
         f"{differences(results, places)}."
         + (
@@ -164,13 +165,13 @@ def small_sets(results: Results, places: Axis) -> Claim | None:
 
 
 def at_chance(results: Results, places: Axis) -> list[str]:
-    """Repeats of the smallest training set on which uniform weights learn next to nothing."""
+    """Return the repeats of the smallest training set on which DU is close to chance."""
     errors = results.series("error", next(iter(places)), "DU")
     return [f"repeat {repeat}" for repeat, error in errors.items() if error >= CHANCE]
 
 
 def differences(results: Results, places: Axis) -> str:
-    """Paired differences in error from CA-1D for the smallest set."""
+    """Return paired differences in error from CA-1D on the smallest set, as text."""
     problem = next(iter(places))
     found = {
         name: compare(*results.pairs("error", problem, name, "CA-1D"))
@@ -183,17 +184,17 @@ def differences(results: Results, places: Axis) -> str:
     )
 
 
-def ellipsoids_best(results: Results, places: Axis) -> Claim | None:
-    """Few features matter."""
+def ard_has_least_error(results: Results, places: Axis) -> Claim | None:
+    """Return the claim that ARD kernels are best where few features matter."""
     conditions, parts = [], []
     for problem in places:
-        spheres = known(results, "error", ONE_WIDTH, problem)
-        ellipsoids = known(results, "error", ELLIPSOIDS, problem)
-        if spheres and ellipsoids:
-            best = min(spheres.values())
-            conditions += [value < best for value in ellipsoids.values()]
-            lower = sum(value < best for value in ellipsoids.values())
-            parts.append(f"{problem}: {lower} of {len(ellipsoids)} below {100 * best:.1f} %")
+        isotropic = known(results, "error", ONE_WIDTH, problem)
+        ard = known(results, "error", ARD, problem)
+        if isotropic and ard:
+            best = min(isotropic.values())
+            conditions += [value < best for value in ard.values()]
+            lower = sum(value < best for value in ard.values())
+            parts.append(f"{problem}: {lower} of {len(ard)} below {100 * best:.1f} %")
     if not conditions:
         return None
     problem, last = list(places.items())[-1]
@@ -201,17 +202,17 @@ def ellipsoids_best(results: Results, places: Axis) -> Claim | None:
         statement="Methods with a width for each feature have the best errors where few features "
         "matter",
         source=SOURCE,
-        measure=f"each of {listed(ELLIPSOIDS)} has a lower mean error than the best with one "
+        measure=f"each of {listed(ARD)} has a lower mean error than the best with one "
         "width, for each n",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why=f"The best possible error is 4.0 %, the best with one width and {last:g} training "
         f"points {100 * min(known(results, 'error', ONE_WIDTH, problem).values()):.1f} %.",
     )
 
 
 def fastest(results: Results, places: Axis) -> Claim | None:
-    """CA-1D against all."""
+    """Return the claim that CA-1D is the fastest method that learns."""
     conditions, parts = [], []
     for problem in places:
         times = known(results, "seconds", METHODS, problem)
@@ -235,19 +236,19 @@ def fastest(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="no method but DU is faster, and CA-1D takes at most twice DU's time, for each n",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why=f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "
         f"{ends['DU']}. CA-1D's search has a cost of its own however few the samples; DU's cost "
         "is that of 50 Gram matrices.",
     )
 
 
-def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
-    """CA-nD against CR-nD."""
+def ard_alignment_is_faster(results: Results, places: Axis) -> Claim | None:
+    """Return the claim that CA-nD is faster than CR-nD."""
     plain, tuned = [], []
     for problem in places:
-        times = known(results, "seconds", ELLIPSOIDS, problem)
-        if len(times) == len(ELLIPSOIDS):
+        times = known(results, "seconds", ARD, problem)
+        if len(times) == len(ARD):
             plain.append(times["CR-nD"] / times["CA-nD, no penalty"])
             tuned.append(times["CR-nD"] / times["CA-nD"])
     if not plain:
@@ -259,7 +260,7 @@ def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
         measure="CR-nD takes longer than both for each n, and at least five times as long as "
         "without the penalty for the largest n",
         result=f"CR-nD in units of CA-nD without penalty: {by_size(plain)}; with: {by_size(tuned)}",
-        verdict=judge([*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0]),
+        verdict=verdict_of([*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0]),
         why="CR-nD's time is of one C, the best; CA-nD's includes 21 penalties on trial, as the "
         "paper's does. Our CR-nD solves for all weights in each step, which perhaps takes fewer "
         "steps than the published line search.",
@@ -267,12 +268,12 @@ def ellipsoids_faster(results: Results, places: Axis) -> Claim | None:
 
 
 def by_size(values: Sequence[float]) -> str:
-    """Ratios by n."""
+    """Format ratios by n."""
     return listed(f"{value:.1f}" for value in values)
 
 
 def change(results: Results, places: Axis, name: str) -> tuple[float, float] | None:
-    """Difference in error between most and fewest kernels on the same data, and its p-value."""
+    """Return the change in error from the fewest kernels to the most, and its p-value."""
     first, *_, last = places
     ends = [results.series("error", problem, name) for problem in (last, first)]
     both = ends[0].index.intersection(ends[1].index)
@@ -283,7 +284,7 @@ def change(results: Results, places: Axis, name: str) -> tuple[float, float] | N
 
 
 def no_gain(results: Results, places: Axis) -> Claim | None:
-    """More kernels."""
+    """Return the claim that finite methods do not improve with more kernels."""
     if len(places) < 2:
         return None
     changes = {name: change(results, places, name) for name in FINITE}
@@ -296,13 +297,13 @@ def no_gain(results: Results, places: Axis) -> Claim | None:
         measure="the error with the most kernels is not below that with the fewest by a percentage "
         "point, on the same data",
         result=shifts(found),
-        verdict=judge([difference > -POINT for difference, _ in found.values()]),
+        verdict=verdict_of([difference > -POINT for difference, _ in found.values()]),
         why="Perhaps fifty widths are already finer than a kernel's width matters.",
     )
 
 
 def shifts(found: dict[str, tuple[float, float]]) -> str:
-    """Changes in words."""
+    """Format changes in error."""
     return ", ".join(
         f"{name} {100 * difference:+.2f} points (p = {p:.2f})"
         for name, (difference, p) in found.items()
@@ -310,7 +311,7 @@ def shifts(found: dict[str, tuple[float, float]]) -> str:
 
 
 def worse(results: Results, places: Axis) -> Claim | None:
-    """D1."""
+    """Return the claim that D1 gets worse with more kernels."""
     found = change(results, places, "D1") if len(places) > 1 else None
     if found is None:
         return None
@@ -322,7 +323,7 @@ def worse(results: Results, places: Axis) -> Claim | None:
         measure="its error with the most kernels is above that with the fewest, and a paired test "
         "says so at the 5 % level",
         result=shifts({"D1": found}),
-        verdict=judge([found[0] > 0.0 and found[1] < LEVEL]),
+        verdict=verdict_of([found[0] > 0.0 and found[1] < LEVEL]),
         why="A width between two that are there already is close to a combination of them, so that "
         "more of them change the best combination by next to nothing, and ours is within 10^-3 of "
         f"it. With kernels that are not normalized, and with steps that end at a duality gap of "
@@ -331,7 +332,7 @@ def worse(results: Results, places: Axis) -> Claim | None:
 
 
 def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str, float]:
-    """How times grow with the number of kernels."""
+    """Return the exponents with which times grow with the number of kernels."""
     large = {problem: place for problem, place in places.items() if place >= MANY_KERNELS}
     found = {name: curve(results, "seconds", name, large) for name in names}
     return {
@@ -342,7 +343,7 @@ def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str,
 
 
 def linear(results: Results, places: Axis) -> Claim | None:
-    """D1 and D2."""
+    """Return the claim that times of D1 and D2 grow linearly."""
     found = exponents(results, ("D1", "D2"), places)
     if not found:
         return None
@@ -352,14 +353,14 @@ def linear(results: Results, places: Axis) -> Claim | None:
         measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
         "between 0.7 and 1.3",
         result=by_name(found, ".2f"),
-        verdict=judge([0.7 <= value <= 1.3 for value in found.values()]),
+        verdict=verdict_of([0.7 <= value <= 1.3 for value in found.values()]),
         why="Our weights take Newton's steps, a quadratic program in the number of kernels, and "
         "few of them; what is linear is the cost of the Gram matrices.",
     )
 
 
 def cubic(results: Results, places: Axis) -> Claim | None:
-    """DA."""
+    """Return the claim that the time of DA grows faster than linearly."""
     found = exponents(results, ("DA", "DU"), places)
     if "DA" not in found:
         return None
@@ -370,7 +371,7 @@ def cubic(results: Results, places: Axis) -> Claim | None:
         measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
         "above 1.3 for DA, and above 0.5 for DU",
         result=by_name(found, ".2f"),
-        verdict=judge([found["DA"] > 1.3, found.get("DU", 1.0) > 0.5]),
+        verdict=verdict_of([found["DA"] > 1.3, found.get("DU", 1.0) > 0.5]),
         why="Perhaps the cubic part has a small constant: a factor of the matrix of inner "
         "products, and non-negative least squares that frees few kernels.",
     )

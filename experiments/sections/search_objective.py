@@ -12,21 +12,21 @@ from experiments.definitions.search_objective import DEPTHS, DRAWN, WIDTHS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 
 SOURCE = "Afkanpour et al. 2013, appendix B.1, Figure 9"
 RULES = ("stagewise", "corrective")
 REACHED = 0.01
-"""A search has reached the least value if it gets all but this part of it."""
+"""A search has reached the least value if its shortfall is at most this fraction of it."""
 MOST = 0.95
-"""Part of the steps that counts as most."""
+"""This fraction of the steps counts as most of them."""
 MOST_MINIMA = 2
 DRAWN_PROBLEMS = ("digits 3 and 8", "digits 1 and 7", "letters B and E", "letters O and Q")
 DRAWN_STEPS = 4
 
 
 def section(results: Results) -> Section:
-    """Curves, minima and searches."""
+    """Write curves, minima and searches."""
     taken = {rule: steps(results, rule) for rule in RULES}
     rules = {rule: found for rule, found in taken.items() if len(found)}
     figure = drawn(results)
@@ -43,7 +43,7 @@ def section(results: Results) -> Section:
 
 
 def steps(results: Results, rule: str) -> pd.DataFrame:
-    """All steps that were taken, one a row."""
+    """Return all steps that were taken, one in each row."""
     rows = []
     for _, run in results.frame[results.frame["method"] == rule].iterrows():
         for step in range(int(run["taken"])):
@@ -61,12 +61,12 @@ def steps(results: Results, rule: str) -> pd.DataFrame:
 
 
 def counts(found: pd.DataFrame, name: str, depth: int) -> Array:
-    """Minima of each step that are at least so deep."""
+    """Return the number of minima of each step that are at least so deep."""
     return np.array([entry[depth] for entry in found[name]])
 
 
 def minima_table(rules: dict[str, pd.DataFrame]) -> str:
-    """How many minima there are."""
+    """Return a table of the numbers of minima."""
     rows = []
     for rule, found in rules.items():
         for kind, name in (("inside", "inside"), ("with the ends", "minima")):
@@ -79,24 +79,24 @@ def minima_table(rules: dict[str, pd.DataFrame]) -> str:
 
 
 def searches_table(rules: dict[str, pd.DataFrame]) -> str:
-    """How often searches reach the least value."""
+    """Return a table of how often searches reach the least value."""
     rows = []
     for rule, found in rules.items():
         for name, shortfall in searches(found).items():
             reached = 100.0 * (shortfall <= REACHED).mean()
-            rows.append([f"{rule}, {name}", f"{reached:.0f}", part(100.0 * shortfall.max())])
+            rows.append([f"{rule}, {name}", f"{reached:.0f}", percentage(100.0 * shortfall.max())])
     return table(["search", "least value reached, % of steps", "worst shortfall, %"], rows)
 
 
-def part(value: float) -> str:
-    """A percentage without an exponent."""
+def percentage(value: float) -> str:
+    """Format a percentage without an exponent."""
     if value < 0.01:
         return "< 0.01"
     return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def searches(found: pd.DataFrame) -> dict[str, Array]:
-    """Shortfall of each step, by search."""
+    """Return the shortfall of each step, by search."""
     widths = np.stack(list(found["from_widths"]))
     logarithms = np.stack(list(found["from_logarithms"]))
     return {
@@ -109,7 +109,7 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
 
 
 def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
-    """Two at most."""
+    """Return the claim that there are at most two minima."""
     if not rules:
         return None
     conditions, parts = [], []
@@ -131,7 +131,7 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
         measure="over all steps of the published method, at most two inside the interval, and at "
         f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why=""
         if all(conditions)
         else "The paper looks at plots of some steps. An end of the interval counts as a minimum "
@@ -141,7 +141,7 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
 
 
 def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
-    """Local searches from several starts suffice."""
+    """Return the claim that local searches from several starts suffice."""
     if "stagewise" not in rules:
         return None
     found = searches(rules["stagewise"])
@@ -158,7 +158,7 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
         f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
         "of the steps, and in all",
         result="; ".join(parts),
-        verdict=judge(
+        verdict=verdict_of(
             [bool(share >= goal) for share in map(np.mean, several) for goal in (MOST, 1.0)]
         ),
         why="Most starts are on a plateau, where the gradient vanishes: below the least distance "
@@ -168,7 +168,7 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
 
 
 def few_steps(results: Results) -> Claim | None:
-    """Less than ten."""
+    """Return the claim that the method takes fewer than ten steps."""
     conditions, parts = [], []
     for rule in RULES:
         rows = results.frame[results.frame["method"] == rule]["taken"].to_numpy(dtype=float)
@@ -187,7 +187,7 @@ def few_steps(results: Results) -> Claim | None:
         source="Afkanpour et al. 2013, section 3.2, training times",
         measure="published steps: fewer than ten in the median, and in every run",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why=""
         if all(conditions)
         else "The published step keeps all earlier weights, so that its alignment creeps up by "
@@ -196,7 +196,7 @@ def few_steps(results: Results) -> Claim | None:
 
 
 def drawn(results: Results) -> Figure | None:
-    """Curves of the first steps on some problems."""
+    """Draw the objective of the first steps on some problems."""
     frame = results.frame[results.frame["method"] == "stagewise"]
     frame = frame[frame["curves"].map(len).to_numpy(dtype=float) > 0]
     known: Sequence[str] = [name for name in results.problems if name in set(frame["problem"])]

@@ -8,32 +8,32 @@ from matplotlib.axes import Axes
 from experiments.definitions.sine import HIGHEST, STEPS, discrete_name, true_name, true_sets
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
+from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.words import mean_and_error
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from mercer.datasets import SINE_FREQUENCIES
 
 PROBLEM = "sine"
 SOURCE = "Afkanpour et al. 2013, section 3.1"
 PAPER = dict(zip([true_name(s) for s in true_sets()[3:]], (16.4, 20.0, 21.3, 2.3), strict=True))
-"""Errors in %, in the text."""
+"""The paper's errors in %, in its text."""
 TRIPLE = true_name(SINE_FREQUENCIES)
 CLOSE = 0.02
-"""Errors this close count as alike."""
+"""Errors that differ by at most this count as alike."""
 FAR = 0.1
-"""A dictionary that errs so much more is insufficient."""
+"""A dictionary whose error is larger by at least this is insufficient."""
 CONTINUOUS = ("CA-1D", "CA-1D, stagewise", "CR-1D")
 DISCRETE = ("DA", "D1", "D2", "DU")
 WEIGHTED = ("DA", "DU")
-"""Finite methods that are tried with every step."""
+"""Finite methods that are tried with every spacing."""
 TONE = 0.15
-"""Half the resolution of an interval of length 20."""
+"""Half the frequency resolution of an interval of length 20."""
 FOUND = 0.02
-"""Relative error of a frequency that counts as found."""
+"""A frequency is counted as found up to this relative error."""
 
 
 def section(results: Results) -> Section:
-    """Errors, frequencies and dictionaries."""
+    """Write errors, frequencies and dictionaries."""
     present = [name for name in results.methods if results.repeats(PROBLEM, name)]
     rows = [
         [
@@ -61,27 +61,27 @@ def section(results: Results) -> Section:
 
 
 def error(results: Results, name: str) -> float:
-    """Mean error."""
+    """Return the mean error."""
     return results.mean("error", PROBLEM, name)
 
 
 def percent(value: float) -> str:
-    """In per cent."""
+    """Format a fraction in percent."""
     return f"{100.0 * value:.1f} %"
 
 
 def errors_of(results: Results, names: list[str]) -> str:
-    """Errors of methods, in words."""
+    """Return errors of methods, as text."""
     return ", ".join(f"{name} {percent(error(results, name))}" for name in names)
 
 
 def known(results: Results, names: list[str]) -> list[str]:
-    """Those of which there are records."""
+    """Return those methods that have records."""
     return [name for name in names if np.isfinite(error(results, name))]
 
 
 def published_errors(results: Results) -> Claim | None:
-    """The figures in the text."""
+    """Return the claim on the errors in the paper's text."""
     names = known(results, list(PAPER))
     if not names:
         return None
@@ -94,14 +94,14 @@ def published_errors(results: Results) -> Claim | None:
         result=", ".join(
             f"{name} {percent(error(results, name))} ({PAPER[name]:.1f})" for name in names
         ),
-        verdict=judge(near),
+        verdict=verdict_of(near),
         why="The paper gives one figure each, probably of one sample; the standard errors of ours "
         "are in the table.",
     )
 
 
 def combination(results: Results) -> Claim | None:
-    """H1."""
+    """Return the claim that combinations are better than single kernels (H1)."""
     names = [true_name(chosen) for chosen in true_sets()]
     if len(known(results, names)) < len(names):
         return None
@@ -116,12 +116,12 @@ def combination(results: Results) -> Claim | None:
         source=SOURCE,
         measure="each pair errs less than either frequency alone, all three less than any pair",
         result=errors_of(results, names),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
     )
 
 
 def effectiveness(results: Results) -> Claim | None:
-    """H2, errors."""
+    """Return the claim on the errors of CA and CR (H2)."""
     names = known(results, list(CONTINUOUS))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
@@ -132,7 +132,7 @@ def effectiveness(results: Results) -> Claim | None:
         source=SOURCE,
         measure=f"mean errors within {100 * CLOSE:.0f} percentage points of those of {TRIPLE}",
         result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        verdict=judge([error(results, name) - goal <= CLOSE for name in names]),
+        verdict=verdict_of([error(results, name) - goal <= CLOSE for name in names]),
         why="What is left is perhaps the cost of the other kernels, which the learned sums hold as "
         f"well. The best pair of true frequencies errs on {percent(best_pair(results))}; the "
         f"paper's three err on {PAPER[TRIPLE]:.1f} %, from which ours are at most {beyond:.1f} "
@@ -141,13 +141,13 @@ def effectiveness(results: Results) -> Claim | None:
 
 
 def best_pair(results: Results) -> float:
-    """Least mean error of two true frequencies."""
+    """Return the least mean error of two true frequencies."""
     pairs = [true_name(chosen) for chosen in true_sets() if len(chosen) == 2]
     return min(error(results, name) for name in pairs)
 
 
 def nearest(results: Results, method: str) -> Array:
-    """Relative error of the nearest frequency found, repeats in rows."""
+    """Return the relative error of the nearest frequency found, with repeats in rows."""
     rows = results.series("frequencies", PROBLEM, method)
     return np.array(
         [
@@ -158,7 +158,7 @@ def nearest(results: Results, method: str) -> Array:
 
 
 def others(results: Results, method: str) -> tuple[int, int]:
-    """Frequencies found that are none of the true ones, and those at their combination tones."""
+    """Count other frequencies than the true ones, and those of them at combination tones."""
     rows = results.series("frequencies", PROBLEM, method)
     found = np.concatenate([np.asarray(row, dtype=float) for row in rows])
     distances = np.abs(found[:, None] - np.array(SINE_FREQUENCIES)).min(axis=1)
@@ -169,7 +169,7 @@ def others(results: Results, method: str) -> tuple[int, int]:
 
 
 def frequencies(results: Results) -> Claim | None:
-    """H2, frequencies."""
+    """Return the claim on the frequencies that are found (H2)."""
     names = [name for name in CONTINUOUS[:2] if nearest(results, name).size]
     if not names:
         return None
@@ -186,7 +186,7 @@ def frequencies(results: Results) -> Claim | None:
         source=f"{SOURCE}, Figure 2(c)",
         measure=f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one",
         result="; ".join(parts),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why="The sign of a sum of sines holds more tones than the sum, the strongest at ±√2 ± √12 "
         f"± √60. Of the {more} other frequencies that {names[0]} found, {tones} are within {TONE} "
         f"of one of these; {2 * TONE * 4 * more / HIGHEST:.1f} would be by chance.",
@@ -194,7 +194,7 @@ def frequencies(results: Results) -> Claim | None:
 
 
 def coarse(results: Results) -> Claim | None:
-    """Ten frequencies."""
+    """Return the claim that ten frequencies are insufficient."""
     names = known(results, list(DISCRETE))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
@@ -206,14 +206,14 @@ def coarse(results: Results) -> Claim | None:
         source=f"{SOURCE}, Figure 2(b)",
         measure=f"DA, D1, D2 and DU err at least {100 * FAR:.0f} points more than {TRIPLE}",
         result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        verdict=judge([error(results, name) - goal >= FAR for name in names]),
+        verdict=verdict_of([error(results, name) - goal >= FAR for name in names]),
         why=f"The nearest integers are off by up to {off:.2f}, {10.0 * off:.1f} radians at the "
         "ends.",
     )
 
 
 def fine(results: Results) -> Claim | None:
-    """Footnote 5."""
+    """Return the claim of footnote 5 on the spacing that is necessary."""
     goal = error(results, TRIPLE)
     tenth = known(results, [discrete_name(name, 0.1) for name in DISCRETE])
     if not tenth or not np.isfinite(goal):
@@ -238,7 +238,7 @@ def fine(results: Results) -> Claim | None:
             for method in WEIGHTED
             if any(n.startswith(method) for n in finer)
         ),
-        verdict=judge(conditions),
+        verdict=verdict_of(conditions),
         why="A step of 0.1 has a member within 0.05 of any frequency, half a radian at the ends of "
         "the interval; perhaps what that costs is small beside what weights on the many other "
         f"members cost. Coarser: {errors_of(results, coarser)}. Finer: "
@@ -247,7 +247,7 @@ def fine(results: Results) -> Claim | None:
 
 
 def draw_frequencies(results: Results, axes: Axes) -> None:
-    """Weights against frequencies, all repeats."""
+    """Draw weights against frequencies, of all repeats."""
     for name, marker in zip(CONTINUOUS[:2], ("o", "x"), strict=True):
         found = results.series("frequencies", PROBLEM, name)
         weights = results.series("weights", PROBLEM, name)
@@ -261,7 +261,7 @@ def draw_frequencies(results: Results, axes: Axes) -> None:
 
 
 def draw_steps(results: Results, axes: Axes) -> None:
-    """Errors against the step of the dictionary."""
+    """Draw errors against the spacing of the dictionary."""
     for method in DISCRETE:
         steps = [s for s in STEPS if known(results, [discrete_name(method, s)])]
         errors = [100.0 * error(results, discrete_name(method, s)) for s in steps]

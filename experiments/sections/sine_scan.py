@@ -7,17 +7,19 @@ import numpy as np
 from experiments.problems import Array
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge
+from experiments.reporting.section import Claim, Section, verdict_of
 from mercer.datasets import SINE_FREQUENCIES
 
 NEAR = 0.05
+"""A frequency within this distance of a true one, or the spacing, is counted as true."""
 FAR = 0.3
+"""Frequencies further than this from all true ones are others."""
 RESOLVED = 0.15
-"""Half the resolution of an interval of length 20."""
+"""Half the frequency resolution of an interval of length 20."""
 
 
 def scanned(results: Results) -> tuple[Array, Array]:
-    """All frequencies with a record, ascending, and the mean of their errors over repeats."""
+    """Return all frequencies with a record, ascending, and their mean errors over repeats."""
     rows = results.frame.dropna(subset=["errors"])
     frequencies = np.concatenate([np.asarray(row, dtype=float) for row in rows["frequencies"]])
     errors = np.concatenate([np.asarray(row, dtype=float) for row in rows["errors"]])
@@ -26,7 +28,7 @@ def scanned(results: Results) -> tuple[Array, Array]:
 
 
 def section(results: Results) -> Section:
-    """Errors against frequencies."""
+    """Write errors against frequencies."""
     frequencies, errors = scanned(results)
     figure, (axes,) = panels(1, width=8.0)
     axes.plot(frequencies, 100.0 * errors, lw=0.8, color="tab:blue")
@@ -37,7 +39,7 @@ def section(results: Results) -> Section:
 
 
 def claims(frequencies: Array, errors: Array) -> list[Claim]:
-    """The true frequencies are the best."""
+    """Return the claim that the true frequencies have the lowest errors."""
     distances = np.abs(frequencies[:, None] - np.array(SINE_FREQUENCIES)).min(axis=1)
     spacing = float(np.median(np.diff(frequencies)))
     near = max(NEAR, spacing)
@@ -61,7 +63,7 @@ def claims(frequencies: Array, errors: Array) -> list[Claim]:
                 f"frequency more than {max(FAR, 2.0 * spacing):.2g} from all three"
             ),
             result=f"{found}; elsewhere {100 * elsewhere:.1f} % at best, at {place:.2f}",
-            verdict=judge([error < elsewhere for error in at]),
+            verdict=verdict_of([error < elsewhere for error in at]),
             why=WHY
             + TONE.format(place=place, tone=nearest) * bool(abs(nearest - place) <= RESOLVED),
         )
@@ -72,7 +74,7 @@ WHY = """A kernel of one frequency s tells samples apart by the phase of s x alo
 of the three sines, and the others are noise to it. The sign of the sum holds weaker tones at ±√2 ±
 √12 ± √60."""
 
-TONE = " The best frequency elsewhere, {place:.2f}, is next to that at {tone:.2f}."
+TONE = " The best frequency elsewhere, {place:.2f}, is near the tone at {tone:.2f}."
 
 BODY = """A thousand frequencies between 0 and 20, one Dirichlet kernel each: 1,000 training and
 1,000 validation points, 2,000 test points, C from the paper's grid. The kernel less its constant is

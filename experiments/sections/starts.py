@@ -5,30 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, judged, table
+from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
 
 SOURCE = "Wang & Li 2018, section 4.2.1"
 CRITERIA = ("KA", "CKA", "HSIC")
 CLOSE = 1e-3
-"""Relative loss of the criterion below which a start has found the same optimum."""
+"""A start has found the same optimum if its relative loss of the criterion is at most this."""
 WORST = 6
-"""So many pairs are named that lack something."""
+"""At most this many pairs of set and criterion are named."""
 STABLE = 0.1
-"""Relative spread of a width up to which it is called the same."""
-FORMS = {"": "grid", " ellipsoid": "sphere"}
-"""The other start, by form of the kernel."""
+"""A width is the same on all splits if its relative deviation is at most this."""
+FORMS = {"": "grid", " ARD": "isotropic"}
+"""The start that is compared with the paper's, by the form of the kernel."""
 STARTS = ("1/d", "gamma 1/d")
 
 
 def section(results: Results) -> Section:
-    """What the paper's start loses, in the criterion and in error."""
+    """Write the loss of the paper's start, in the criterion and in error."""
     body = f"""SciPy's BFGS on log-widths until an iteration gains less than 1e-5 of the criterion,
 as in the paper, which starts all widths at *1/d*, d being the number of features. Beside it, not in
 the paper: a start at *gamma = 1/d*, the default of LIBSVM, that is at widths of the root of d; one
 width from the best of nine spread evenly, in logarithm, over the range of the data's distances
-(*grid*); an ellipsoid from the best single width (*sphere*). HSIC is tr(KHLH), as the paper writes
-it, without a factor. No bounds, no penalty. Sets and the choice of C are those of the section on
-errors.
+(*grid*); an ARD kernel from the best single width (*isotropic*). HSIC is tr(KHLH), as the paper
+writes it, without a factor. There are no bounds and no penalty. Sets and the choice of C are those
+of the section on errors.
 
 One width: what the criterion lacks after the starts at 1/d and at gamma = 1/d, in % of what the
 grid's start finds (negative: more was found), and errors in % from 1/d, from gamma = 1/d and from
@@ -38,32 +38,37 @@ the grid.
 The one widths that the grid's start finds, means over the splits.
 
 {widths(results)}
-One width per feature: the same against the start from the best sphere.
+One width per feature: the same against the start from the best isotropic kernel.
 
-{losses(results, " ellipsoid")}"""
+{losses(results, " ARD")}"""
     return Section(
-        body, [*of_start(results), *of_stability(results), *of_paper_ellipsoids(results)]
+        body,
+        [
+            *claims_on_starts(results),
+            *claims_on_stability(results),
+            *claims_on_the_papers_start(results),
+        ],
     )
 
 
 def pair(criterion: str, form: str, start: str = "1/d") -> tuple[str, str]:
-    """Methods of a start and of the one that it is compared with."""
+    """Return the methods of a start and of the start that it is compared with."""
     return f"{criterion}{form}, {start}", f"{criterion}{form}, {FORMS[form]}"
 
 
 def loss(results: Results, problem: str, criterion: str, form: str, start: str = "1/d") -> float:
-    """What the criterion lacks after a start, as a part of the other's."""
+    """Return the relative loss of the criterion after a start."""
     first, second = results.pairs("criterion", problem, *pair(criterion, form, start))
     return float(np.mean(1.0 - first / second)) if first.size else float("nan")
 
 
 def error(results: Results, problem: str, method: str) -> float:
-    """Mean error in %."""
+    """Return the mean error in %."""
     return 100.0 * results.mean("error", problem, method)
 
 
 def losses(results: Results, form: str) -> str:
-    """Losses and errors by set."""
+    """Return losses and errors by set."""
     rows = []
     for problem in results.problems:
         row = [problem]
@@ -78,7 +83,7 @@ def losses(results: Results, form: str) -> str:
 
 
 def widths(results: Results) -> str:
-    """The best single widths."""
+    """Return the best single widths."""
     rows = [
         [p, *(shown(results.mean("width", p, f"{name}, grid"), 2) for name in CRITERIA)]
         for p in results.problems
@@ -87,14 +92,14 @@ def widths(results: Results) -> str:
 
 
 def shown(value: float, digits: int) -> str:
-    """A number, without the sign of a zero; a hyphen for none."""
+    """Format a number, without the sign of a zero; NaN is a hyphen."""
     return f"{round(value, digits) + 0.0:.{digits}f}" if np.isfinite(value) else "-"
 
 
-def of_start(results: Results) -> list[Claim]:
-    """Whether the paper's start finds what another finds."""
+def claims_on_starts(results: Results) -> list[Claim]:
+    """Return the claims that the paper's start finds what another start finds."""
     claims = []
-    for form, words in (("", "one width"), (" ellipsoid", "one width per feature")):
+    for form, label in (("", "one width"), (" ARD", "one width per feature")):
         known = losses_by_pair(results, form, "1/d")
         if not known:
             continue
@@ -102,15 +107,15 @@ def of_start(results: Results) -> list[Claim]:
         worst = max(known, key=lambda key: known[key])
         at_worst = [error(results, worst[0], method) for method in pair(worst[1], form)]
         claims.append(
-            judged(
-                f"BFGS may start at widths of 1/d ({words}).",
+            explained_claim(
+                f"BFGS may start at widths of 1/d ({label}).",
                 SOURCE,
                 f"The criterion lacks at most {100 * CLOSE:g} % of what the other start finds, for "
                 "each criterion on each set (in part: for most).",
                 f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
                 f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
                 f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
-                judge([not missed, 2 * len(missed) < len(known)]),
+                verdict_of([not missed, 2 * len(missed) < len(known)]),
                 why=f"{_plateau(results, form)} Pairs that lack more than {100 * CLOSE:g} %: "
                 f"{lacking(missed)}.",
             )
@@ -119,7 +124,7 @@ def of_start(results: Results) -> list[Claim]:
 
 
 def losses_by_pair(results: Results, form: str, start: str) -> dict[tuple[str, str], float]:
-    """What is lacking after a start, by set and criterion, where it is known."""
+    """Return the known losses after a start, by set and criterion."""
     found = {
         (problem, criterion): loss(results, problem, criterion, form, start)
         for problem in results.problems
@@ -129,35 +134,35 @@ def losses_by_pair(results: Results, form: str, start: str) -> dict[tuple[str, s
 
 
 def _plateau(results: Results, form: str) -> str:
-    """Why a start at 1/d fails, and how LIBSVM's default fares."""
+    """State why a start at 1/d fails, and how LIBSVM's default fares."""
     slopes = {p: results.mean("slope", p, pair("HSIC", form)[0]) for p in results.problems}
     flattest = min(slopes, key=lambda p: slopes[p])
     gamma = losses_by_pair(results, form, "gamma 1/d")
-    words = (
+    text = (
         "With many features, 1/d is far below most distances in [0, 1]^d: the kernel matrix is "
         "nearly the identity and the slope nearly zero (for HSIC, relative to the criterion, "
         f"{slopes[flattest]:.1g} on {flattest}). "
     )
     if form:
-        words += (
+        text += (
             "Each width has a slope only through the few pairs of samples that differ in little "
             "else, and the search ends on the plateau. There are many maxima besides. "
         )
     else:
-        words += (
-            "Where there is any slope, the line search lengthens its step and usually finds the "
-            "way. "
+        text += (
+            "Where there is any slope, the line search lengthens its step and usually leaves "
+            "the plateau. "
         )
     if gamma:
-        words += (
+        text += (
             "Were gamma = 1/d meant, the default of LIBSVM, the start would do in "
             f"{sum(value <= CLOSE for value in gamma.values())} of {len(gamma)} pairs."
         )
-    return words
+    return text
 
 
-def of_stability(results: Results) -> list[Claim]:
-    """Whether HSIC selects the same width on every split."""
+def claims_on_stability(results: Results) -> list[Claim]:
+    """Return the claim that HSIC selects the same width on every split."""
     spreads = {
         problem: float(widths.std(ddof=1) / widths.mean())
         for problem in results.problems
@@ -176,7 +181,7 @@ def of_stability(results: Results) -> list[Claim]:
         for criterion in ("KA", "CKA")
     }
     return [
-        judged(
+        explained_claim(
             "The same kernel is selected when data are drawn repeatedly: empirical HSIC is stable.",
             "Wang & Li 2018, section 3.1",
             f"Standard deviation of HSIC's width over the splits at most {100 * STABLE:g} % of its "
@@ -186,38 +191,37 @@ def of_stability(results: Results) -> list[Claim]:
             + ", ".join(
                 f"median of {name} {100 * spread:.1f} %" for name, spread in others.items()
             ),
-            judge([spread <= STABLE for spread in spreads.values()]),
+            verdict_of([spread <= STABLE for spread in spreads.values()]),
             why="Halves of small sets differ.",
         )
     ]
 
 
-def of_paper_ellipsoids(results: Results) -> list[Claim]:
-    """Whether the paper's own optimizer makes its statement on ellipsoids come true."""
-    found = {start: _lower(results, f"HSIC ellipsoid, {start}") for start in STARTS}
+def claims_on_the_papers_start(results: Results) -> list[Claim]:
+    """Return the claim on ARD kernels, for the paper's start."""
+    found = {start: _lower(results, f"HSIC ARD, {start}") for start in STARTS}
     paper = found["1/d"]
     if not paper:
         return []
     gamma = found["gamma 1/d"]
     figures = ", ".join(f"{p} {ours:.1f} against {one:.1f} %" for p, (ours, one) in paper.items())
     return [
-        judged(
-            "Ellipsoids have lower errors on all sets but zoo and sonar (with the paper's start).",
+        explained_claim(
+            "ARD kernels have lower errors on all sets but zoo and sonar (with the paper's start).",
             "Wang & Li 2018, section 4.3, Figure 1",
-            "Mean error of the HSIC ellipsoid searched from 1/d below that of HSIC with one width, "
+            "Mean error of HSIC ARD searched from 1/d below that of HSIC with one width, "
             "on each set but those two.",
             f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
-            judge([ours < one for ours, one in paper.values()]),
+            verdict_of([ours < one for ours, one in paper.values()]),
             why=f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
-            "its Figure 1: the "
-            "search either converges to an ellipsoid that overfits, as from the sphere, or ends "
-            "on the plateau, where the kernel matrix is the identity.",
+            "its Figure 1: the search either converges to an ARD kernel that overfits, as from the "
+            "isotropic kernel, or ends on the plateau, where the kernel matrix is the identity.",
         )
     ]
 
 
 def _lower(results: Results, method: str) -> dict[str, tuple[float, float]]:
-    """Errors of an ellipsoid and of one width, on the sets where the paper has the former lower."""
+    """Return errors of an ARD kernel and of one width, on sets where the paper's ARD errs less."""
     errors = {
         p: (error(results, p, method), error(results, p, "HSIC, grid"))
         for p in results.problems
@@ -227,11 +231,12 @@ def _lower(results: Results, method: str) -> dict[str, tuple[float, float]]:
 
 
 def _count(errors: dict[str, tuple[float, float]]) -> str:
+    """State on how many sets the ARD kernel has the lower error."""
     return f"{sum(ours < one for ours, one in errors.values())} of {len(errors)} sets"
 
 
 def lacking(missed: dict[tuple[str, str], float]) -> str:
-    """Sets and criteria, with what is lacking."""
+    """Return sets and criteria with their losses, as text."""
     worst = sorted(missed.items(), key=lambda entry: -entry[1])[:WORST]
     rest = f", and {len(missed) - len(worst)} others" * (len(missed) > len(worst))
     return (", ".join(f"{p} {c} ({100 * v:.1f} %)" for (p, c), v in worst) or "none") + rest

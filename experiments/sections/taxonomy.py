@@ -8,22 +8,23 @@ from matplotlib.figure import Figure
 from experiments.definitions.taxonomy import BOUNDS, JITTER, JITTERS, PENALTIES
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.lists import flat, stacked
+from experiments.reporting.formatting import listed
+from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Claim, Section, table, verdict_of
 from experiments.reporting.statistics import rank_correlation
-from experiments.reporting.words import listed
 
 SOURCE = "Nickisch, Seeger 2011"
 PRECISION = 1e-6
 """Relative precision of objective values."""
 DRAWN = ("marginal", "MAP", "MKL", "MKL, tangent")
-"""Methods in the figure."""
-SPARSE = JITTERS.index(JITTER)
+"""The methods in the figure."""
+JITTER_INDEX = JITTERS.index(JITTER)
+"""The index of the jitter that is used where one value is used."""
 
 
 def section(results: Results) -> Section:
-    """Bounds, and what each objective learns."""
+    """Write the bounds, and what each objective learns."""
     body = (
         "Two sets of two classes with the logistic likelihood, and kin8nm with Laplace and with "
         "Gaussian noise of the variance that the marginal likelihood, or its bound, prefers: 200 "
@@ -31,24 +32,21 @@ def section(results: Results) -> Section:
         "Gaussian widths on all features and a Gaussian on each. Weights are learned by the "
         "marginal likelihood (MLM: exactly for Gaussian noise, by the variational bound VB else); "
         "joint MAP, whose latent function has white noise e of "
-        f"{listed([f'{e:g}' for e in JITTERS])}, without which it has no minimum; MKL with the "
-        "sum of weights times a penalty of "
-        f"{listed([f'{c:g}' for c in PENALTIES])}; and MKL with the penalties of MAP's tangent at "
-        f"equal weights, e = {JITTER:g}. The second loss is the log-loss of classes, or minus the "
-        "log-density of responses, where there is a predictive variance; Laplace's kink leaves MAP "
-        "and MKL without one.\n\n"
-        f"{learned_table(results)}\n"
-        "![Number of kernels and error](figure:taxonomy)\n\n"
-        "Distances between the objectives at random weights, means over points and repeats "
-        "(-2 log scale): how far VB is above MLM, the bound at MAP's mode above VB, and the "
-        "tangent bound of MAP above MAP.\n\n"
-        f"{gap_table(results)}"
+        f"{listed([f'{e:g}' for e in JITTERS])}, without which it has no minimum; MKL with the sum "
+        f"of weights times a penalty of {listed([f'{c:g}' for c in PENALTIES])}; and MKL with the "
+        f"penalties of MAP's tangent at equal weights, e = {JITTER:g}. The second loss is the "
+        "log-loss of classes, or minus the log-density of responses, where there is a predictive "
+        "variance; Laplace's kink leaves MAP and MKL without "
+        f"one.\n\n{learned_table(results)}\n![Number of kernels and "
+        "error](figure:taxonomy)\n\nDistances between the objectives at random weights, means over "
+        "points and repeats (-2 log scale): how far VB is above MLM, the bound at MAP's mode above "
+        f"VB, and the tangent bound of MAP above MAP.\n\n{gap_table(results)}"
     )
     return Section(body, claims(results), {"taxonomy": figure(results)})
 
 
 def entries(results: Results, measure: str, problem: str, method: str) -> Array:
-    """A measure by setting, mean over repeats; one entry for a method without settings."""
+    """Return a measure by setting, as a mean over repeats."""
     found = stacked(results, measure, problem, method)
     if found.size == 0:
         return np.empty(0)
@@ -56,12 +54,12 @@ def entries(results: Results, measure: str, problem: str, method: str) -> Array:
 
 
 def best_setting(results: Results, problem: str, method: str) -> int:
-    """Setting of least test error."""
+    """Return the setting of least test error."""
     return int(np.argmin(entries(results, "error", problem, method)))
 
 
 def learned_table(results: Results) -> str:
-    """Kernels, error and loss by objective."""
+    """Return kernels, error and loss by objective."""
     settings = {
         "MAP": [f"e = {e:g}" for e in JITTERS],
         "MKL": [f"penalty {c:g}" for c in PENALTIES],
@@ -84,7 +82,7 @@ def learned_table(results: Results) -> str:
 
 
 def gaps(results: Results, problem: str) -> dict[str, Array]:
-    """Differences that the chain says are positive."""
+    """Return the differences that are positive by the chain of bounds."""
     values = {name: flat(results, name, problem, "bounds") for name in BOUNDS}
     return {
         "VB - MLM": values["variational"] - values["marginal"],
@@ -94,12 +92,12 @@ def gaps(results: Results, problem: str) -> dict[str, Array]:
 
 
 def with_bounds(results: Results) -> list[str]:
-    """Problems of which there are values at random weights."""
+    """Return the problems with values at random weights."""
     return [name for name in results.problems if results.repeats(name, "bounds")]
 
 
 def gap_table(results: Results) -> str:
-    """Mean distances."""
+    """Return the mean differences."""
     rows = []
     for problem in with_bounds(results):
         found = gaps(results, problem)
@@ -109,7 +107,7 @@ def gap_table(results: Results) -> str:
 
 
 def figure(results: Results) -> Figure:
-    """Number of kernels against error."""
+    """Draw the number of kernels against error."""
     picture, axes = panels(max(len(results.problems), 1), width=3.3)
     for panel, problem in zip(axes, results.problems, strict=False):
         for method in DRAWN:
@@ -125,7 +123,7 @@ def figure(results: Results) -> Figure:
 
 
 def claims(results: Results) -> list[Claim]:
-    """Those that there are records for."""
+    """Return the claims that have records."""
     found = []
     if with_bounds(results):
         found += [chain(results), tangent(results)]
@@ -143,8 +141,8 @@ def claims(results: Results) -> list[Claim]:
 
 
 def kept(results: Results, names: tuple[str, ...]) -> tuple[list[bool], list[str]]:
-    """Whether differences are at least zero up to rounding, and the least ones."""
-    conditions, words = [], []
+    """Return whether differences are at least zero up to rounding, and the least ones as text."""
+    conditions, texts = [], []
     for problem in with_bounds(results):
         size = np.nanmax(np.abs(flat(results, "map_bound", problem, "bounds")))
         for name in names:
@@ -153,40 +151,38 @@ def kept(results: Results, names: tuple[str, ...]) -> tuple[list[bool], list[str
             if gap.size:
                 conditions.append(bool((gap >= -PRECISION * size).all()))
                 of = f" ({name})" * (len(names) > 1)
-                words.append(f"{problem}{of} {gap.min():.4g}")
-    return conditions, words
+                texts.append(f"{problem}{of} {gap.min():.4g}")
+    return conditions, texts
 
 
 def chain(results: Results) -> Claim:
-    """MLM <= VB <= MAP's bound."""
-    conditions, words = kept(results, ("VB - MLM", "MAP's bound - VB"))
+    """Return the claim MLM <= VB <= MAP's bound."""
+    conditions, texts = kept(results, ("VB - MLM", "MAP's bound - VB"))
     laplace = [name for name in with_bounds(results) if name.endswith("Laplace")]
     loose = "".join(
         f" It is loosest for {name}, by {np.mean(gaps(results, name)[gap]):.0f} on average: MAP "
-        "interpolates responses, at whose residuals of zero the Laplace likelihood is touched by a "
-        "Gaussian without width."
+        "interpolates responses, at whose residuals of zero the Laplace likelihood is bounded by a "
+        "Gaussian of zero variance."
         for name in laplace
         for gap in ["MAP's bound - VB"]
     )
     return Claim(
         "Joint MAP with the log-determinant it drops is above the variational bound, which is "
-        "above "
-        "-2 ln of the marginal likelihood",
+        "above -2 ln of the marginal likelihood",
         f"{SOURCE}, section 2.4",
         f"differences at random weights; true where none is below zero by {PRECISION:g} of the "
         "value (MLM is known for Gaussian noise only, where both differences are zero by "
-        "construction: "
-        "that VB is above MLM for other noise is not measured)",
-        f"least differences: {'; '.join(words)}",
-        judge(conditions or [False]),
+        "construction: that VB is above MLM for other noise is not measured)",
+        f"least differences: {'; '.join(texts)}",
+        verdict_of(conditions or [False]),
         "Joint MAP by itself bounds nothing: it is this value less ln det(K^-1 + Gamma^-1)."
         + loose,
     )
 
 
 def tangent(results: Results) -> Claim:
-    """MAP <= MKL."""
-    conditions, words = kept(results, ("MAP's tangent - MAP",))
+    """Return the claim MAP <= MKL."""
+    conditions, texts = kept(results, ("MAP's tangent - MAP",))
     last = [
         float(np.abs(flat(results, "mkl_bound", name, "bounds")
                      - flat(results, "map", name, "bounds")).min())
@@ -197,16 +193,16 @@ def tangent(results: Results) -> Claim:
         f"{SOURCE}, sections 2.2 and 2.4",
         "difference at random weights, the tangent taken at equal ones, which are among the "
         f"points; true where none is below zero by {PRECISION:g} of the value",
-        f"least differences: {'; '.join(words)}; where they touch they differ by at most "
+        f"least differences: {'; '.join(texts)}; at the point of tangency they differ by at most "
         f"{max(last):.1g}",
-        judge(conditions or [False]),
+        verdict_of(conditions or [False]),
         "This holds for one penalty a kernel, the tangent's slope. MKL with one penalty for all, "
         "as it is used, is that bound only where all slopes are alike.",
     )
 
 
 def similar(results: Results, problem: str) -> Claim:
-    """MLM and MAP of Gaussian noise."""
+    """Return the claim that MLM and MAP are similar for Gaussian noise."""
     values = [stacked(results, name, problem, "bounds") for name in ("marginal", "map")]
     ranks = [rank_correlation(a, b) for a, b in zip(*values, strict=True)]
     conditions = [float(np.mean(ranks)) >= 0.9]
@@ -224,7 +220,7 @@ def similar(results: Results, problem: str) -> Claim:
             f"; test error {errors[0][0]:.3f} (MLM) and {errors[1][best]:.3f} (MAP, e = "
             f"{JITTERS[best]:g}, the best of {len(JITTERS)}), minus log-density {losses[0][0]:.2f} "
             f"and {losses[1][best]:.2f}, kernels {kernels[0][0]:.1f} and {kernels[1][best]:.1f}; "
-            f"with e = {JITTER:g} error {errors[1][SPARSE]:.3f}"
+            f"with e = {JITTER:g} error {errors[1][JITTER_INDEX]:.3f}"
         )
     return Claim(
         "For Gaussian noise, MLM and joint MAP are very similar",
@@ -232,24 +228,24 @@ def similar(results: Results, problem: str) -> Claim:
         "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
         "at most 5 % above that of MLM, and log-density within 0.05",
         text,
-        judge(conditions),
-        "They differ by ln det(K^-1 + I / s2), which is not constant: it prices weights by how "
+        verdict_of(conditions),
+        "They differ by ln det(K^-1 + I / s2), which is not constant: it penalizes weights by how "
         "much of the function the data determine. MAP is also not defined without white noise of a "
         "size that somebody has to choose, and MLM chooses its own.",
     )
 
 
 def sparser(results: Results) -> Claim:
-    """Numbers of kernels of MAP and MKL."""
-    bounded, tuned, words, others = [], [], [], []
+    """Return the claim that MAP is sparser than MKL."""
+    bounded, tuned, texts, others = [], [], [], []
     for problem in results.problems:
         joint = entries(results, "kernels", problem, "MAP")
         bound = entries(results, "kernels", problem, "MKL, tangent")
         plain = entries(results, "kernels", problem, "MKL")
         if not (joint.size and bound.size):
             continue
-        bounded.append(bool(joint[SPARSE] < bound[0]))
-        words.append(f"{problem} {joint[SPARSE]:.1f} and {bound[0]:.1f}")
+        bounded.append(bool(joint[JITTER_INDEX] < bound[0]))
+        texts.append(f"{problem} {joint[JITTER_INDEX]:.1f} and {bound[0]:.1f}")
         if plain.size:
             best = best_setting(results, problem, "MKL")
             own = best_setting(results, problem, "MAP")
@@ -265,33 +261,31 @@ def sparser(results: Results) -> Claim:
         f"the penalties of its own tangent (e = {JITTER:g}), and each at its setting of least test "
         "error",
         f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
-        "problems; at "
-        f"the settings of least test error on {sum(tuned)} of {len(tuned)}",
-        judge([*bounded, *tuned] or [False]),
-        f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(words)}. Each at "
-        "least "
-        f"test error: {'; '.join(others)}. MAP is MKL with penalties renewed where it stands: a "
-        "kernel of small weight is charged "
-        "more and more, as in reweighted l1 minimization. How many kernels MKL keeps depends on "
-        "its penalty, so that only the comparison with the tangent is between "
-        "the same things.",
+        f"problems; at the settings of least test error on {sum(tuned)} of {len(tuned)}",
+        verdict_of([*bounded, *tuned] or [False]),
+        f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Each at "
+        f"least test error: {'; '.join(others)}. MAP is MKL with penalties updated at its current "
+        "weights: the penalty of a kernel grows as its weight falls, as in reweighted l1 "
+        "minimization. How many kernels MKL keeps depends on its penalty, so that only the "
+        "comparison with the tangent is between like objectives.",
     )
 
 
 def averaging(results: Results, problems: list[str]) -> Claim:
-    """MLM against MAP on test data."""
-    conditions, words = [], []
+    """Return the claim that MLM predicts better than MAP."""
+    conditions, texts = [], []
     for problem in problems:
         own = [entries(results, name, problem, "marginal")[0] for name in ("error", "log_loss")]
         joint = [entries(results, name, problem, "MAP") for name in ("error", "log_loss")]
         best = best_setting(results, problem, "MAP")
-        for k in (SPARSE, best):
+        for k in (JITTER_INDEX, best):
             pairs = [(a, b[k]) for a, b in zip(own, joint, strict=True)]
             conditions += [bool(a <= b) for a, b in pairs if np.isfinite(a) and np.isfinite(b)]
         error, loss = (
-            f"{x:.3f}, {y[SPARSE]:.3f}, {y[best]:.3f}" for x, y in zip(own, joint, strict=True)
+            f"{x:.3f}, {y[JITTER_INDEX]:.3f}, {y[best]:.3f}"
+            for x, y in zip(own, joint, strict=True)
         )
-        words.append(
+        texts.append(
             f"{problem} (best e = {JITTERS[best]:g}) error {error}"
             + (f", second loss {loss}" if np.isfinite(joint[1]).all() else "")
         )
@@ -302,8 +296,7 @@ def averaging(results: Results, problems: list[str]) -> Claim:
         f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
         "e of least test error; true for each that is not larger for MLM",
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
-        judge(conditions),
-        f"In the order of the measure: {'; '.join(words)}. MAP's e is a setting that acts as a "
-        "regularizer: it is chosen on test data here, in MAP's "
-        "favor, while MLM has nothing to choose.",
+        verdict_of(conditions),
+        f"In the order of the measure: {'; '.join(texts)}. MAP's e acts as a regularizer: it is "
+        "chosen on test data here, in MAP's favor, while MLM has nothing to choose.",
     )

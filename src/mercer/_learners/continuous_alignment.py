@@ -211,7 +211,7 @@ class ContinuousAlignment(KernelLearner):
                     samples,
                     target,
                     self._growth(),
-                    width_penalty=width_penalty,
+                    width_penalty=penalty,
                     on_step=report,
                 )
             else:

@@ -1,4 +1,4 @@
-"""Models of each C, the best on validation data, and what a kernel is worth on test data."""
+"""Search for C on validation data, and the test error and alignment of a learned kernel."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from mercer.metrics import centered_alignment
 Task = Literal["classification", "regression"]
 
 C_GRID: Array = 10.0 ** np.arange(-5, 5.5, 0.5)
-"""Values of C of Afkanpour et al. (2013), section 3."""
+"""The values of C of Afkanpour et al. (2013), section 3."""
 
 MAX_ITER = 100_000
-"""Iterations of libsvm after which a machine, and every larger C, is given up."""
+"""libsvm stops after this many iterations; larger values of C are then not tried."""
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Wall-clock time of one call."""
+    """Return the wall-clock time of one call."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
 
 
 def error(task: Task, y: Array, predicted: Array) -> float:
-    """Part of wrong labels, or root mean squared error."""
+    """Return the fraction of wrong labels, or the root mean squared error."""
     if task == "classification":
         return float(np.mean(y != predicted))
     return float(np.sqrt(np.mean((y - predicted) ** 2)))
 
 
 def first_best(losses: Sequence[float]) -> int:
-    """Position of the least loss, the first of equal ones."""
+    """Return the index of the least loss, the first of equal ones."""
     return int(np.argmin(losses))
 
 
 @dataclass(frozen=True)
 class Grams:
-    """Gram matrices of a learned kernel: training data with themselves and with the other parts.
+    """Gram matrices of a learned kernel between the training data and each part of a split.
 
     They are centered by the training data and divided by the mean diagonal of the centered training
     matrix, so that one grid of C serves every kernel.
@@ -72,10 +72,10 @@ class Grams:
 def machines(
     gram: Array, y: Array, grid: Iterable[float] = C_GRID, *, give_up: bool = True
 ) -> Iterator[SVC]:
-    """Support vector machines by increasing C, until a larger C changes nothing or takes too long.
+    """Yield support vector machines by increasing C, as long as a larger C may change them.
 
-    A machine all of whose dual variables are below C is the machine of every larger C too. One that
-    takes too long is the last one only with `give_up`.
+    If all dual variables of a machine are below C, every larger C gives the same machine. With
+    `give_up`, a machine whose iterations reach `MAX_ITER` is the last one.
     """
     for C in grid:
         machine = SVC(kernel="precomputed", C=float(C), max_iter=MAX_ITER)
@@ -89,22 +89,22 @@ def machines(
 
 
 def best_machine(grams: Grams, split: Split, grid: Iterable[float] = C_GRID) -> SVC:
-    """The machine of largest accuracy on validation data, of equal ones that of least C."""
+    """Return the machine of largest accuracy on validation data, and of least C among equals."""
     tried = list(machines(grams.train, split.train[1], grid))
     return tried[first_best([-each.score(grams.valid, split.valid[1]) for each in tried])]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A model that was fitted for one C.
+    """A model that was fitted with one value of C.
 
     Attributes
     ----------
     model : estimator
     loss : float
-        Error on validation data.
+        The error on validation data.
     duration : float
-        Seconds of the fit.
+        The seconds of the fit.
     """
 
     model: Any
@@ -120,17 +120,18 @@ def trials(
     every: bool = False,
     task: Task = "classification",
 ) -> list[Trial]:
-    """A one-stage model of each C.
+    """Fit a one-stage model for each value of C.
 
     Parameters
     ----------
     make : callable
-        From C to a model that is not fitted.
+        A function from C to a model that is not fitted.
     split : Split
     grid : iterable of float
-        Values of C, in increasing order.
+        The values of C, in increasing order.
     every : bool, default=False
-        Whether to go on where a larger C changes nothing, since no dual variable has reached it.
+        Whether to try larger values of C even if no dual variable has reached the last one, so
+        that they change nothing.
     task : {"classification", "regression"}
     """
     found: list[Trial] = []
@@ -147,14 +148,14 @@ def trials(
 
 
 def best_trial(found: Sequence[Trial]) -> Trial:
-    """The trial of least error on validation data, of equal ones that of least C."""
+    """Return the trial of least error on validation data, and of least C among equals."""
     return found[first_best([trial.loss for trial in found])]
 
 
 def error_of_kernel(
     kernel: Callable[..., Array], split: Split, grid: Iterable[float] = C_GRID
 ) -> Measures:
-    """Error on test data with the best C, that C, and alignment with the labels of test data."""
+    """Return test error and test alignment of a kernel, and the C of least validation error."""
     grams = Grams.of(kernel, split)
     machine = best_machine(grams, split, grid)
     return {
@@ -165,5 +166,5 @@ def error_of_kernel(
 
 
 def alignment_of_kernel(kernel: Callable[..., Array], part: Part) -> float:
-    """Centered alignment of a kernel with labels."""
+    """Return the centered alignment of a kernel with labels."""
     return centered_alignment(kernel(part[0]), part[1])

@@ -1,4 +1,4 @@
-"""Claims of Afkanpour et al. (2013) that several experiments speak to, judged on their results."""
+"""Claims of Afkanpour et al. (2013) that several experiments test."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from experiments.problems import Array
+from experiments.reporting.formatting import by_name, listed
 from experiments.reporting.ranking import Gap, gap, of_tasks, present
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, judge, judged
+from experiments.reporting.section import Claim, explained_claim, verdict_of
 from experiments.reporting.statistics import LEVEL
-from experiments.reporting.words import by_name, listed
 
 SOURCE = "Afkanpour et al. 2013, section 3.2"
 FINITE = ("DA", "D1", "D2", "DU")
@@ -21,14 +21,16 @@ ALIKE = ("CA-1D", "CA-1D, stagewise", "DA", "DU", "DA, widths read off", "DU, wi
 """Two-stage methods with one width for all features."""
 
 LARGE = 0.2
-"""Part of the errors that a very large improvement takes away, at least."""
+"""A very large improvement removes at least this fraction of the errors."""
 INDICATES = -0.5
-"""Median correlation of alignment and error at which one indicates the other, at most."""
+"""Alignment indicates the error if their median rank correlation is at most this."""
 MARK = "*"
+"""The sign behind a significant gap, and its legend."""
 MARKED = f"points, {MARK}: p < {LEVEL:g}"
 FEW_STEPS = 10
+"""CA must take fewer steps."""
 MANY_STEPS = 25
-"""Steps that count as "around 50", at least."""
+"""At least this many steps are counted as "around 50"."""
 
 
 def outperforms(
@@ -37,8 +39,8 @@ def outperforms(
     second: Sequence[str],
     problems: Sequence[str] | None = None,
 ) -> tuple[list[bool], str]:
-    """Whether each of some methods errs clearly less than each of others, and the gaps in words."""
-    conditions, words = [], []
+    """Return whether each method errs clearly less than each other one, and the gaps as text."""
+    conditions, texts = [], []
     for one in present(results, first):
         gaps = {
             other: gap(results, one, other, problems)
@@ -46,35 +48,37 @@ def outperforms(
             if one != other
         }
         conditions += [found.clearly_lower for found in gaps.values()]
-        words.append(f"{one} less {listed(map(brief, gaps, gaps.values()))}")
-    return conditions, "; ".join(words)
+        texts.append(f"{one} less {listed(map(brief, gaps, gaps.values()))}")
+    return conditions, "; ".join(texts)
 
 
 def brief(other: str, found: Gap) -> str:
-    """A gap in two words and, where it is significant, a mark."""
+    """Format a gap, with a mark if it is significant."""
     return f"{other} {found.points:+.2f}{MARK * (found.p_value < LEVEL)}"
 
 
 def continuous_over_finite(
     results: Results, continuous: Sequence[str], sets: str, why: str
 ) -> Claim:
-    """Claim that continuous dictionaries beat finite ones."""
-    conditions, words = outperforms(results, continuous, FINITE)
-    verdict = judge(conditions)
-    return judged(
+    """Return the claim that continuous dictionaries beat finite ones."""
+    conditions, text = outperforms(results, continuous, FINITE)
+    verdict = verdict_of(conditions)
+    return explained_claim(
         f"On {sets}, methods that choose widths from a continuous set outperform those with a "
         "finite set of widths",
         SOURCE,
         f"differences in error between each of {', '.join(present(results, continuous))} and each "
         f"of {', '.join(present(results, FINITE))}, Wilcoxon's test over tasks; all negative "
         "and significant at 5 %",
-        f"{sum(conditions)} of {len(conditions)} differences are clear: {words} ({MARKED})",
+        f"{sum(conditions)} of {len(conditions)} differences are clear: {text} ({MARKED})",
         verdict,
         why=why,
     )
 
 
-def relative(results: Results, first: str, second: str, problems: Sequence[str] | None) -> float:
+def relative_reduction(
+    results: Results, first: str, second: str, problems: Sequence[str] | None
+) -> float:
     """Part of a method's mean error that another takes away."""
     ours, theirs = (of_tasks(results, "error", name, problems).mean() for name in (first, second))
     return float(1.0 - ours / theirs)
@@ -89,26 +93,28 @@ def over_uniform(
     beside: str = "",
     problems: Sequence[str] | None = None,
 ) -> Claim:
-    """Claim that learning beats uniform weights: clearly, and somewhere by much.
+    """Return the claim that learning beats uniform weights: clearly, and somewhere by much.
 
     Parameters
     ----------
     results : Results
     sets : str
-        What the tasks are called.
+        The name of the tasks.
     methods : sequence of str
-        Those that learn.
+        The methods that learn.
     uniform : sequence of str
         Uniform weights on each dictionary that the claim may mean.
     beside : str, default=""
         Uniform weights on another dictionary, for comparison.
     problems : sequence of str, default=None
-        Tasks; all where None.
+        The tasks; all if None.
     """
     names, others = present(results, methods), present(results, uniform)
-    clear, words = outperforms(results, names, others, problems)
-    parts = [relative(results, one, other, problems) for one in names for other in others]
-    large = any(part >= LARGE and sure for part, sure in zip(parts, clear, strict=True))
+    clear, text = outperforms(results, names, others, problems)
+    reductions = [
+        relative_reduction(results, one, other, problems) for one in names for other in others
+    ]
+    large = any(part >= LARGE and sure for part, sure in zip(reductions, clear, strict=True))
     own = outperforms(results, names, [beside], problems)[1]
     return Claim(
         f"On {sets}, kernel learning has a clear advantage over uniform weights, which can be "
@@ -117,8 +123,9 @@ def over_uniform(
         f"differences in error between each of {listed(names)} and {' or '.join(others)}; each "
         "negative and significant at 5 % by Wilcoxon's test over tasks, and one of at least "
         f"{100 * LARGE:.0f} % of the errors",
-        f"{words} ({MARKED}); {100 * min(parts):.0f} to {100 * max(parts):.0f} % of the errors",
-        judge([*clear, large]),
+        f"{text} ({MARKED}); {100 * min(reductions):.0f} to {100 * max(reductions):.0f} % of the "
+        "errors",
+        verdict_of([*clear, large]),
         "The paper adds that the advantage seems to come from the right set of kernels."
         + " It does not name its dictionary for these sets; both are this page's."
         * (len(others) > 1)
@@ -128,7 +135,7 @@ def over_uniform(
 
 
 def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
-    """Claim that the choice of the dictionary matters more than its combination."""
+    """Return the claim that the dictionary matters more than its combination."""
     means = {
         name: of_tasks(results, "error", name).mean() * 100.0
         for name in ("CA-1D", "DA", "DU", "DA, widths read off", "DU, widths read off")
@@ -149,7 +156,7 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
         f"the dictionary moves DA by {by_dictionary[0]:.2f} points and DU by "
         f"{by_dictionary[1]:.2f}; DA less DU is {by_weights[0]:+.2f} on the paper's widths and "
         f"{by_weights[1]:+.2f} on those read off",
-        judge(conditions),
+        verdict_of(conditions),
         "Learned weights depend less on the dictionary than uniform ones. " * less_dependent
         + f"Mean errors less CA-1D's, in points: {by_name(less, '+.2f')}.",
     )
@@ -158,7 +165,7 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
 def correlations(
     results: Results, methods: Sequence[str], problems: Sequence[str] | None = None
 ) -> Array:
-    """Spearman correlation of test alignment and error over methods, on each task."""
+    """Return Spearman's correlation of alignment and error over methods, on each task."""
     tasks = results.problems if problems is None else list(problems)
     names = present(results, methods)
     frames = [results.means(measure).loc[tasks, names] for measure in ("alignment", "error")]
@@ -173,12 +180,12 @@ def correlations(
 def alignment_indicates(
     results: Results, sets: str, methods: Sequence[str], problems: Sequence[str] | None = None
 ) -> Claim:
-    """Claim that alignment on test data is a good indicator, though not a monotone one."""
+    """Return the claim that alignment on test data is a good, but not monotone, indicator."""
     tasks = results.problems if problems is None else list(problems)
     names = present(results, methods)
-    spheres = [name for name in names if "nD" not in name]
+    isotropic = [name for name in names if "nD" not in name]
     alike = present(results, ALIKE)
-    found = [correlations(results, some, tasks) for some in (names, spheres, alike)]
+    found = [correlations(results, some, tasks) for some in (names, isotropic, alike)]
     middle = [float(np.median(each)) if each.size else np.nan for each in found]
     negative = [f"{int((each < 0).sum())} of {each.size}" for each in found]
     errors, alignments = (
@@ -195,14 +202,14 @@ def alignment_indicates(
         f"median correlation {middle[0]:.2f} over all, {middle[1]:.2f} over those with one width "
         f"(negative on {negative[0]} and {negative[1]}); the largest alignment is not the least "
         f"error on {crossed} of {len(tasks)}",
-        judge([value <= INDICATES for value in middle[:2]]),
+        verdict_of([value <= INDICATES for value in middle[:2]]),
         f"Over two-stage methods with one width alone ({listed(alike)}) the median correlation is "
         f"{middle[2]:.2f}. Mean alignments and errors: {both_of(results, names, tasks)}.",
     )
 
 
 def both_of(results: Results, methods: Sequence[str], tasks: Sequence[str]) -> str:
-    """Mean test alignment and error of methods, in words."""
+    """Return mean test alignment and error of methods, as text."""
     return "; ".join(
         f"{name} {of_tasks(results, 'alignment', name, tasks).mean():.3f} and "
         f"{100 * of_tasks(results, 'error', name, tasks).mean():.2f} %"
@@ -211,7 +218,7 @@ def both_of(results: Results, methods: Sequence[str], tasks: Sequence[str]) -> s
 
 
 def speed(results: Results, sets: str) -> list[Claim]:
-    """Claims on times; none where no times were recorded."""
+    """Return the claims on times, or none if no times were recorded."""
     seconds = {
         name: values
         for name in present(results)
@@ -231,12 +238,13 @@ def speed(results: Results, sets: str) -> list[Claim]:
 
 
 def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
-    return judged(
+    """Return the claim on the order of the fastest methods."""
+    return explained_claim(
         f"On {sets}, DU is the fastest method and CA-1D the fastest of the rest",
         f"{SOURCE}, Table 2",
         "mean over tasks of the time to learn a kernel and one machine, C being known",
         listed,
-        judge(order),
+        verdict_of(order),
         why=(
             "DA costs one pass over 20 Gram matrices and a small quadratic program, of which DU "
             "needs the sum alone; CA-1D costs a pass over the distances for each step, and its "
@@ -247,6 +255,7 @@ def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
 
 
 def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: Results) -> Claim:
+    """Return the claim that one-stage methods are slower."""
     slower = max(means["CA-1D"], means["DA"])
     conditions = [means[name] > slower for name in ("D1", "D2", "CR-1D")]
     searches = {
@@ -254,12 +263,12 @@ def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: R
         for name in ("D1", "D2", "CR-1D")
         if (values := of_tasks(results, "seconds_search", name)).size
     }
-    return judged(
+    return explained_claim(
         f"On {sets}, one-stage methods (D1, D2, CR) are slower than two-stage ones (CA, DA)",
         f"{SOURCE}, Table 2",
         "each of D1, D2 and CR-1D takes longer than both CA-1D and DA, C being known",
         listed,
-        judge(conditions),
+        verdict_of(conditions),
         why=(
             "Newton steps for the weights need the machines of a few weights only. One stage pays "
             "in the search for C, for each of which it learns the kernel anew"
@@ -270,12 +279,13 @@ def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: R
 
 
 def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
+    """Return the claim that methods with a width for each feature are slower."""
     if not {"CA-nD", "CR-nD"} <= set(means):
         return []
     ratios = [means[f"{name}-nD"] / means[f"{name}-1D"] for name in ("CA", "CR")]
-    verdict = judge([ratio >= 2.0 for ratio in ratios])
+    verdict = verdict_of([ratio >= 2.0 for ratio in ratios])
     return [
-        judged(
+        explained_claim(
             f"On {sets}, CA-nD and CR-nD are significantly slower than CA-1D and CR-1D",
             f"{SOURCE}, Table 2",
             "ratio of mean times, that of CA-nD with the choice of its penalty; at least 2",
@@ -292,7 +302,7 @@ def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
 
 
 def steps(results: Results, sets: str) -> Claim:
-    """Claim on the number of steps of CA and CR."""
+    """Return the claim on the number of steps of CA and CR."""
     names = ("CA-1D", "CA-1D, stagewise", "CR-1D", "CR-1D, stagewise")
     found = {
         name: np.concatenate([results.values("steps", task, name) for task in results.problems])
@@ -302,12 +312,12 @@ def steps(results: Results, sets: str) -> Claim:
     few = [values.max() < FEW_STEPS for name, values in found.items() if name.startswith("CA")]
     published = found.get("CR-1D, stagewise", np.empty(0))
     many = [float(np.median(published)) >= MANY_STEPS] if published.size else []
-    verdict = judge([*map(bool, few), *many])
+    verdict = verdict_of([*map(bool, few), *many])
     listed = "; ".join(
         f"{name}: median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}"
         for name, values in found.items()
     )
-    return judged(
+    return explained_claim(
         f"On {sets}, CA converges in fewer than ten iterations and CR in around 50",
         SOURCE,
         f"steps taken: fewer than {FEW_STEPS} on every split with corrective and with published "
@@ -318,11 +328,11 @@ def steps(results: Results, sets: str) -> Claim:
             "Steps depend on the tolerance and on C. Here CR ends once no kernel lowers its "
             "objective by more than a thousandth, with the C that is best on validation data; "
             "corrective steps, which solve for all weights anew, take fewer than the published "
-            "line search, which is held to 50."
+            "line search, whose steps are limited to 50."
         ),
     )
 
 
 def rest_of(results: Results, method: str, problems: Sequence[str] | None = None) -> list[Gap]:
-    """Gaps from a method to each of the paper's others."""
+    """Return the gaps from a method to each of the paper's others."""
     return [gap(results, method, name, problems) for name in present(results) if name != method]

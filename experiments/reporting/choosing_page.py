@@ -1,4 +1,4 @@
-"""The page on which method to take, argued from the records of the experiments."""
+"""The page on which method to choose, argued from the records of the experiments."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from experiments.reporting.evidence import SIZES, Evidence
-from experiments.reporting.lists import compare_entries
+from experiments.reporting.formatting import by_name, listed
+from experiments.reporting.list_measures import compare_entries
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
-from experiments.reporting.words import by_name, listed
 
 NEEDED = (
     "bigrams",
+    "defaults",
     "dependence",
     "dependence_times",
     "digits",
@@ -24,9 +25,8 @@ NEEDED = (
     "relevance",
     "sine",
     "taxonomy",
-    "today",
 )
-"""Experiments that the page argues from."""
+"""The experiments from which the page argues."""
 
 HEAD = """# Which method for which situation
 
@@ -36,15 +36,16 @@ and repeats, in %; times are of one training, alone on the machine. In brackets 
 the papers.
 
 """
+"""The beginning of the page."""
 
 
 def choosing(results: Mapping[str, Results]) -> str:
-    """The page as Markdown.
+    """Return the page as Markdown.
 
     Parameters
     ----------
     results : dict of str to Results
-        Of all experiments that are `NEEDED`.
+        The results of all experiments that are `NEEDED`.
     """
     found = Evidence(results)
     parts = [
@@ -53,10 +54,10 @@ def choosing(results: Mapping[str, Results]) -> str:
         *(
             f"## {title}\n\n{paragraph(found)}\n"
             for title, paragraph in (
-                ("A table, and no idea of the kernel", no_idea),
-                ("One width, at once", one_width),
+                ("A table of data, and no kernel in mind", no_kernel_in_mind),
+                ("One width, quickly", one_width),
                 ("Few features that matter among many", few_features),
-                ("A list of kernels, or several sources", a_list),
+                ("A list of kernels, or several sources", finite_dictionary),
                 ("A kernel for each of thousands of features", rank_one),
                 ("Kernel and predictor at once", one_stage),
                 ("A periodic signal", periodic),
@@ -74,29 +75,29 @@ READ_OFF = {
     "letters": "DU, widths read off",
     "miscellany": "DU",
 }
-"""Uniform weights on widths that are read off the data."""
+"""The methods with uniform weights on widths that are taken from the data."""
 
 
 def grid_better(found: Evidence) -> list[str]:
-    """Where a grid of width and C errs clearly less than CA-1D."""
+    """Return the problems on which a grid search errs clearly less than CA-1D."""
     return [
-        words
-        for name, words in SIZES.items()
+        label
+        for name, label in SIZES.items()
         if found.gap(name, "grid search", "CA-1D").clearly_lower
     ]
 
 
 def in_short(found: Evidence) -> str:
-    """The recommendations without their reasons."""
+    """Return the recommendations without their reasons."""
     better = grid_better(found)
     rows = [
         [
-            "a table, and no idea of the kernel",
+            "a table of data, and no kernel in mind",
             "`TwoStageClassifier()`, `TwoStageRegressor()`"
             + f"; a grid of one width and C beside it, which errs less on {listed(better)}"
             * bool(better),
         ],
-        ["the kernel itself, at once", '`KernelOptimization(criterion="hsic")`'],
+        ["a single kernel, quickly", '`KernelOptimization(criterion="hsic")`'],
         [
             "maybe a few relevant features among many",
             '`TwoStageClassifier("auto")`; with few samples '
@@ -116,11 +117,11 @@ def in_short(found: Evidence) -> str:
             "scikit-learn's",
         ],
     ]
-    return table(["You have, or want", "take"], rows, words=True)
+    return table(["You have, or want", "take"], rows, text=True)
 
 
-def no_idea(found: Evidence) -> str:
-    """Spherical kernels from a continuum."""
+def no_kernel_in_mind(found: Evidence) -> str:
+    """Return the advice on a table of data: isotropic kernels from a continuous family."""
     methods = ("CA-1D", "CR-1D", 'learner="auto"', "grid search")
     rows = [[method, *(found.error(name, method) for name in SIZES)] for method in methods]
     uniform = [found.error(name, method) for name, method in READ_OFF.items()]
@@ -146,17 +147,17 @@ CA-1D less the grid, {grid}. CA-1D less uniform weights on 20 widths read off th
 On the letters CA-1D is a sum of {kernels:.1f} kernels on average, which can be looked
 at{aside}. Nothing has to be chosen. What it maximizes is alignment, not accuracy: {advice}.
 
-{as_they_come(found)}"""
+{with_defaults(found)}"""
 
 
-def as_they_come(found: Evidence) -> str:
-    """Both estimators beside a cross-validated grid on every data set."""
+def with_defaults(found: Evidence) -> str:
+    """Compare both default estimators with a cross-validated grid on every data set."""
     said = []
-    for method, words in (("CA-1D", "`TwoStageClassifier()`"), ("HSIC", "one width by HSIC")):
-        slower = found.times("today", "grid search", method)
+    for method, label in (("CA-1D", "`TwoStageClassifier()`"), ("HSIC", "one width by HSIC")):
+        slower = found.times("defaults", "grid search", method)
         said.append(
-            f"{words} is {found.outcomes('today', method, 'grid search')} "
-            f"({found.gap('today', method, 'grid search').words})"
+            f"{label} is {found.outcomes('defaults', method, 'grid search')} "
+            f"({found.gap('defaults', method, 'grid search').description})"
             + f", and the grid takes {slower} times as long"
             * bool(slower)
         )
@@ -168,9 +169,10 @@ def as_they_come(found: Evidence) -> str:
 
 
 def less(found: Evidence, first: str, others: Mapping[str, str]) -> str:
-    """Gaps from one method to another on each group of sets, in words."""
+    """Return gaps from one method to another on each group of sets, as text."""
     return "; ".join(
-        f"{SIZES[name]}: {found.gap(name, first, other).words}" for name, other in others.items()
+        f"{SIZES[name]}: {found.gap(name, first, other).description}"
+        for name, other in others.items()
     )
 
 
@@ -179,7 +181,7 @@ MANY_CLASSES = ("yeast", "vehicle", "dermatology")
 
 
 def one_width(found: Evidence) -> str:
-    """One sphere by dependence."""
+    """Return the advice on a single isotropic kernel: maximal dependence."""
     sets = found.shared("dependence", "HSIC", "CV")
     whole = found.times("dependence_times", "CV", "HSIC")
     learning = found.times("dependence_times", "CV", "HSIC", "seconds_learning")
@@ -204,7 +206,7 @@ def one_width(found: Evidence) -> str:
 
 
 def few_features(found: Evidence) -> str:
-    """Ellipsoids."""
+    """Return the advice on irrelevant features: ARD kernels."""
     automatic = "CA-nD, automatic penalty"
     form = "TwoStageClassifier(auto)"
     names = ["CA-1D", "CA-nD, no penalty", "CA-nD", automatic, form, "grid search"]
@@ -220,26 +222,25 @@ def few_features(found: Evidence) -> str:
             [p for p in found.shared("miscellany", *tried) if p != "splice"],
         )
     )
-    sets = found.shared("dependence", "HSIC ellipsoid", "HSIC")
+    sets = found.shared("dependence", "HSIC ARD", "HSIC")
     return (
         "A width for each feature pays where few features matter, and overfits where all do, "
         "unless a penalty holds the widths together. 50 training samples of 50 features, all of "
         "which matter (gamma=0), some, or very few (40); *CA-nD* has the penalty of the largest "
         "alignment on 1000 validation samples, and all but `TwoStageClassifier(auto)`, which has "
-        "the training samples alone, choose C on them:\n\n"
-        f"{table(['', 'gamma=0', '5', '40'], rows)}\n"
-        f"With 500 samples of splice: {splice}. On the other sets: {others}. The automatic "
-        "choice of form looks at held-out predictions and asks for clear evidence, of which 50 "
-        "samples give little: with few samples and a reason to expect irrelevant features, ask "
-        "for the penalized ellipsoids by name. Without a penalty they are a risk: on "
-        f"{len(sets)} sets of Wang & Li a single ellipsoid by HSIC errs on "
-        f"{found.error('dependence', 'HSIC ellipsoid', *sets)}, the sphere on "
-        f"{found.error('dependence', 'HSIC', *sets)}."
+        "the training samples alone, choose C on "
+        f"them:\n\n{table(['', 'gamma=0', '5', '40'], rows)}\nWith 500 samples of splice: "
+        f"{splice}. On the other sets: {others}. The automatic choice of form looks at held-out "
+        "predictions and asks for clear evidence, of which 50 samples give little: with few "
+        "samples and a reason to expect irrelevant features, ask for the penalized ARD kernels by "
+        f"name. Without a penalty they are a risk: on {len(sets)} sets of Wang & Li a single ARD "
+        f"kernel by HSIC errs on {found.error('dependence', 'HSIC ARD', *sets)}, the isotropic "
+        f"kernel on {found.error('dependence', 'HSIC', *sets)}."
     )
 
 
-def a_list(found: Evidence) -> str:
-    """Finite dictionaries."""
+def finite_dictionary(found: Evidence) -> str:
+    """Return the advice on finite dictionaries."""
     name = "gaussian_combinations"
     problems = found.shared(name, "alignf", "unif")
     tests = [
@@ -249,30 +250,28 @@ def a_list(found: Evidence) -> str:
         found.mean(name, "alignf", only=[p]) < found.mean(name, "unif", only=[p]) for p in problems
     )
     rows = [
-        [words, *(found.error(sets, method) for sets in ("digits", "letters"))]
-        for method, words in (
-            ("DA", "alignf, widths spread evenly"),
+        [label, *(found.error(sets, method) for sets in ("digits", "letters"))]
+        for method, label in (
+            ("DA", "alignf, evenly spaced widths"),
             ("DU", "uniform weights, the same widths"),
-            ("DA, widths read off", "alignf, widths read off the data"),
+            ("DA, widths read off", "alignf, widths taken from the data"),
             ("DU, widths read off", "uniform weights, the same widths"),
             ("CA-1D", "CA-1D, without a list"),
         )
     ]
     return (
-        "Weights of maximal alignment (`AlignmentMaximization`, alignf) err less than uniform "
-        f"ones on {better} of {len(problems)} problems of Cortes et al., raw and standardized, "
+        "Weights of maximal alignment (`AlignmentMaximization`, alignf) err less than uniform ones "
+        f"on {better} of {len(problems)} problems of Cortes et al., raw and standardized, "
         f"significantly on {tests.count(-1)}, and significantly more on {tests.count(1)}. With 20 "
-        "Gaussians:\n\n"
-        f"{table(['', 'MNIST', 'letters'], rows)}\n"
-        "Where the kernels are Gaussians of your own making, let their widths come from the data, "
-        "by search or as the default list of `UniformCombination()` and "
-        "`AlignmentMaximization()`; where they are sources that you are given, learn the weights, "
-        "and compare with `UniformCombination`."
+        f"Gaussians:\n\n{table(['', 'MNIST', 'letters'], rows)}\nWhere the kernels are Gaussians "
+        "of your own making, let their widths come from the data, by search or as the default list "
+        "of `UniformCombination()` and `AlignmentMaximization()`; where they are sources that you "
+        "are given, learn the weights, and compare with `UniformCombination`."
     )
 
 
 def rank_one(found: Evidence) -> str:
-    """Thousands of features."""
+    """Return the advice on thousands of features: kernels of rank one."""
     classes = "books, good or not"
     methods = ("unif", "align", "alignf", "one-stage")
     errors = ", ".join(f"{m} {found.error('bigrams', m, classes)}" for m in methods)
@@ -281,15 +280,14 @@ def rank_one(found: Evidence) -> str:
     worse = alignf > align
     return (
         "Weights that are each kernel's own alignment (`IndependentAlignment`, align). On 4,000 "
-        "counts "
-        f"of bigrams in reviews of books, good or not: {errors}. alignf keeps {kernels:.0f} of the "
-        "kernels"
+        f"counts of bigrams in reviews of books, good or not: {errors}. alignf keeps {kernels:.0f} "
+        "of the kernels"
         + ("; where every feature carries a little, that is perhaps a loss." * worse or ".")
     )
 
 
 def one_stage(found: Evidence) -> str:
-    """Multiple kernel learning."""
+    """Return the advice on multiple kernel learning."""
     slower = found.times("letters", "CR-1D", "CA-1D")
     return (
         "`ContinuousMKLClassifier` (CR-1D) minimizes the machine's own objective over a whole "
@@ -299,29 +297,27 @@ def one_stage(found: Evidence) -> str:
         + f"; one fit takes {slower} times as long on the letters"
         * bool(slower)
         + ". Over a finite list, `MKLClassifier` on the letters less alignf, with the l1-norm: "
-        f"{found.gap('letters', 'D1', 'DA').words}; with the l2-norm: "
-        f"{found.gap('letters', 'D2', 'DA').words}."
+        f"{found.gap('letters', 'D1', 'DA').description}; with the l2-norm: "
+        f"{found.gap('letters', 'D2', 'DA').description}."
     )
 
 
 def periodic(found: Evidence) -> str:
-    """Frequencies."""
+    """Return the advice on periodic signals: Dirichlet kernels."""
     return (
         "Frequencies cannot be put on a coarse list. The label that is the sign of three sines: "
-        "CA-1D "
-        f"{found.error('sine', 'CA-1D')}; alignf over the frequencies 0, 1, ..., 9 "
+        f"CA-1D {found.error('sine', 'CA-1D')}; alignf over the frequencies 0, 1, ..., 9 "
         f"{found.error('sine', 'DA')}, over steps of 0.1 {found.error('sine', 'DA, step 0.1')}; "
-        "the three "
-        f"true frequencies {found.error('sine', '√2 + √12 + √60')}."
+        f"the three true frequencies {found.error('sine', '√2 + √12 + √60')}."
     )
 
 
 def probabilities(found: Evidence) -> str:
-    """Gaussian processes."""
+    """Return the advice on probabilities: Gaussian processes."""
     classes = [p for p in found.results["taxonomy"].problems if "logistic" in p]
     losses = ", ".join(
-        f"{words} {found.mean('taxonomy', name, measure='log_loss', only=classes, pick=np.min):.3f}"
-        for name, words in (
+        f"{label} {found.mean('taxonomy', name, measure='log_loss', only=classes, pick=np.min):.3f}"
+        for name, label in (
             ("marginal", "the bound on the marginal likelihood, which has nothing to set,"),
             ("MAP", "joint MAP with its best jitter"),
             ("MKL", "multiple kernel learning with its best penalty"),
@@ -330,13 +326,12 @@ def probabilities(found: Evidence) -> str:
     return (
         "`BayesianMKLClassifier` and `BayesianMKLRegressor` learn weights and noise without "
         f"cross-validation. Mean log-loss of classes in the taxonomy: {losses}; the best settings "
-        "are "
-        "picked on the test data, in their favor."
+        "are picked on the test data, in their favor."
     )
 
 
 def no_labels(found: Evidence) -> str:
-    """Clustering."""
+    """Return the advice on clustering."""
     name = "partitions"
     rows = [
         [
@@ -355,36 +350,31 @@ def no_labels(found: Evidence) -> str:
     first = means.idxmax(axis=1).value_counts()
     return (
         "`HSICClustering` is kernel k-means with a width read off the data, and "
-        "`MultipleKernelClustering` learns the weights of several kernels with the clusters:\n\n"
-        f"{table(header, rows)}\n"
-        f"Means: {by_name(means.mean(), '.0f', 100.0)}. The highest, by number of sets: "
-        f"{by_name(first, '.0f')}. No method is right everywhere, and none can be chosen without "
-        "labels: look at several."
+        "`MultipleKernelClustering` learns the weights of several kernels with the "
+        f"clusters:\n\n{table(header, rows)}\nMeans: {by_name(means.mean(), '.0f', 100.0)}. The "
+        f"highest, by number of sets: {by_name(first, '.0f')}. No method is right everywhere, and "
+        "none can be chosen without labels: look at several."
     )
 
 
 def cautions(found: Evidence) -> str:
-    """What the experiments warn of."""
+    """Return what the experiments warn against."""
     return (
         "*A higher alignment is not a lower error.* On the letters CA-nD without a penalty reaches "
-        "an "
-        f"alignment of {found.mean('letters', 'CA-nD, no penalty', measure='alignment'):.2f} with "
-        "test "
-        f"labels and errs on {found.error('letters', 'CA-nD, no penalty')}; CA-1D reaches "
-        f"{found.mean('letters', 'CA-1D', measure='alignment'):.2f} and errs on "
+        f"an alignment of {found.mean('letters', 'CA-nD, no penalty', measure='alignment'):.2f} "
+        f"with test labels and errs on {found.error('letters', 'CA-nD, no penalty')}; CA-1D "
+        f"reaches {found.mean('letters', 'CA-1D', measure='alignment'):.2f} and errs on "
         f"{found.error('letters', 'CA-1D')}. Compare forms of kernel by predictions of held-out "
         "samples, "
         'as `TwoStageClassifier("auto")` and `mercer compare` do.\n\n'
         "*A learned sum is not always better than one good width.* In the setting of Cortes et "
-        "al., raw "
-        "features and their lists of widths, one width and C from a grid has a lower error than "
-        "alignf "
-        f"on {grid_ahead(found)} problems."
+        "al., raw features and their lists of widths, one width and C from a grid has a lower "
+        f"error than alignf on {grid_ahead(found)} problems."
     )
 
 
 def grid_ahead(found: Evidence) -> str:
-    """On how many problems of Cortes et al. the grid search is ahead of alignf."""
+    """State on how many problems of Cortes et al. the grid search has a lower error than alignf."""
     name = "gaussian_combinations"
     problems = [p for p in found.results[name].problems if not p.endswith("standardized")]
     ahead = [

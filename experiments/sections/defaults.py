@@ -6,39 +6,38 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.problems import Array
+from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results
 from experiments.reporting.section import Section, table
 from experiments.reporting.statistics import compare, win_tie_loss
-from experiments.reporting.words import mean_and_error
 
 METHODS = ("grid search", "CA-1D", "HSIC")
 OURS = METHODS[1:]
 
 
 def section(results: Results) -> Section:
-    """Errors and times."""
+    """Write errors and times."""
     body = f"""Every data set: at most 400 training samples, at most half of the set, and at most
-2,000 test samples; features standardized, missing values filled in. *grid search* is what a user
-does today:
-`GridSearchCV` over nine widths and seven values of C, or alpha, in five folds, of scikit-learn's
-`SVC`, or of `KernelRidge` for responses. *CA-1D* is `TwoStageClassifier()` or `TwoStageRegressor()`
-as they come; *HSIC* the same with one width of the largest HSIC, `KernelOptimization()`. No method
-sees more than the training samples. Error in % with its standard error; of responses it is the root
-mean squared error over the standard deviation of the test responses. + and - where a method is
-significantly better or worse than the grid search (two-tailed paired t-test at 0.05). Seconds
-include all that is chosen.
+2,000 test samples; features are standardized, missing values filled in. *grid search* is the common
+baseline, `GridSearchCV` over nine widths and seven values of C, or alpha, in five folds, of
+scikit-learn's `SVC`, or of `KernelRidge` for responses. *CA-1D* is `TwoStageClassifier()` or
+`TwoStageRegressor()` with their defaults; *HSIC* is the same with one width of the largest HSIC,
+`KernelOptimization()`. All methods see the training samples only. Errors are in %, with their
+standard errors; for responses the error is the root mean squared error over the standard deviation
+of the test responses. + and - where a method is significantly better or worse than the grid search
+(two-tailed paired t-test at 0.05). Seconds include all choices of parameters.
 
 {errors_and_times(results)}
 {summary(results)}
 
-![Error and time of learned kernels, against the grid search](figure:today)
+![Error and time of learned kernels, against the grid search](figure:defaults)
 """
-    return Section(body, figures={"today": figure(results)})
+    return Section(body, figures={"defaults": figure(results)})
 
 
 def errors_and_times(results: Results) -> str:
-    """A row a set."""
+    """Return a table with one row for each set."""
     marks = {-1: " +", 0: "", 1: " -"}
     timed = [method for method in METHODS if "seconds" in results.frame]
     rows = []
@@ -55,23 +54,23 @@ def errors_and_times(results: Results) -> str:
 
 
 def summary(results: Results) -> str:
-    """Wins and ratios of times."""
+    """Return wins, losses and ratios of times, as text."""
     said = []
     for method in OURS:
         wins, ties, losses = win_tie_loss(results, "error", method, "grid search")
-        words = (
+        text = (
             f"{method} is significantly better than the grid search on {wins} sets, worse on "
-            f"{losses}, neither on {ties} ({gap(results, method, 'grid search').words})"
+            f"{losses}, neither on {ties} ({gap(results, method, 'grid search').description})"
         )
         ratios = speed(results, method)
         if ratios.size:
-            words += f"; the grid search takes {np.median(ratios):.3g} times as long (median)"
-        said.append(words)
+            text += f"; the grid search takes {np.median(ratios):.3g} times as long (median)"
+        said.append(text)
     return "; ".join(said) + "."
 
 
 def speed(results: Results, method: str) -> Array:
-    """How many times as long the grid search takes, by set."""
+    """Return how many times as long the grid search takes, by set."""
     ratios = [
         results.mean("seconds", p, "grid search") / results.mean("seconds", p, method)
         for p in results.problems
@@ -80,7 +79,7 @@ def speed(results: Results, method: str) -> Array:
 
 
 def figure(results: Results) -> Figure:
-    """Errors against errors, and times against times."""
+    """Draw errors against errors, and times against times."""
     drawn = Figure(figsize=(8.4, 3.8), layout="constrained")
     for position, (measure, scale, unit) in enumerate(
         (("error", 100.0, "error, %"), ("seconds", 1.0, "seconds"))

@@ -12,48 +12,49 @@ from experiments.reporting.statistics import deviation, standard_error
 
 
 def mean_and_error(values: Array, scale: float = 1.0, digits: int = 1) -> str:
-    """Mean and its standard error; the mean alone of one value, a hyphen for none."""
+    """Format mean and standard error; of one value the mean alone, of none a hyphen."""
     numbers = _finite(values, scale)
     return _with_spread(numbers, standard_error(numbers), digits)
 
 
 def mean_and_deviation(values: Array, scale: float = 1.0, digits: int = 1) -> str:
-    """Mean and standard deviation; the mean alone of one value, a hyphen for none."""
+    """Format mean and standard deviation; of one value the mean alone, of none a hyphen."""
     numbers = _finite(values, scale)
     return _with_spread(numbers, deviation(numbers), digits)
 
 
 def _finite(values: Array, scale: float) -> Array:
-    """Those values that are there, in another unit."""
+    """Return the values that are finite, in another unit."""
     numbers = scale * np.asarray(values, dtype=float)
     return numbers[np.isfinite(numbers)]
 
 
 def _with_spread(numbers: Array, spread: float, digits: int) -> str:
+    """Format a mean and, behind it, how much its values vary."""
     if numbers.size == 0:
         return "-"
     return f"{numbers.mean():.{digits}f}" + f" ± {spread:.{digits}f}" * (numbers.size > 1)
 
 
 def rough(value: float) -> str:
-    """A small number by its order; a plain zero."""
+    """Format a small number by its order of magnitude, and zero as 0."""
     return "0" if value == 0.0 else f"{value:.0e}"
 
 
-def listed(words: Iterable[str], otherwise: str = "none") -> str:
-    """Words with commas between them."""
-    return ", ".join(words) or otherwise
+def listed(items: Iterable[str], otherwise: str = "none") -> str:
+    """Join items by commas."""
+    return ", ".join(items) or otherwise
 
 
 def by_name(values: Mapping[str, float] | pd.Series, form: str = ".1f", scale: float = 1.0) -> str:
-    """Numbers behind their names, with commas between them.
+    """Join names, each with its number behind it, by commas.
 
     Parameters
     ----------
     values : dict of str to float, or Series
     form : str, default=".1f"
-        As in format strings.
+        The format specification of a number.
     scale : float, default=1.0
-        Factor of all numbers.
+        The factor of all numbers.
     """
     return ", ".join(f"{name} {scale * value:{form}}" for name, value in values.items())

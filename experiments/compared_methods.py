@@ -1,4 +1,4 @@
-"""Methods that several experiments compare: from a split in three parts to measures."""
+"""Methods that several experiments compare: functions from a split in three parts to measures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import SVC
 
-from experiments.experiment import Measures, Method
-from experiments.problems import Array, Split
-from experiments.validation import (
+from experiments.c_search import (
     C_GRID,
     MAX_ITER,
     Grams,
@@ -26,6 +24,8 @@ from experiments.validation import (
     seconds,
     trials,
 )
+from experiments.experiment import Measures, Method
+from experiments.problems import Array, Split
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
@@ -41,17 +41,17 @@ from mercer.kernels import Gaussian
 Step = Literal["corrective", "stagewise"]
 
 GAMMAS = 2.0 ** np.arange(-8, 9)
-"""Widths of the grid search, in units of scikit-learn's gamma="scale"."""
+"""The values of gamma of the grid search, in units of scikit-learn's gamma="scale"."""
 
 ONE_STAGE_GRID: Array = 10.0 ** np.arange(-2, 3.5, 0.5)
-"""Values of C of one-stage methods, which learn the kernel anew for each."""
+"""The values of C of one-stage methods, which learn the kernel anew for each of them."""
 
-SPHERICAL = 1e-2
-"""Widths that differ by no more than this part are one."""
+SAME_WIDTH = 1e-2
+"""Log-bandwidths that differ by less than this are counted as equal."""
 
 
 def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
-    """A learned kernel, then a support vector machine whose C is best on validation data.
+    """Return a method that learns a kernel, and then a support vector machine.
 
     The time is that of learning the kernel and one machine, without the search for C, as in
     Afkanpour et al. (2013), appendix B.2.
@@ -60,8 +60,7 @@ def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
     ----------
     learner : KernelLearner
     align : bool, default=True
-        Whether to measure alignment on test data, which takes as many kernel values as they have
-        pairs.
+        Whether to measure alignment on test data, which takes n_test^2 kernel values.
     """
 
     def measure(split: Split) -> Measures:
@@ -89,7 +88,7 @@ def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
 def one_stage(
     model: Any, grid: Iterable[float] = ONE_STAGE_GRID, *, every: bool = False, align: bool = True
 ) -> Method:
-    """A kernel and its machine learned together, with the C that is best on validation data.
+    """Return a method that learns a kernel together with its machine, for each value of C.
 
     "seconds" is the time of the fit with that C, as in Afkanpour et al. (2013), appendix B.2,
     "seconds_search" that of all fits.
@@ -98,9 +97,10 @@ def one_stage(
     ----------
     model : classifier
     grid : iterable of float
-        Values of C, in increasing order.
+        The values of C, in increasing order.
     every : bool, default=False
-        Whether to try those C too that change nothing, since a smaller one bounds no dual variable.
+        Whether to try larger values of C even if no dual variable has reached the last one, so
+        that they change nothing.
     align : bool, default=True
         Whether to measure alignment on test data.
     """
@@ -120,12 +120,12 @@ def one_stage(
 def _trials(
     model: Any, split: Split, grid: Iterable[float] = ONE_STAGE_GRID, *, every: bool = False
 ) -> list[Trial]:
-    """A copy of a model for each C."""
+    """Fit a copy of a model for each value of C."""
     return trials(lambda C: clone(model).set_params(C=C), split, grid, every=every)
 
 
 def of_model(model: Any, split: Split, *, align: bool = True) -> Measures:
-    """What a fitted one-stage model is worth on test data."""
+    """Return the measures of a fitted one-stage model."""
     found = {
         "error": 1.0 - model.score(*split.test),
         "C": model.C,
@@ -140,7 +140,7 @@ def of_model(model: Any, split: Split, *, align: bool = True) -> Measures:
 
 
 def published_line_search(split: Split) -> Measures:
-    """CR-1D with the published steps, and the C that is best with corrective ones."""
+    """CR-1D with the published steps, and the C that is best with fully corrective ones."""
     C = best_trial(_trials(ContinuousMKLClassifier(), split)).model.C
     model = ContinuousMKLClassifier(C=C, step="stagewise")
     (trial,) = _trials(model, split, [C])
@@ -148,9 +148,9 @@ def published_line_search(split: Split) -> Measures:
 
 
 def grid_search(split: Split) -> Measures:
-    """What a user does today: `GridSearchCV(SVC())` over gamma and C, on the validation data.
+    """`GridSearchCV(SVC())` over gamma and C, scored on the validation data.
 
-    The time is that of the whole search, since it is what finds the kernel.
+    The time is that of the whole search, since the search is what finds the kernel.
     """
     X, y = (np.concatenate(pair) for pair in zip(split.train, split.valid, strict=True))
     fold = np.r_[np.full(len(split.train[1]), -1), np.zeros(len(split.valid[1]), dtype=int)]
@@ -167,7 +167,7 @@ def grid_search(split: Split) -> Measures:
 
 
 def width_search(split: Split) -> Measures:
-    """What `grid_search` finds, from distances that are computed once; it is not for times."""
+    """The result of `grid_search`, from distances that are computed once, without its time."""
     (X, y), (valid, labels), (test, truth) = split.train, split.valid, split.test
     squares = [euclidean_distances(part, X, squared=True) for part in (X, valid, test)]
     tried = []
@@ -183,41 +183,30 @@ def width_search(split: Split) -> Measures:
 
 
 def _scale(split: Split) -> float:
-    """What scikit-learn divides by for gamma="scale"."""
+    """Return the number by which scikit-learn divides for gamma="scale"."""
     X = split.train[0]
     return float(X.shape[1] * X.var())
 
 
-def ellipsoids(
+def ard_alignment(
     penalty: float | Literal["auto"] = 0.0, step: Step = "corrective", **settings: Any
 ) -> ContinuousAlignment:
-    """CA-nD."""
+    """Return the learner CA-nD, which has an ARD Gaussian kernel."""
     return ContinuousAlignment(
         Gaussian(ard=True), width_penalty=penalty, step=step, random_state=0, **settings
     )
 
 
-def validated_ellipsoids(
+def validated_ard_alignment(
     penalties: Array = PENALTIES,
     *,
     step: Step = "corrective",
     every: bool = False,
     align: bool = True,
 ) -> Method:
-    """CA-nD with the penalty of largest alignment on validation data; the largest of equals.
+    """Return CA-nD with the penalty of largest alignment with the validation data.
 
-    "seconds" includes the choice of the penalty, as in Afkanpour et al. (2013), appendix B.2.
-
-    Parameters
-    ----------
-    penalties : ndarray of shape (n_penalties,)
-        In increasing order.
-    step : {"corrective", "stagewise"}
-    every : bool, default=False
-        Whether to try those penalties too that change nothing, since a smaller one makes all
-        kernels spherical.
-    align : bool, default=True
-        Whether to measure alignment on test data.
+    Of equal penalties the largest is taken.
     """
 
     def measure(split: Split) -> Measures:
@@ -225,32 +214,32 @@ def validated_ellipsoids(
 
         def choose() -> None:
             for penalty in penalties:
-                model = ellipsoids(float(penalty), step).fit(*split.train)
+                model = ard_alignment(float(penalty), step).fit(*split.train)
                 scores.append(alignment_of_kernel(model.kernel_, split.valid))
-                if not every and all(is_spherical(kernel) for kernel in model.kernel_.kernels):
+                if not every and all(is_isotropic(kernel) for kernel in model.kernel_.kernels):
                     return
 
         choosing = seconds(choose)
         penalty = float(penalties[len(scores) - 1 - int(np.argmax(scores[::-1]))])
-        found = dict(two_stage(ellipsoids(penalty, step), align=align)(split))
+        found = dict(two_stage(ard_alignment(penalty, step), align=align)(split))
         return {**found, "penalty": penalty, "seconds": choosing + found["seconds"]}
 
     return measure
 
 
-def is_spherical(kernel: Any) -> bool:
-    """Whether all widths of a kernel are one."""
-    return bool(np.ptp(kernel.theta[: kernel.structure.n_widths]) < SPHERICAL)
+def is_isotropic(kernel: Any) -> bool:
+    """Return whether all bandwidths of an ARD kernel are equal."""
+    return bool(np.ptp(kernel.theta[: kernel.structure.n_widths]) < SAME_WIDTH)
 
 
 def automatic(*, validated: bool = False) -> Method:
-    """The form of kernel that `TwoStageClassifier("auto")` takes, from training data alone.
+    """Return the method `TwoStageClassifier("auto")`, which chooses the form of the kernel.
 
     Parameters
     ----------
     validated : bool, default=False
-        Whether the machine's C is best on validation data, as of other methods, and not what the
-        classifier itself chooses from training data.
+        Whether C is the best on validation data, as for other methods, instead of what the
+        classifier itself chooses by cross-validation on training data.
     """
 
     def measure(data: Any) -> Measures:
@@ -268,7 +257,7 @@ def automatic(*, validated: bool = False) -> Method:
             ),
             "seconds": duration,
             "kernels": np.size(getattr(model, "weights_", 1.0)),
-            "spherical": float(one_width),
+            "isotropic": float(one_width),
         }
 
     return measure
@@ -280,7 +269,7 @@ def common(kernels: Sequence[Gaussian] | None = None) -> dict[str, Method]:
     Parameters
     ----------
     kernels : sequence of Gaussian, default=None
-        The finite dictionary; 20 widths read off the data where None.
+        The finite dictionary; if None, 20 widths that span the distances of the training data.
     """
     return {
         "CA-1D": two_stage(ContinuousAlignment()),
@@ -293,7 +282,7 @@ def common(kernels: Sequence[Gaussian] | None = None) -> dict[str, Method]:
 
 
 def raw_kernels(kernels: Sequence[Gaussian]) -> dict[str, Method]:
-    """D1 and D2 with kernels as they are, not of unit traces."""
+    """D1 and D2 with kernels as they are, not scaled to unit trace."""
     return {
         f"D{norm:.0f}, raw kernels": one_stage(MKLClassifier(kernels, norm=norm, normalize=None))
         for norm in (1.0, 2.0)
@@ -301,7 +290,7 @@ def raw_kernels(kernels: Sequence[Gaussian]) -> dict[str, Method]:
 
 
 def read_off() -> dict[str, Method]:
-    """DA and DU with 20 widths read off the data."""
+    """DA and DU with 20 widths that are taken from the distances of the training data."""
     return {
         "DA, widths read off": two_stage(AlignmentMaximization()),
         "DU, widths read off": two_stage(UniformCombination()),
@@ -309,10 +298,10 @@ def read_off() -> dict[str, Method]:
 
 
 def evenly_spaced(low: float, high: float) -> list[Gaussian]:
-    """Twenty widths, as in Afkanpour et al. (2013), section 3.2."""
+    """Return Gaussians of twenty evenly spaced widths, as in Afkanpour et al. (2013), 3.2."""
     return [Gaussian(float(width)) for width in np.linspace(low, high, 20)]
 
 
 def geometric(n_kernels: int) -> list[Gaussian]:
-    """Gaussians of so many widths, from 10^-3 to 10^3, as in Afkanpour et al. (2013), 3.1."""
+    """Return Gaussians with widths from 10^-3 to 10^3, as in Afkanpour et al. (2013), 3.1."""
     return [Gaussian(float(width)) for width in np.geomspace(1e-3, 1e3, n_kernels)]

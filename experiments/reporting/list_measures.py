@@ -1,4 +1,4 @@
-"""Measures that are lists: one entry a fold, a width or a step."""
+"""Measures that are lists, with one entry for each fold, width or step."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from experiments.reporting.statistics import Comparison, compare
 
 
 def stacked(results: Results, measure: str, problem: str, method: str) -> Array:
-    """Lists of all repeats, repeats first; what is missing in a list is NaN.
+    """Return the lists of all repeats, repeats first; missing entries are NaN.
 
-    Empty, of two dimensions, if no run gave the measure.
+    If no run gave the measure, the array is empty and has two dimensions.
     """
     series = results.series(measure, problem, method)
     if series.empty:
@@ -21,14 +21,14 @@ def stacked(results: Results, measure: str, problem: str, method: str) -> Array:
 
 
 def flat(results: Results, measure: str, problem: str, method: str) -> Array:
-    """Entries of all repeats in one row."""
+    """Return the entries of all repeats in one row."""
     return stacked(results, measure, problem, method).ravel()
 
 
 def compare_entries(
     results: Results, measure: str, problem: str, first: str, second: str
 ) -> Comparison:
-    """Paired comparison of two methods by entry, on the repeats that both have."""
+    """Compare two methods entry by entry, on the repeats that both have."""
     series = [results.series(measure, problem, method) for method in (first, second)]
     both = series[0].index.intersection(series[1].index)
     if both.empty:

@@ -1,18 +1,18 @@
-"""Errors in %, their tables, and paired tests of who is better where."""
+"""Errors in %, their tables, and paired tests of which method is better on which set."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from experiments.problems import Array
+from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
 from experiments.reporting.statistics import compare, win_tie_loss
-from experiments.reporting.words import mean_and_deviation
 
 
 class Errors:
-    """Errors in %, and who is better where.
+    """Errors in %, and paired tests of which method is better on which set.
 
     Parameters
     ----------
@@ -23,44 +23,44 @@ class Errors:
         self.results = results
 
     def values(self, problem: str, method: str) -> Array:
-        """Errors by repeat."""
+        """Return the errors by repeat."""
         return 100.0 * self.results.values("error", problem, method)
 
     def mean(self, problem: str, method: str) -> float:
-        """Mean error."""
+        """Return the mean error."""
         return 100.0 * self.results.mean("error", problem, method)
 
     def both(self, *methods: str) -> list[str]:
-        """Sets on which all these methods were tried."""
+        """Return the sets on which all these methods were tried."""
         return self.results.tried("error", *methods)
 
     def outcomes(self, method: str, other: str) -> dict[str, int]:
-        """1 where a method is significantly better than another, -1 where worse, else 0."""
+        """Return 1 for each set where a method is significantly better, -1 where worse, else 0."""
         return {
             problem: -compare(*self.results.pairs("error", problem, method, other)).sign
             for problem in self.both(method, other)
         }
 
     def count(self, method: str, other: str) -> str:
-        """Win, tie, loss."""
+        """Return win, tie and loss as text."""
         return "-".join(map(str, win_tie_loss(self.results, "error", method, other)))
 
     def tally(self, method: str, other: str) -> str:
-        """Win, tie, loss, and how many of the ties have too few repeats for a test."""
+        """Return win, tie and loss, and how many ties have too few repeats for a test."""
         pairs = [self.results.pairs("error", p, method, other) for p in self.both(method, other)]
         few = sum(first.size < 3 for first, _ in pairs)
         note = f" (with too few repeats for a test: {few})" if few else ""
         return self.count(method, other) + note
 
     def paired(self, method: str, other: str, problem: str) -> tuple[float, float]:
-        """Mean errors of two methods on the repeats that both have."""
+        """Return the mean errors of two methods on the repeats that both have."""
         first, second = self.results.pairs("error", problem, method, other)
         return 100.0 * float(first.mean()), 100.0 * float(second.mean())
 
     def table(self, methods: Sequence[str], ours: str) -> str:
-        """Errors beside ours, and win-tie-loss of ours.
+        """Return a table of errors with win, tie and loss of one method against the others.
 
-        Behind an error is the number of its repeats, where it is not the most.
+        An error from fewer repeats than the others has their number behind it.
         """
         methods = [method for method in methods if method in self.results.methods]
         most = self.results.frame["repeat"].nunique()

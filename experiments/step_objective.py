@@ -1,4 +1,4 @@
-"""What a step of CA-1D maximizes, written down and searched in other ways."""
+"""The objective that a step of CA-1D maximizes over the width, and local searches of it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 
 STARTS: Array = 10.0 ** np.arange(-3, 6)
-"""Widths that the search of Afkanpour et al. (2013), appendix B.2, starts from."""
+"""The widths that the search of Afkanpour et al. (2013), appendix B.2, starts from."""
 
 
 class RecordingSearch(FamilySearch):
-    """Searches as another does, and keeps what it was asked and what it found."""
+    """A search that delegates to another, and records its queries and results."""
 
     def __init__(self, inner: FamilySearch) -> None:
         self.family, self.samples = inner.family, inner.samples
@@ -42,7 +42,7 @@ class RecordingSearch(FamilySearch):
 
 
 def pair_weights(P: Sensitivity, samples: Samples) -> Array:
-    """Twice the entries above the diagonal, pairs in the order of SciPy's distances."""
+    """Return twice the entries of P above the diagonal, in the order of SciPy's distances."""
     matrix = np.zeros((samples.n_samples, samples.n_samples))
     for tile in samples.plan:
         matrix[tile.rows, tile.columns] = P.block(samples, tile)
@@ -50,40 +50,40 @@ def pair_weights(P: Sensitivity, samples: Samples) -> Array:
 
 
 @dataclass(frozen=True)
-class Objective:
+class StepObjective:
     """h(s) = -<P, K_s - 1> for Gaussians K_s; constants vanish, since P is centered.
 
     Attributes
     ----------
     squares : ndarray of shape (n_pairs,)
-        Squared distances.
+        The squared distances of the samples.
     weights : ndarray of shape (n_pairs,)
-        Of the pairs, those below the diagonal included.
+        The sum of the two entries of P that belong to each pair.
     """
 
     squares: Array
     weights: Array
 
     @classmethod
-    def of(cls, X: Array, weights: Array) -> Objective:
-        """From samples and what a search was asked."""
+    def of(cls, X: Array, weights: Array) -> StepObjective:
+        """Return the objective of samples with the weights of a recorded query."""
         return cls(pdist(X, "sqeuclidean"), weights)
 
     def value(self, width: float) -> float:
-        """The objective, without rounding where the kernel is nearly constant."""
+        """Return h(s), without rounding errors where the kernel is nearly constant."""
         return -float(self.weights @ np.expm1(-self.squares / width**2))
 
     def slope(self, width: float) -> float:
-        """Its derivative in s."""
+        """Return the derivative of h."""
         u = self.squares / width**2
         return -2.0 / width * float(self.weights @ (u * np.exp(-u)))
 
     def curve(self, widths: Array) -> Array:
-        """Its values at some widths."""
+        """Return h at several widths."""
         return np.array([self.value(width) for width in widths])
 
     def descend(self, start: float, bounds: tuple[float, float], *, logarithmic: bool) -> float:
-        """The least h that a quasi-Newton search finds from one width."""
+        """Return the least h that a quasi-Newton search finds from one width."""
         scale = abs(self.value(start)) or 1.0
 
         def in_width(s: Array) -> tuple[float, Array]:
@@ -105,9 +105,10 @@ class Objective:
 
 
 def minima(values: Array, least: float) -> tuple[int, int]:
-    """How many local minima are at least this deep: inside, and with the ends of the interval.
+    """Count the local minima of at least a given depth: inside, and with the ends included.
 
-    The depth is what must be climbed to get lower, or to the end; that of an end, to get inside.
+    The depth of a minimum is the least climb on the way to a lower value or to an end of the
+    interval; the depth of an end is the least climb on the way inside.
     """
     heights = -values
     inside = find_peaks(heights, prominence=least)[0].size

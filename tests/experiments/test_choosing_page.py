@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from experiments import catalog
-from experiments.reporting.choosing import NEEDED, choosing, grid_better, in_short
+from experiments.reporting.choosing_page import NEEDED, choosing, grid_better, in_short
 from experiments.reporting.evidence import Evidence
 from experiments.reporting.results import Results
 
@@ -50,7 +50,9 @@ def test_the_page_does_without_times(sparse: dict[str, Results]) -> None:
 
 
 def test_the_page_has_times_where_they_are(sparse: dict[str, Results]) -> None:
-    timed = {name: made(name, {}, timed=True) for name in ("letters", "dependence_times", "today")}
+    timed = {
+        name: made(name, {}, timed=True) for name in ("letters", "dependence_times", "defaults")
+    }
     first = timed["letters"].problems[0]
     timed["letters"].frame.loc[timed["letters"].frame["problem"] == first, "seconds"] = np.nan
     page = choosing({**sparse, **timed})

@@ -1,4 +1,4 @@
-"""The page of all experiments: the ledger of claims first, then a section for each experiment."""
+"""The page of all experiments: the table of claims first, then a section for each experiment."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from matplotlib.figure import Figure
 
 from experiments import catalog
 from experiments.experiment import Experiment, Run
-from experiments.reporting.choosing import NEEDED, choosing
+from experiments.reporting.choosing_page import NEEDED, choosing
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, Verdict, table
 from experiments.running.records import Archive, Record
 
 IMAGES = "images/reproduction"
-"""Where the figures go, from the page."""
+"""The folder of the figures, relative to the page."""
 
 HEAD = """# The papers' experiments, run again
 
-What four papers on kernel learning report, computed with `mercer` today. Every number on this page
+What four papers on kernel learning report, computed with `mercer`. Every number on this page
 comes from a record of a run; the page is written by
 
 ```bash
@@ -33,6 +33,7 @@ python -m experiments report
 ```
 
 """
+"""The beginning of the page."""
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,21 @@ class Chapter:
 
     @property
     def experiment(self) -> Experiment:
-        """What was declared."""
+        """The declaration of the experiment."""
         return self.results.experiment
 
 
 def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
-    """Write the page and its figures, and where all is there that it argues from, choosing.md.
+    """Write the page and its figures, and choosing.md if all its experiments have records.
 
     Parameters
     ----------
     archive : Archive
-        The records; experiments without any are left out.
+        The records; experiments without records are left out.
     folder : Path
-        Where ``reproduction.md`` and its pictures go.
+        The folder of ``reproduction.md`` and its pictures.
     small : bool, default=False
-        Whether the records are of the experiments that take seconds.
+        Whether the records are of experiments in sizes that take seconds.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     Raises
     ------
     ValueError
-        If there are no records at all.
+        If there are no records.
     """
     chapters = read(archive, small=small)
     if not chapters:
@@ -88,15 +89,15 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     return page
 
 
-def write(path: Path, words: str) -> None:
-    """Write a file aside, then in place."""
+def write(path: Path, content: str) -> None:
+    """Write a file under another name first, so that it is never incomplete."""
     aside = path.with_suffix(".part")
-    aside.write_text(words)
+    aside.write_text(content)
     aside.replace(path)
 
 
 def read(archive: Archive, *, small: bool) -> list[Chapter]:
-    """Sections of the experiments of which there are records."""
+    """Return the chapters of all experiments that have records."""
     chapters = []
     for name in catalog.names():
         experiment = catalog.experiment(name, small=small)
@@ -108,22 +109,22 @@ def read(archive: Archive, *, small: bool) -> list[Chapter]:
 
 
 def declared(name: str, experiment: Experiment, found: Mapping[Run, Record]) -> list[Record]:
-    """Records of runs that the experiment has, in its order."""
+    """Return the records of runs that the experiment declares, in its order."""
     repeats = 1 + max((run.repeat for run in found), default=-1)
     return [found[run] for run in experiment.runs(name, repeats) if run in found]
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture aside, then in place; the same figure gives the same bytes."""
+    """Write a picture under another name first; the same figure always gives the same bytes."""
     aside = path.with_suffix(".part.png")
     figure.savefig(aside, dpi=110, metadata={"Software": None})
     aside.replace(path)
 
 
 def text(chapters: Sequence[Chapter]) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
-    parts = [HEAD, effort(chapters), ledger(claims), median_ranks(chapters)]
+    parts = [HEAD, effort(chapters), claims_table(claims), median_ranks(chapters)]
     paper = ""
     number = 0
     for chapter in chapters:
@@ -136,30 +137,30 @@ def text(chapters: Sequence[Chapter]) -> str:
 
 
 def effort(chapters: Sequence[Chapter]) -> str:
-    """How many runs the page rests on, and how long they took."""
-    beside = [record for chapter in chapters for record in chapter.records if not record.alone]
+    """State the number of runs behind the page, and how long they took."""
+    shared = [record for chapter in chapters for record in chapter.records if not record.alone]
     alone = [record for chapter in chapters for record in chapter.records if record.alone]
-    cpu = sum(record.cpu_seconds for record in beside) / 60.0
+    cpu = sum(record.cpu_seconds for record in shared) / 60.0
     wall = sum(record.seconds for record in alone) / 60.0
     return (
-        f"It rests on {len(beside) + len(alone)} runs: {len(beside)} that shared the machine with "
-        f"others and took {minutes(cpu)} of a processor core in all, and {len(alone)}, for "
+        f"The page rests on {len(shared) + len(alone)} runs: {len(shared)} that shared the machine "
+        f"with others and took {minutes(cpu)} of a processor core in all, and {len(alone)}, for "
         f"their times, alone, which took {minutes(wall)}.\n"
     )
 
 
 def minutes(value: float) -> str:
-    """A number of minutes in words."""
+    """Format a number of minutes."""
     return f"{value:.0f} minute{'s' * (round(value) != 1)}"
 
 
-def ledger(claims: Sequence[tuple[Chapter, Claim]]) -> str:
-    """The claims in one table, and how many hold; nothing without claims."""
+def claims_table(claims: Sequence[tuple[Chapter, Claim]]) -> str:
+    """Return the claims in one table, with the number of each verdict; nothing without claims."""
     if not claims:
         return ""
     counts = Counter(claim.verdict for _, claim in claims)
     several = {Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"}
-    summary = ", ".join(f"{counts[verdict]} {words}" for verdict, words in several.items())
+    summary = ", ".join(f"{counts[verdict]} {label}" for verdict, label in several.items())
     rows = [
         [
             f"[{number}](#{anchor(chapter.experiment.title)})",
@@ -171,35 +172,34 @@ def ledger(claims: Sequence[tuple[Chapter, Claim]]) -> str:
         for number, (chapter, claim) in enumerate(claims, start=1)
     ]
     header = ["", "The paper says", "where", "found", "verdict"]
-    return f"## The ledger\n\n{len(claims)} claims: {summary}.\n\n{table(header, rows, words=True)}"
+    claims_and_verdicts = table(header, rows, text=True)
+    return f"## Claims and verdicts\n\n{len(claims)} claims: {summary}.\n\n{claims_and_verdicts}"
 
 
 def median_ranks(chapters: Sequence[Chapter]) -> str:
-    """Table 2 of Afkanpour et al. (2013), if there is something of it."""
+    """Return Table 2 of Afkanpour et al. (2013), as far as there are records."""
     found = {chapter.name: chapter.results for chapter in chapters if chapter.name in COLUMNS}
     if not found:
         return ""
     return (
-        "## Median ranks\n\n"
-        "Table 2 of Afkanpour et al. 2013: the median over tasks of each method's rank by mean\n"
-        "error on test data, and mean seconds of one training, with the paper's figures in\n"
-        "brackets.\n\n"
-        f"{table_2(found)}"
+        "## Median ranks\n\nTable 2 of Afkanpour et al. 2013: the median over tasks of each "
+        "method's rank by mean\nerror on test data, and mean seconds of one training, with the "
+        f"paper's figures in\nbrackets.\n\n{table_2(found)}"
     )
 
 
-def cell(words: str) -> str:
-    """Words that fit a cell of a table."""
-    return re.sub(r"\s+", " ", words).strip().replace("|", "\\|")
+def cell(content: str) -> str:
+    """Return text that fits into a cell of a table."""
+    return re.sub(r"\s+", " ", content).strip().replace("|", "\\|")
 
 
 def anchor(title: str) -> str:
-    """The link to a heading, as GitHub makes it."""
+    """Return the link to a heading, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
 def chapter_text(chapter: Chapter, first: int) -> str:
-    """The section of an experiment, its claims numbered from `first`."""
+    """Return the section of an experiment, with claims numbered from `first`."""
     body = re.sub(r"\(figure:([\w-]+)\)", rf"({IMAGES}/\1.png)", chapter.section.body)
     parts = [
         f"### {chapter.experiment.title}\n",
@@ -219,12 +219,12 @@ def chapter_text(chapter: Chapter, first: int) -> str:
 
 
 def plain_year(source: str) -> str:
-    """A source with its year as claims have it, without brackets."""
+    """Return a source with its year as in claims, without brackets."""
     return re.sub(r"\((\d{4})\)", r"\1", source)
 
 
 def repeats(chapter: Chapter) -> str:
-    """How many repeats there are, and which pairs have fewer."""
+    """State the number of repeats, and which pairs of method and problem have fewer."""
     counts = Counter((record.run.problem, record.run.method) for record in chapter.records)
     most = max(counts.values())
     fewer: dict[int, dict[str, list[str]]] = {}
@@ -243,6 +243,6 @@ def repeats(chapter: Chapter) -> str:
 
 
 def methods_on(methods: Sequence[str], found: Sequence[str], problems: Sequence[str]) -> str:
-    """Methods, and the problems that are meant if not all are."""
+    """Return names of methods, with their problems unless these are all problems."""
     named = ", ".join(methods)
     return named if len(found) == len(problems) else f"{named} ({', '.join(found)})"

@@ -1,4 +1,4 @@
-"""What a user does today, beside what this package does by itself: every data set."""
+"""Both two-stage defaults beside a cross-validated grid search, on every data set."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from experiments.c_search import MAX_ITER, error, seconds
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import quietly
 from experiments.problems import CLASSIFICATION_SETS, Part, whole
-from experiments.validation import MAX_ITER, error, seconds
 from mercer import KernelOptimization, TwoStageClassifier, TwoStageRegressor
 from mercer.datasets import make_ringnorm
 
 CLASSES = sorted((*CLASSIFICATION_SETS, "ringnorm", "sentiment_books"))
+"""The problems of classification."""
 RESPONSES = ("kin8nm", "sentiment_books, rating")
+"""The problems of regression."""
 
 GAMMAS = 4.0 ** np.arange(-4, 5)
-"""Nine widths, in units of one over the number of features, the scale of standardized ones."""
+"""Nine values of gamma, in units of one over the number of features."""
 C_GRID = 10.0 ** np.arange(-2, 5)
-"""Values of C, and of 1 / alpha."""
+"""The values of C, and of 1 / alpha."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Training and test samples, standardized by the former, and whether the target is a class."""
+    """Training and test samples, standardized by the former, and whether targets are classes."""
 
     classes: bool
     train: Part
@@ -41,7 +43,7 @@ class Sample:
 
 
 def draw(problem: str, sizes: tuple[int, int], repeat: int) -> Sample:
-    """Random samples of a set, at most half of it for training, missing values filled in."""
+    """Return random samples of a set, at most half of it for training, without missing values."""
     name, _, rating = problem.partition(", ")
     X, y = make_ringnorm(sum(sizes), random_state=repeat) if name == "ringnorm" else whole(name)
     classes = problem not in RESPONSES
@@ -55,7 +57,7 @@ def draw(problem: str, sizes: tuple[int, int], repeat: int) -> Sample:
 
 
 def searched(n_features: int, *, classes: bool) -> GridSearchCV:
-    """Scikit-learn's machine with Gaussian kernel; width and regularization by five folds."""
+    """Return a grid search for gamma and C, or alpha, of scikit-learn's machine by five folds."""
     gammas = GAMMAS / n_features
     if classes:
         return GridSearchCV(SVC(max_iter=MAX_ITER), {"gamma": gammas, "C": C_GRID}, cv=5)
@@ -65,12 +67,12 @@ def searched(n_features: int, *, classes: bool) -> GridSearchCV:
 
 
 def two_stage(learner: Any, *, classes: bool) -> Any:
-    """A learned kernel, then the same machine."""
+    """Return a two-stage estimator with a given learner."""
     return TwoStageClassifier(learner) if classes else TwoStageRegressor(learner)
 
 
 def fitted(data: Sample, *, make: Any) -> Measures:
-    """Error, as a part or relative to that of the mean response, and time of all that is chosen."""
+    """Return the error, as a fraction or relative to the mean response, and the time of the fit."""
     X, y = data.train
     model = clone(make(X.shape[1], classes=data.classes))
     offset = 0.0 if is_classifier(model) else float(np.mean(y))
@@ -84,7 +86,7 @@ def fitted(data: Sample, *, make: Any) -> Measures:
 
 
 def experiment(small: bool) -> Experiment:
-    """All sets that there are, 400 training samples at most."""
+    """Declare all sets, with at most 400 training samples."""
     sizes = (60, 100) if small else (400, 2000)
     names = ("heart", "zoo", "kin8nm") if small else (*CLASSES, *RESPONSES)
     methods: dict[str, Method] = {
@@ -96,7 +98,7 @@ def experiment(small: bool) -> Experiment:
         ),
     }
     return Experiment(
-        title="Beside what a user does today",
+        title="Two-stage defaults beside a grid search",
         source="beyond the papers",
         problems={name: partial(draw, name, sizes) for name in names},
         methods=methods,

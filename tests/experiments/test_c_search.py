@@ -1,0 +1,79 @@
+"""Search for C on validation data: machines on a learned kernel, and one-stage models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.svm import SVC
+
+from experiments.c_search import C_GRID, Grams, best_machine, best_trial, machines, trials
+from experiments.problems import Split, three_parts
+from mercer import MKLClassifier
+from mercer.datasets import make_ringnorm
+from mercer.kernels import Gaussian
+
+
+@pytest.fixture(scope="module")
+def blobs() -> Split:
+    X, y = make_blobs(180, centers=2, n_features=3, cluster_std=4.0, random_state=0)
+    return three_parts(X, 2 * y - 1, (60, 60, 60), seed=0)
+
+
+def test_machines_left_out_would_have_been_the_same(blobs: Split) -> None:
+    """All of the grid, by scikit-learn alone, gives the same accuracies as the grid cut short."""
+    grams = Grams.of(Gaussian(20.0), blobs)
+    y = blobs.train[1]
+    tried = list(machines(grams.train, y))
+    full = [SVC(kernel="precomputed", C=C).fit(grams.train, y) for C in C_GRID]
+    assert 0 < len(tried) <= len(full)
+    for got, expected in zip(tried, full, strict=False):
+        np.testing.assert_allclose(
+            got.decision_function(grams.test), expected.decision_function(grams.test), atol=1e-8
+        )
+    for expected in full[len(tried) :]:
+        last = tried[-1].decision_function(grams.test)
+        np.testing.assert_allclose(expected.decision_function(grams.test), last, atol=1e-2)
+
+
+def test_machines_of_a_separable_problem_end_early() -> None:
+    y = np.r_[-np.ones(10), np.ones(10)]
+    tried = list(machines(np.outer(y, y) + np.eye(20), y))
+    assert len(tried) < len(C_GRID)
+
+
+def test_best_machine_is_the_first_of_the_best(blobs: Split) -> None:
+    grams = Grams.of(Gaussian(20.0), blobs)
+    accuracies = {
+        machine.C: machine.score(grams.valid, blobs.valid[1])
+        for machine in machines(grams.train, blobs.train[1])
+    }
+    first = min(C for C, value in accuracies.items() if value == max(accuracies.values()))
+    assert best_machine(grams, blobs).get_params()["C"] == first
+
+
+def test_grams_are_centered_and_scaled_by_training_data(blobs: Split) -> None:
+    kernel = Gaussian(5.0)
+    X, rows = blobs.train[0], blobs.test[0]
+    n = len(X)
+    H = np.eye(n) - 1.0 / n
+    scale = np.trace(H @ kernel(X) @ H) / n
+    expected = (kernel(rows, X) - kernel(X).mean(axis=0)) @ H / scale
+    grams = Grams.of(kernel, blobs)
+    np.testing.assert_allclose(grams.test, expected, atol=1e-12)
+    np.testing.assert_allclose(grams.train.trace(), n)
+
+
+@pytest.fixture(scope="module")
+def ringnorm() -> Split:
+    return Split(*(make_ringnorm(40, n_features=3, random_state=seed) for seed in range(3)))
+
+
+def test_trials_end_where_no_dual_variable_reaches_C(ringnorm: Split) -> None:
+    found = trials(lambda C: MKLClassifier(C=C), ringnorm, 10.0 ** np.arange(-1, 9))
+    largest = [np.abs(trial.model.dual_coef_).max() / trial.model.C for trial in found]
+    assert len(found) < 10
+    assert largest[-1] < 0.999
+    assert min(largest[:-1]) >= 0.999
+    assert best_trial(found).loss == min(trial.loss for trial in found)
+    assert len(trials(lambda C: MKLClassifier(C=C), ringnorm, [1e7, 1e8], every=True)) == 2

@@ -1,0 +1,92 @@
+"""Formulas in the definitions of experiments, against naive evaluations of the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from experiments.definitions.concentration import drawn_alignments
+from experiments.definitions.objectives import COSTS, blocks
+from experiments.definitions.output_kernels import learned_pairs, votes
+from experiments.definitions.sine_scan import features
+from experiments.definitions.starts import Objective, bfgs, from_features, from_grid
+from mercer import KernelOptimization
+from mercer._gram.tiles import Samples
+from mercer._targets import as_target
+from mercer.datasets import make_sine
+from mercer.kernels import Dirichlet, Gaussian
+from mercer.metrics import centered_alignment
+
+
+def test_draws_have_the_alignment_of_their_gram_matrix() -> None:
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(20, 3))
+    y = np.sign(X[:, 0] - 0.5)
+    K = Gaussian(2.0)(X)
+    counts = generator.multinomial(15, np.full(20, 0.05), size=4).T
+    expected = []
+    for draw in counts.T:
+        rows = np.repeat(np.arange(20), draw)
+        expected.append(centered_alignment(K[np.ix_(rows, rows)], y[rows]))
+    assert_allclose(drawn_alignments(K, y, counts.astype(float)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_gradients_of_costs_match_central_differences(name: str) -> None:
+    [block] = blocks(0, n_samples=5, n_draws=1)
+    at, step = np.array([0.7, 0.4]), 1e-6
+    for k, move in enumerate(step * np.eye(2)):
+        rise = (COSTS[name](block, at + move)[0] - COSTS[name](block, at - move)[0]) / (2.0 * step)
+        assert_allclose(COSTS[name](block, at)[1][k], rise, rtol=1e-4)
+        rise = (block.terms(at + move)[0] - block.terms(at - move)[0]) / (2.0 * step)
+        assert_allclose(block.gradients(at)[0][k], rise, rtol=1e-4)
+
+
+def objective(n_features, *, ard=False):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.random((40, n_features)) * 0.5 + 0.5 * y[:, None]
+    samples, target = Samples(X), as_target(y)
+    return Objective("hsic", samples, target, ard)
+
+
+def test_a_start_far_below_all_distances_stays_and_one_among_them_does_not():
+    problem = objective(60)
+    stuck, found = from_features(problem), from_grid(problem)
+    assert stuck.log_widths == pytest.approx(-np.log(60))
+    assert found.value > 1.5 * stuck.value
+    best = KernelOptimization().fit(problem.samples.X, np.arange(40) % 2).objective_
+    assert found.value == pytest.approx(39**2 * best, rel=1e-4)
+
+
+def test_gradients_of_the_criterion_match_central_differences():
+    problem, start = objective(3, ard=True), np.log([0.5, 1.0, 2.0])
+    gradient = problem(start)[1]
+    steps = 1e-6 * np.eye(3)
+    numeric = [(problem(start + h)[0] - problem(start - h)[0]) / 2e-6 for h in steps]
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
+
+
+def test_features_of_very_large_widths_have_no_influence():
+    problem = objective(3, ard=True)
+    far = problem.kernel(np.array([0.0, 0.0, 800.0]))
+    X = problem.samples.X
+    near = problem.kernel(np.array([0.0, 0.0, 100.0]))
+    np.testing.assert_allclose(far(X), near(X))
+    assert bfgs(problem, np.zeros(3)).value >= problem(np.zeros(3))[0]
+
+
+def test_pairs_vote_for_separated_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 10)
+    X = np.eye(3)[y] + 0.1 * rng.normal(size=(30, 3))
+    pairs = learned_pairs(X, y)
+    assert [(pair.first, pair.second) for pair in pairs] == [(0, 1), (0, 2), (1, 2)]
+    np.testing.assert_array_equal(votes(pairs, (X, y), X, np.array([1.0]))[0], y)
+
+
+def test_the_dirichlet_kernel_is_one_and_twice_the_inner_product_of_features() -> None:
+    X, _ = make_sine(20, random_state=0)
+    Z = features(X, 1.7)
+    np.testing.assert_allclose(1.0 + 2.0 * Z @ Z.T, Dirichlet(1.7)(X))

@@ -1,0 +1,172 @@
+"""Kernels, and verdicts on claims, of the experiment on Table 1 of Cortes et al. (2010)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from synthetic_results import synthetic_results
+
+from experiments.definitions import gaussian_combinations as definition
+from experiments.problems import Split
+from experiments.reporting.results import Results
+from experiments.reporting.section import Verdict
+from experiments.sections import gaussian_combinations as section
+from mercer.kernels import Gaussian
+
+RAW, STANDARDIZED = ["kinematics"], ["kinematics, standardized"]
+N_FOLDS, N_REPEATS = 2, 3
+
+
+def by_fold(levels: Mapping[str, Mapping[str, float]]) -> Results:
+    """Methods whose measures are the same on every fold and repeat, with and without scaling."""
+    measured = {
+        method: {name: [[level] * N_FOLDS] * N_REPEATS for name, level in measures.items()}
+        for method, measures in levels.items()
+    }
+    return synthetic_results(dict.fromkeys((*RAW, *STANDARDIZED), measured))
+
+
+def with_errors(**errors: float) -> Results:
+    """Methods of given errors; their names have underscores for hyphens and spaces."""
+    names = {"one_stage": "one-stage", "grid_search": "grid search"}
+    return by_fold({names.get(name, name): {"error": error} for name, error in errors.items()})
+
+
+def test_widths_are_those_of_the_papers_table() -> None:
+    exponents = {name: (low, high) for name, (_, _, low, high) in definition.SETS.items()}
+    assert exponents == {
+        "kinematics": (-3, 3),
+        "ionosphere": (-3, 3),
+        "german": (-4, 3),
+        "spambase": (-12, -7),
+        "splice": (-9, -3),
+    }
+
+
+def test_gammas_of_the_dictionary_are_powers_of_two() -> None:
+    X = np.random.default_rng(0).normal(size=(4, 2))
+    squares = ((X[:, None] - X) ** 2).sum(axis=2)
+    kernels = definition.dictionary(-4, 3)
+    assert len(kernels) == 8
+    for g, kernel in zip(range(-4, 4), kernels, strict=True):
+        assert_allclose(kernel(X), np.exp(-(2.0**g) * squares), atol=1e-12)
+
+
+def test_standardized_features_have_widths_around_the_root_of_their_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(0).normal(3.0, 2.0, size=(50, 9))
+    monkeypatch.setattr(definition, "whole", lambda name: (X, np.arange(50.0)))
+    folds = definition.standardized(0, name="kinematics", n_samples=50)
+    bandwidths = [kernel.bandwidth for kernel in folds.kernels]
+    assert_allclose(bandwidths, [0.75, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0])
+    tested = np.concatenate([split.test[0] for split in folds.splits])
+    assert_allclose([tested.mean(), tested.std()], [0.0, 1.0], atol=1e-12)
+
+
+def test_the_grid_of_widths_is_centered_at_the_scale_of_scikit_learn() -> None:
+    """Its ``gamma="scale"`` is 1 / (d var(X)), which is a bandwidth of sqrt(d var(X)) here."""
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    part = X, np.zeros(30)
+    kernels = definition.widths(Split(part, part, part))
+    bandwidths = [kernel.bandwidth for kernel in kernels if isinstance(kernel, Gaussian)]
+    assert_allclose(bandwidths, np.sqrt(4.0 * X.var()) * 2.0 ** np.arange(-4, 5))
+
+
+@pytest.mark.parametrize("rival", ["unif", "one_stage"])
+@pytest.mark.parametrize(
+    ("align", "alignf", "verdict", "lower"),
+    [
+        (0.25, 0.25, Verdict.HOLDS, "lower on 1 of 1, significantly on 1"),
+        (0.75, 0.25, Verdict.IN_PART, "lower on 0 of 1, significantly on 1"),
+        (0.25, 0.75, Verdict.IN_PART, "lower on 1 of 1, significantly on 1"),
+        (0.75, 0.75, Verdict.FAILS, "lower on 0 of 1, significantly on 1"),
+    ],
+)
+def test_alignment_improves_where_errors_are_lower_than_the_rivals(
+    rival: str, align: float, alignf: float, verdict: Verdict, lower: str
+) -> None:
+    results = with_errors(**{rival: 0.5, "align": align, "alignf": alignf, "grid_search": 0.5})
+    claim = section.improvement(results, RAW, STANDARDIZED, rival.replace("_", "-"))
+    assert claim.verdict is verdict
+    assert f"alignf: kinematics {alignf - 0.5:+.3f}, significant; align: {lower}" in claim.result
+    assert f"Features standardized, alignf: kinematics {alignf - 0.5:+.3f}" in claim.why
+    assert f"lower on {int(alignf < 0.5)} of 1" in claim.why
+
+
+@pytest.mark.parametrize(("error", "n_lower"), [(0.25, 1), (0.75, 0)])
+def test_one_width_is_compared_with_alignf(error: float, n_lower: int) -> None:
+    text = section.one_width(with_errors(alignf=0.5, grid_search=error), RAW)
+    assert f"lower error than alignf on {n_lower} of 1 sets, significantly on {n_lower}" in text
+
+
+def test_without_records_of_a_rival_nothing_holds() -> None:
+    claim = section.improvement(with_errors(alignf=0.5), RAW, STANDARDIZED, "unif")
+    assert claim.verdict is Verdict.FAILS
+    assert "no data" in claim.result
+
+
+@pytest.mark.parametrize(("alignf", "verdict"), [(0.5, Verdict.HOLDS), (0.125, Verdict.FAILS)])
+def test_the_best_alignment_is_the_largest(alignf: float, verdict: Verdict) -> None:
+    levels = {"unif": 0.25, "align": 0.375, "alignf": alignf}
+    results = by_fold({name: {"alignment": level} for name, level in levels.items()})
+    claim = section.best_alignment(results, RAW, STANDARDIZED)
+    assert claim.verdict is verdict
+    assert claim.result == f"kinematics {'alignf' if alignf == 0.5 else 'align'}"
+
+
+@pytest.mark.parametrize(
+    ("align", "verdict"),
+    [
+        ({"alignment": 0.5, "error": 0.25}, Verdict.HOLDS),
+        ({"alignment": 0.5, "error": 0.75}, Verdict.IN_PART),
+        ({"alignment": 0.125, "error": 0.25}, Verdict.IN_PART),
+        ({"alignment": 0.125, "error": 0.75}, Verdict.FAILS),
+    ],
+)
+def test_align_is_better_with_more_alignment_and_less_error(
+    align: Mapping[str, float], verdict: Verdict
+) -> None:
+    results = by_fold({"unif": {"alignment": 0.25, "error": 0.5}, "align": align})
+    claim = section.heuristic(results, RAW, STANDARDIZED)
+    assert claim.verdict is verdict
+    difference = f"{align['alignment'] - 0.25:+.4f}, error {align['error'] - 0.5:+.3f}"
+    assert claim.result == f"kinematics alignment {difference}"
+
+
+@pytest.mark.parametrize(
+    ("errors", "correlation", "verdict"),
+    [
+        ((0.5, 0.4, 0.3, 0.2), "1.00", Verdict.HOLDS),
+        ((0.4, 0.5, 0.2, 0.3), "0.60", Verdict.HOLDS),
+        ((0.5, 0.2, 0.4, 0.3), "0.40", Verdict.FAILS),
+        ((0.3, 0.2, 0.5, 0.4), "-0.60", Verdict.FAILS),
+        ((0.2, 0.3, 0.4, 0.5), "-1.00", Verdict.FAILS),
+    ],
+)
+def test_performance_and_alignment_correlate_where_errors_fall_with_alignment(
+    errors: Sequence[float], correlation: str, verdict: Verdict
+) -> None:
+    measures = zip(section.METHODS, (0.1, 0.2, 0.3, 0.4), errors, strict=True)
+    results = by_fold({m: {"alignment": a, "error": e} for m, a, e in measures})
+    claim = section.correlated(results, RAW, STANDARDIZED)
+    assert claim.verdict is verdict
+    assert claim.result == f"kinematics {correlation}"
+
+
+def test_errors_of_classes_are_in_percent() -> None:
+    assert section.scale("german, standardized") == (100.0, 1)
+    assert section.scale("kinematics") == (1.0, 3)
+
+
+def test_the_section_makes_five_claims() -> None:
+    levels = {
+        name: {"error": 0.5 - 0.125 * rank, "alignment": 0.125 * rank, "position": 0.0}
+        for rank, name in enumerate((*section.METHODS, "grid search"), start=1)
+    }
+    claims = section.section(by_fold(levels)).claims
+    assert len(claims) == 5
+    assert {claim.verdict for claim in claims} == {Verdict.HOLDS}

@@ -1,0 +1,35 @@
+"""The pages that are written from the committed records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from experiments import catalog
+from experiments.__main__ import DOCS, RECORDS
+from experiments.reporting.choosing_page import choosing
+from experiments.reporting.reproduction_page import Chapter, anchor, read, text
+from experiments.running.records import Archive
+
+
+@pytest.fixture(scope="module")
+def chapters() -> Sequence[Chapter]:
+    return read(Archive(RECORDS), small=False)
+
+
+def test_reproduction_is_what_the_records_say(chapters: Sequence[Chapter]) -> None:
+    page = (DOCS / "reproduction.md").read_text()
+    assert text(chapters) == page
+    assert {chapter.name for chapter in chapters} == set(catalog.names())
+    assert sum(len(chapter.section.claims) for chapter in chapters) >= 24
+    headings = {anchor(line.lstrip("# ")) for line in page.splitlines() if line.startswith("#")}
+    assert set(re.findall(r"\]\(#([^)]*)\)", page)) <= headings
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
+        assert (DOCS / picture).exists()
+
+
+def test_the_choice_of_methods_is_argued_from_the_records(chapters: Sequence[Chapter]) -> None:
+    page = choosing({chapter.name: chapter.results for chapter in chapters})
+    assert page == (DOCS / "choosing.md").read_text()

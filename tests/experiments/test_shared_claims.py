@@ -1,0 +1,161 @@
+"""Verdicts on the claims of Afkanpour et al. (2013) that several experiments share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from synthetic_results import errors_of_tasks, synthetic_results
+
+from experiments.reporting.results import Results
+from experiments.reporting.section import Verdict
+from experiments.reporting.shared_claims import (
+    alignment_indicates,
+    continuous_over_finite,
+    correlations,
+    dictionary_over_weights,
+    outperforms,
+    over_uniform,
+    relative_reduction,
+    speed,
+    steps,
+)
+
+N_TASKS = 6
+"""The fewest tasks on all of which a method must be better for Wilcoxon's test to be clear."""
+
+READ_OFF = ", widths read off"
+
+
+def errors(levels: Mapping[str, float]) -> Results:
+    """Errors near a level for each method, further from it on each task."""
+    spread = 1.0 + 0.01 * np.arange(N_TASKS)
+    return errors_of_tasks({name: list(level * spread) for name, level in levels.items()})
+
+
+def test_a_method_outperforms_those_with_clearly_larger_errors() -> None:
+    results = errors({"CA-1D": 0.1, "DA": 0.2, "DU": 0.05})
+    conditions, text = outperforms(results, ["CA-1D"], ("DA", "DU"))
+    assert conditions == [True, False]
+    assert text == "CA-1D less DA -10.25*, DU +5.13*"
+
+
+@pytest.mark.parametrize(
+    ("finite", "verdict"),
+    [
+        ({"DA": 0.2, "DU": 0.3}, Verdict.HOLDS),
+        ({"DA": 0.2, "DU": 0.05}, Verdict.IN_PART),
+        ({"DA": 0.05, "DU": 0.05}, Verdict.FAILS),
+    ],
+)
+def test_continuous_dictionaries_beat_finite_ones(
+    finite: Mapping[str, float], verdict: Verdict
+) -> None:
+    claim = continuous_over_finite(errors({"CA-1D": 0.1, **finite}), ["CA-1D"], "sets", "why")
+    assert claim.verdict is verdict
+
+
+def test_an_advantage_on_five_tasks_is_not_clear() -> None:
+    five = errors_of_tasks({"CA-1D": [0.1] * 5, "DA": [0.2, 0.21, 0.22, 0.23, 0.24]})
+    claim = continuous_over_finite(five, ["CA-1D"], "sets", "why")
+    assert claim.verdict is Verdict.FAILS
+    assert "0 of 1 differences are clear: CA-1D less DA -12.00 (points" in claim.result
+
+
+@pytest.mark.parametrize(
+    ("level", "verdict"),
+    [(0.15, Verdict.HOLDS), (0.19, Verdict.IN_PART), (0.30, Verdict.FAILS)],
+)
+def test_learning_beats_uniform_weights_clearly_and_by_much(level: float, verdict: Verdict) -> None:
+    results = errors({"CA-1D": level, "DU": 0.2})
+    assert relative_reduction(results, "CA-1D", "DU", None) == pytest.approx(1.0 - level / 0.2)
+    assert over_uniform(results, "sets", ["CA-1D"], ["DU"]).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("moved", "verdict"),
+    [
+        ({"DA": 0.30, "DU": 0.30}, Verdict.HOLDS),
+        ({"DA": 0.30, "DU": 0.21}, Verdict.IN_PART),
+        ({"DA": 0.11, "DU": 0.21}, Verdict.FAILS),
+    ],
+)
+def test_the_dictionary_matters_more_than_the_weights(
+    moved: Mapping[str, float], verdict: Verdict
+) -> None:
+    other = {name + READ_OFF: level for name, level in moved.items()}
+    claim = dictionary_over_weights(
+        errors({"CA-1D": 0.1, "DA": 0.1, "DU": 0.2, **other}), "sets", "1 to 200"
+    )
+    assert claim.verdict is verdict
+
+
+def aligned(alignments: Mapping[str, float]) -> Results:
+    """Methods whose errors grow in the order of their names, with given alignments."""
+    measured = {
+        name: {"error": [0.1 * (rank + 1)], "alignment": [alignment]}
+        for rank, (name, alignment) in enumerate(alignments.items())
+    }
+    return synthetic_results({"first": measured, "second": measured})
+
+
+@pytest.mark.parametrize(
+    ("alignments", "verdict"),
+    [
+        ({"CA-1D": 0.4, "DA": 0.3, "DU": 0.2, "CA-nD": 0.1}, Verdict.HOLDS),
+        ({"CA-1D": 0.4, "DA": 0.3, "DU": 0.2, "CA-nD": 0.5}, Verdict.IN_PART),
+        ({"CA-1D": 0.1, "DA": 0.2, "DU": 0.3, "CA-nD": 0.4}, Verdict.FAILS),
+    ],
+)
+def test_alignment_indicates_the_error(alignments: Mapping[str, float], verdict: Verdict) -> None:
+    """CA-nD does not count among the methods with one width."""
+    results = aligned(alignments)
+    assert alignment_indicates(results, "sets", list(alignments)).verdict is verdict
+
+
+def test_correlations_are_those_of_ranks_over_methods() -> None:
+    results = aligned({"CA-1D": 0.4, "DA": 0.3, "DU": 0.2})
+    np.testing.assert_allclose(correlations(results, ("CA-1D", "DA", "DU")), [-1.0, -1.0])
+
+
+FASTEST_FIRST = ("DU", "CA-1D", "DA", "D1", "D2", "CR-1D", "CA-nD", "CR-nD")
+
+
+def timed(order: Sequence[str]) -> Results:
+    """Methods each of which takes three times as long as the one before."""
+    times = {name: {"error": [0.1], "seconds": [3.0**rank]} for rank, name in enumerate(order)}
+    return synthetic_results({"task": times})
+
+
+@pytest.mark.parametrize(
+    ("order", "verdicts"),
+    [
+        (FASTEST_FIRST, [Verdict.HOLDS] * 3),
+        (("CA-1D", "DU", "D1", "DA", "D2", "CR-1D", "CR-nD", "CA-nD"), [Verdict.IN_PART] * 2),
+        (FASTEST_FIRST[::-1], [Verdict.FAILS] * 3),
+    ],
+)
+def test_verdicts_on_times_follow_their_order(
+    order: Sequence[str], verdicts: Sequence[Verdict]
+) -> None:
+    found = [claim.verdict for claim in speed(timed(order), "sets")]
+    assert found[: len(verdicts)] == verdicts
+
+
+def test_nothing_is_claimed_of_times_that_were_not_taken() -> None:
+    assert speed(errors({"CA-1D": 0.1, "DU": 0.2}), "sets") == []
+
+
+@pytest.mark.parametrize(
+    ("alignment_steps", "risk_steps", "verdict"),
+    [(9, 25, Verdict.HOLDS), (10, 25, Verdict.IN_PART), (10, 24, Verdict.FAILS)],
+)
+def test_alignment_takes_few_steps_and_the_risk_many(
+    alignment_steps: int, risk_steps: int, verdict: Verdict
+) -> None:
+    found = {
+        "CA-1D": {"steps": [2, alignment_steps]},
+        "CR-1D, stagewise": {"steps": [risk_steps, risk_steps]},
+    }
+    assert steps(synthetic_results({"task": found}), "sets").verdict is verdict
