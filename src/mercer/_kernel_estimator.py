@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import Samples
-from mercer._targets import Target, Task, as_target
+from mercer._history import Step
+from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
-from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
+from mercer._validation import check_choice
+from mercer.kernels import Gaussian, Kernel, Precomputed, WeightedSum, as_dictionary, as_kernel
 from mercer.kernels._distances import distance_range, rows_squared
 
 _DEFAULT_WIDTHS = 20
@@ -25,6 +27,8 @@ _SMALLEST_SQUARE = 1e-280
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
 _LARGEST_SQUARE = 1e300
 """If a squared norm of a sample exceeds this, sums of such squares overflow."""
+_CONSTANT = 1e-12
+"""A learned kernel is constant up to rounding if centering leaves less than this part of it."""
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -145,7 +149,9 @@ class TrainingData:
         TypeError
             If the table is sparse and a kernel does not take sparse features.
         """
-        kernels = as_dictionary(Gaussian() if sources is None else sources, self.table)
+        if sources is None:
+            return [Gaussian().bind(self.table)]
+        kernels = as_dictionary(sources, self.table)
         _check_sparse(kernels, self.features)
         return kernels
 
@@ -163,7 +169,7 @@ class TrainingData:
         """
         if self.stored is None:
             return Precomputed(0)
-        kernel = as_kernel(Gaussian() if source is None else source).bind(self.table)
+        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.table)
         _check_sparse([kernel], self.features)
         return kernel
 
@@ -240,6 +246,25 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     return estimator.kernel_(samples, estimator.X_fit_)
 
 
+def trace_shares(weights: Array, traces: Array) -> Array:
+    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_kernels,)
+        Counted by their magnitude.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        Parts that sum to one.
+    """
+    parts = np.abs(weights) * np.maximum(traces, 0.0)
+    return parts / parts.sum() if parts.any() else parts
+
+
 def _check_squares(X: Features) -> None:
     """Refuse samples whose squared norms overflow, or vanish although the samples do not."""
     with np.errstate(over="ignore"):
@@ -265,3 +290,105 @@ def _owned(features: Features, given: Features) -> Features:
     """The features, copied where they are the caller's own array."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
     return features.copy() if shared or features is given else features
+
+
+@dataclass(frozen=True)
+class LearnedKernel:
+    """A weighted sum of kernels and what is known of it on the training set.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they are.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' centered training Gram matrices.
+    alignment : float
+        Centered alignment with the target.
+    history : list of Step
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    traces: Array
+    alignment: float
+    history: list[Step]
+
+
+class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """A transformer that learns a kernel before any predictor.
+
+    `transform` returns the learned kernel between samples and the training set. A subclass
+    implements `fit`, and `_learn` where other estimators learn from data that they have validated.
+    """
+
+    task: Task
+    output_kernel: Any = None
+    kernel_: Kernel
+    kernels_: list[Kernel]
+    weights_: Array
+    scale_: float
+
+    def transform(self, X: Features) -> Array:
+        """Evaluate the learned kernel between samples and the training set.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_fitted)
+            At unit scale: the centered Gram matrix of the training set has a mean diagonal of one,
+            so that the default penalty of a predictor suits it.
+        """
+        return kernel_rows(self, X)
+
+    def selected_params(self) -> dict[str, Any]:
+        """Return the parameters that the fit selected, as values to set on a clone.
+
+        Nested cross-validation, which learns the kernel anew on parts of the same data, need not
+        select them again.
+
+        Returns
+        -------
+        dict
+        """
+        check_is_fitted(self)
+        return {}
+
+    def _target(self, data: TrainingData) -> Target:
+        """Return the target that `y` defines."""
+        return data.target(self.task, self.output_kernel)
+
+    def _check_target_settings(self) -> None:
+        """Refuse an unknown task or output kernel."""
+        check_choice("task", self.task, TASKS)
+        check_output_kernel(self.output_kernel)
+
+    def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
+        """Set the attributes that every fitted learner has."""
+        self.kernels_ = found.kernels
+        self.weights_ = found.weights
+        shares = trace_shares(found.weights, found.traces)
+        # If all kernels are constant, no trace tells them apart, and the weights do.
+        self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
+        self.scale_ = _unit_scale(data, found)
+        self.kernel_ = WeightedSum(found.kernels, found.weights / self.scale_)
+        self.alignment_ = found.alignment
+        self.history_ = found.history
+        self.n_iter_ = len(found.history)
+        self.X_fit_ = data.stored
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
+
+
+def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
+    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there."""
+    mean = float(found.weights @ found.traces) / data.features.shape[0]
+    diagonal = WeightedSum(found.kernels, found.weights).diag(data.features)
+    return mean if mean > _CONSTANT * float(np.abs(diagonal).max()) else 1.0

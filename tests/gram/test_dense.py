@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from gram_cases import SEVERAL_TILES, table, targets
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, centered_alignment, gaussian
 
-from mercer._gram.dense import center_tiles, centered, gram_alignment, trace_shares
+from mercer._gram.dense import center_tiles, centered, gram_alignment
 from mercer._gram.tiles import tile_plan
 
 
@@ -41,18 +40,3 @@ def test_alignment_is_that_of_the_centered_matrices() -> None:
         K = gaussian(X, width)
         assert_allclose(gram_alignment(K, Y), centered_alignment(K, Y @ Y.T), rtol=1e-11)
     assert gram_alignment(np.full((30, 30), 0.1), Y) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("weights", "traces", "expected"),
-    [
-        ([1.0, 3.0], [6.0, 2.0], [0.5, 0.5]),
-        ([-1.0, 1.0, 0.0], [3.0, 1.0, 5.0], [0.75, 0.25, 0.0]),
-        ([2.0, 1.0], [-1e-17, 4.0], [0.0, 1.0]),
-        ([0.0, 1.0], [1.0, 0.0], [0.0, 0.0]),
-    ],
-)
-def test_shares_are_parts_of_the_trace(
-    weights: list[float], traces: list[float], expected: list[float]
-) -> None:
-    assert_array_equal(trace_shares(np.array(weights), np.array(traces)), expected)

@@ -59,25 +59,6 @@ def gram_alignment(K: Array, Y: Array) -> float:
     return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
 
 
-def trace_shares(weights: Array, traces: Array) -> Array:
-    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Counted by their magnitude.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Parts that sum to one.
-    """
-    parts = np.abs(weights) * np.maximum(traces, 0.0)
-    return parts / parts.sum() if parts.any() else parts
-
-
 _BLOCK = 128
 """A triangle is mirrored in blocks of this many rows, so that source and target stay in cache."""
 

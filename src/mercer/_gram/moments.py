@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.dense import trace_shares
 from mercer._gram.tiles import (
     Samples,
     Tile,
@@ -59,14 +58,6 @@ class Moments:
         if not (square > 0.0 and self.target_norm > 0.0):
             return 0.0
         return float(weights @ self.a) / (np.sqrt(square) * self.target_norm)
-
-    def shares(self, weights: Array) -> Array:
-        """Part of each kernel in the trace of the centered weighted sum, shape (n_kernels,).
-
-        Where all centered kernels vanish, these are the parts of the weights.
-        """
-        shares = trace_shares(weights, self.traces)
-        return shares if shares.any() else np.abs(weights) / np.abs(weights).sum()
 
     def alignments(self) -> Array:
         """Centered alignment of each kernel with the target, shape (n_kernels,)."""

@@ -121,10 +121,8 @@ class Dictionary:
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
         Positive, summing to one.
-    shares : ndarray of shape (n_kernels,)
-        Each kernel's share of the trace of the centered training Gram matrix, summing to one.
-    trace : float
-        That trace.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' centered training Gram matrices.
     alignment : float
         Centered alignment of the weighted sum.
     history : list of Step
@@ -133,8 +131,7 @@ class Dictionary:
 
     kernels: list[Kernel]
     weights: Array
-    shares: Array
-    trace: float
+    traces: Array
     alignment: float
     history: list[Step]
     status: str
@@ -345,12 +342,10 @@ class _Aligned(Stage):
         assert self.moments is not None
         weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
         used = np.flatnonzero(weights > 0.0)
-        final = normalized(weights[used])
         return Dictionary(
             [self.kernels[k] for k in used],
-            final,
-            self.moments.shares(weights)[used],
-            float(final @ self.moments.traces[used]),
+            normalized(weights[used]),
+            self.moments.traces[used],
             self.moments.alignment(weights),
             list(self.history),
             "converged" if self.is_final else "limit",

@@ -1,5 +1,6 @@
 """Learners: scikit-learn transformers that learn a kernel before any predictor."""
 
+from mercer._kernel_estimator import KernelLearner
 from mercer._learners.alignment_maximization import AlignmentMaximization
 from mercer._learners.continuous_alignment import ContinuousAlignment
 from mercer._learners.dictionary_weights import (
@@ -7,7 +8,6 @@ from mercer._learners.dictionary_weights import (
     IndependentAlignment,
     UniformCombination,
 )
-from mercer._learners.kernel_learner import KernelLearner
 from mercer._learners.kernel_optimization import KernelOptimization
 
 __all__ = [

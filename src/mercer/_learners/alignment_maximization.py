@@ -8,9 +8,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mercer._callbacks import with_callbacks
-from mercer._kernel_estimator import TrainingData, kernel_rows, training_data
+from mercer._kernel_estimator import KernelLearner, TrainingData, kernel_rows, training_data
 from mercer._learners.dictionary_learner import dictionary_moments, learned_sum
-from mercer._learners.kernel_learner import KernelLearner
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn

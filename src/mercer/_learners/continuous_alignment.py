@@ -18,8 +18,7 @@ from mercer._greedy.alignment import (
     learn_scaled,
     scalable,
 )
-from mercer._kernel_estimator import TrainingData, training_data
-from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_estimator import KernelLearner, LearnedKernel, TrainingData, training_data
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -229,8 +228,7 @@ class ContinuousAlignment(KernelLearner):
             LearnedKernel(
                 found.kernels,
                 found.weights,
-                found.shares,
-                found.trace,
+                found.traces,
                 found.alignment,
                 found.history,
             ),

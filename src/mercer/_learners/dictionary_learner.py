@@ -10,8 +10,7 @@ import numpy as np
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.moments import Moments, moments
 from mercer._history import Step
-from mercer._kernel_estimator import TrainingData, training_data
-from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_estimator import KernelLearner, LearnedKernel, TrainingData, training_data
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
@@ -106,5 +105,4 @@ def learned_sum(kernels: list[Kernel], weights: Array, found: Moments) -> Learne
     alignment = found.alignment(weights)
     n_used = int(np.count_nonzero(weights))
     step = Step(WeightedSum(kernels, weights), n_used, alignment, alignment, None)
-    trace = float(weights @ found.traces)
-    return LearnedKernel(kernels, weights, found.shares(weights), trace, alignment, [step])
+    return LearnedKernel(kernels, weights, found.traces, alignment, [step])

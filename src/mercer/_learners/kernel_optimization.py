@@ -12,8 +12,7 @@ from mercer._criteria import CRITERIA
 from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer._history import Step
-from mercer._kernel_estimator import training_data
-from mercer._learners.kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_estimator import KernelLearner, LearnedKernel, training_data
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_penalty_by_prediction,
@@ -254,5 +253,4 @@ def _learned_kernel(samples: Samples, target: Target, found: OptimizedKernel) ->
     moment = moments(samples, [found.kernel], target.centered)
     alignment = float(moment.alignments()[0])
     history = [Step(found.kernel, 1, value, alignment, None) for value in found.path]
-    trace = float(moment.traces[0])
-    return LearnedKernel([found.kernel], np.ones(1), np.ones(1), trace, alignment, history)
+    return LearnedKernel([found.kernel], np.ones(1), moment.traces, alignment, history)

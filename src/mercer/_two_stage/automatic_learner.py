@@ -7,9 +7,8 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._kernel_estimator import training_data
+from mercer._kernel_estimator import KernelLearner, training_data
 from mercer._learners import ContinuousAlignment, KernelOptimization
-from mercer._learners.kernel_learner import KernelLearner
 from mercer._model_selection.kernel_forms import Form, choose_form
 from mercer._typing import Features
 from mercer.kernels import Gaussian
