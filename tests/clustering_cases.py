@@ -30,8 +30,8 @@ KERNELS: list[Any] = [
 ]
 MULTIPLE_MODELS = {
     "default": MultipleKernelClustering(KERNELS, 4, random_state=0),
-    "alignf": MultipleKernelClustering(KERNELS, 4, penalty=0.0, random_state=0),
-    "strong": MultipleKernelClustering(KERNELS, 4, penalty=100.0, random_state=0),
+    "alignf": MultipleKernelClustering(KERNELS, 4, weight_penalty=0.0, random_state=0),
+    "strong": MultipleKernelClustering(KERNELS, 4, weight_penalty=100.0, random_state=0),
     "kernels": MultipleKernelClustering(KERNELS, 4, weights_init="kernels", random_state=0),
     "chain": MultipleKernelClustering(KERNELS, 4, similarity=CHAIN, random_state=0),
     "widths": MultipleKernelClustering(None, 4, random_state=0),

@@ -101,7 +101,7 @@ def in_short(found: Evidence) -> str:
         [
             "maybe a few relevant features among many",
             '`TwoStageClassifier("auto")`; with few samples '
-            '`ContinuousAlignment(Gaussian(ard=True), penalty="auto")`',
+            '`ContinuousAlignment(Gaussian(ard=True), width_penalty="auto")`',
         ],
         [
             "a list of kernels, several sources, Gram matrices",

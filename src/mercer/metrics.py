@@ -35,8 +35,8 @@ def hsic(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = None) ->
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
-        given, `B` is not taken as a Gram matrix.
+        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
+        is given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def centered_alignment(
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
-        given, `B` is not taken as a Gram matrix.
+        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
+        is given, `B` is not taken as a Gram matrix.
 
     Returns
     -------
@@ -128,8 +128,8 @@ def alignment(A: Array, B: Any, *, task: Task = "auto", output_kernel: Any = Non
         Whether `B` holds labels or responses, if it is not a matrix; `"auto"` decides by its
         values.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two labels or responses are; see :func:`mercer._targets.as_target`. If it is
-        given, `B` is not taken as a Gram matrix.
+        How similar two labels or responses are; see "Output kernels" in docs/glossary.md. If it
+        is given, `B` is not taken as a Gram matrix.
 
     Returns
     -------

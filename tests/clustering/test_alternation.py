@@ -39,8 +39,8 @@ def test_neither_weights_nor_partition_can_be_improved(name: str) -> None:
     fitted = clone(MULTIPLE_MODELS[name]).fit(X)
     A = np.eye(4) if fitted.similarity is None else CHAIN
     kernels = grams(fitted, X)
-    best = best_weights(kernels, A, fitted.labels_, fitted.penalty)
-    expected = penalized_alignment(kernels, A, fitted.labels_, best, fitted.penalty)
+    best = best_weights(kernels, A, fitted.labels_, fitted.weight_penalty)
+    expected = penalized_alignment(kernels, A, fitted.labels_, best, fitted.weight_penalty)
     assert_allclose(fitted.objective_, expected, rtol=1e-8)
     assert_allclose(fitted.shares_, best, atol=1e-5)
     K = center(fitted.kernel_(X))

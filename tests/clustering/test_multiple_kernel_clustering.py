@@ -42,7 +42,7 @@ def test_fitted_attributes(model: Any) -> None:
     traces = np.array([np.trace(center(K)) for K in kernels])
     shares = fitted.weights_ * traces / (fitted.weights_ @ traces)
     assert_allclose(fitted.shares_, shares, rtol=1e-8, atol=1e-12)
-    expected = penalized_alignment(kernels, A, labels, shares, model.penalty)
+    expected = penalized_alignment(kernels, A, labels, shares, model.weight_penalty)
     assert_allclose(fitted.objective_, expected, rtol=1e-8)
     Y = indicators(labels, 4, True)
     aligned = centered_alignment(fitted.kernel_(X), Y @ A @ Y.T)
@@ -78,7 +78,7 @@ def test_a_clustered_noise_kernel_gets_little_weight() -> None:
 def test_a_larger_penalty_gives_weight_to_more_kernels() -> None:
     X, _ = views(noise=2.0)
     counts = [
-        MultipleKernelClustering(None, 4, penalty=penalty, random_state=0).fit(X).shares_
+        MultipleKernelClustering(None, 4, weight_penalty=penalty, random_state=0).fit(X).shares_
         for penalty in (0.0, 1.0, 100.0)
     ]
     used = [int((shares > 1e-6).sum()) for shares in counts]
@@ -218,8 +218,8 @@ def test_stopping_early_warns() -> None:
 
 
 INVALID = {
-    "penalty": ({"penalty": -1.0}, ValueError, "penalty must be finite and not negative"),
-    "penalty=inf": ({"penalty": np.inf}, ValueError, "penalty must be finite and not negative"),
+    "penalty": ({"weight_penalty": -1.0}, ValueError, "weight_penalty must be finite and not negative"),
+    "penalty=inf": ({"weight_penalty": np.inf}, ValueError, "weight_penalty must be finite and not negative"),
     "weights_init": ({"weights_init": "all"}, ValueError, 'weights_init must be one of "uniform"'),
     "kernels": ({"kernels": []}, ValueError, "dictionary of kernels is empty"),
     "name": ({"kernels": ["sigmoid"]}, ValueError, "Unknown kernel 'sigmoid'"),

@@ -242,18 +242,11 @@ def _target_values(target: Series[Any], task: str) -> tuple[npt.NDArray[Any], Ta
         values = _floats(target)
         if (np.abs(values) > _LARGEST).any():
             raise InputError(f"'{name}' holds infinite numbers, or numbers beyond {_LARGEST:g}")
-    decided = _inferred_task(values) if task == "auto" else task
+    decided = infer_task(values) if task == "auto" else task
     if decided == "regression":
         _check_responses(values, str(name), inferred=task == "auto")
         return values, "regression"
     return _as_classes(values, str(name)), "classification"
-
-
-def _inferred_task(values: npt.NDArray[Any]) -> Task:
-    """Return the task that the target's values suggest; see `TASK_RULE`."""
-    if values.dtype.kind != "f" or (_all_whole(values) and np.unique(values).size <= FEW):
-        return "classification"
-    return "regression"
 
 
 def _all_whole(values: npt.NDArray[Any]) -> bool:

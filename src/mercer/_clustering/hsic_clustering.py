@@ -58,7 +58,7 @@ class HSICClustering(KernelClusterer):
         Maximum number of iterations of the local search from each initial partition.
     tol : float, default=1e-9
         Moves that raise the objective by less than this fraction of its upper bound are not made.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed or generator of the initial partitions.
 
     Attributes
@@ -127,7 +127,7 @@ class HSICClustering(KernelClusterer):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-9,
-        random_state: int | RandomState | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.kernel = kernel

@@ -38,7 +38,7 @@ class MultipleKernelClustering(KernelClusterer):
         Number of clusters.
     similarity : array-like of shape (n_clusters, n_clusters), default=None
         How similar clusters are, as for :class:`HSICClustering`: the identity where None.
-    penalty : float, default=1.0
+    weight_penalty : float, default=1.0
         Penalty that keeps a few kernels from taking all the weight. Zero maximizes the alignment
         itself, which favors the kernel that the initial clusters came from; with large values the
         weights tend to be proportional to each kernel's own alignment.
@@ -52,7 +52,7 @@ class MultipleKernelClustering(KernelClusterer):
         Maximum number of iterations, each of which updates weights and partition.
     tol : float, default=1e-9
         The iterations end when the objective rises by less, relative to its value.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed or generator of the initial partitions.
 
     Attributes
@@ -67,7 +67,7 @@ class MultipleKernelClustering(KernelClusterer):
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     objective_ : float
-        <K_c, Y A Y'> / sqrt(v'(M + penalty D) v), for weights v of kernels of trace one, the
+        <K_c, Y A Y'> / sqrt(v'(M + weight_penalty D) v), for weights v of kernels of trace one, the
         matrix M of their inner products and its diagonal D.
     alignment_ : float
         Centered alignment of the learned kernel with the clusters.
@@ -118,17 +118,17 @@ class MultipleKernelClustering(KernelClusterer):
         n_clusters: int = 8,
         *,
         similarity: Any = None,
-        penalty: float = 1.0,
+        weight_penalty: float = 1.0,
         weights_init: Literal["uniform", "kernels"] = "uniform",
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 50,
         tol: float = 1e-9,
-        random_state: int | RandomState | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         self.kernels = kernels
         self.n_clusters = n_clusters
         self.similarity = similarity
-        self.penalty = penalty
+        self.weight_penalty = weight_penalty
         self.weights_init = weights_init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -158,12 +158,12 @@ class MultipleKernelClustering(KernelClusterer):
             of its range, a kernel returns NaN, or all kernels are constant on the samples.
         """
         similarity, n_init, random_state = clustering_settings(self)
-        check_number("penalty", self.penalty)
+        check_number("weight_penalty", self.weight_penalty)
         check_choice("weights_init", self.weights_init, ("uniform", "kernels"))
         data = clustering_data(self, X)
         kernels = data.dictionary(self.kernels)
         alignment = PenalizedAlignment.from_kernels(
-            data.samples(len(kernels)), kernels, similarity, float(self.penalty)
+            data.samples(len(kernels)), kernels, similarity, float(self.weight_penalty)
         )
         if not alignment.traces.any():
             raise ValueError("Every kernel is constant on X: there are no clusters to find.")

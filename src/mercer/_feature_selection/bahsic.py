@@ -44,10 +44,8 @@ class BAHSIC(DependenceSelector):
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds labels or responses; read off its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
-        How similar two outputs are: `"labels"`, `"delta"`, `"balanced"` or a matrix of similarities
-        for classes; `"linear"`, `"gaussian"` or a kernel for responses; `"multilabel"` for sets of
-        labels; `"precomputed"` for a Gram matrix in place of `y`. See
-        :func:`mercer._targets.as_target`. None stands for `"balanced"` for labels and `"gaussian"`
+        The kernel on labels or responses that features shall depend on; the section "Output
+        kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and `"gaussian"`
         for responses, unlike in kernel learners.
 
     Attributes
