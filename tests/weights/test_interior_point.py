@@ -9,7 +9,7 @@ import pytest
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.tiles import Samples
-from mercer._weights.interior_point import interior_weights
+from mercer._weights.interior_point import interior_point_weights
 from mercer._weights.mkl import Problems, learn_weights
 from mercer._weights.weight_sets import Simplex
 from mercer.kernels import Gaussian, Linear
@@ -46,7 +46,7 @@ def test_the_saddle_point(
     Y = np.sign(X[:, :n_problems] + 0.3) + (0.2 * X[:, -1:] if "epsilon" in loss else 0.0)
     boxes = measure.boxes(Y, intercept=intercept)
     assert boxes is not None
-    theta, C, _ = interior_weights(boxes, grams, TOL)
+    theta, C, _ = interior_point_weights(boxes, grams, TOL)
     assert theta.min() >= 0.0
     assert theta.sum() == pytest.approx(1.0)
     assert np.abs(C).max() <= measure.C * (1.0 + 1e-9)
@@ -68,7 +68,7 @@ def test_many_features_are_left_few_at_once(loss: Any) -> None:
     found = learn_weights(Problems(loss, np.sign(X[:, :1] + 0.3), True), grams, Simplex())
     assert found.gap <= 1e-3
     assert len(found.history) == 2
-    assert np.count_nonzero(found.theta) <= 40
+    assert np.count_nonzero(found.weights) <= 40
     size = np.abs(found.dual)
     assert (size[size < 1e-6 * size.max()] == 0.0).all()
     assert (size[size > (1.0 - 1e-6) * loss.C] == loss.C).all()
@@ -83,7 +83,7 @@ def test_what_rounding_allows_is_found() -> None:
     grams = base_grams(Samples(X), Linear(per_feature=True).expand(X), centered=True)
     loss, y = Hinge(1e3), np.sign(X[:, 0] + 0.003)
     boxes = loss.boxes(y[:, None], intercept=True)
-    theta, C, intercepts = interior_weights(boxes, grams, 1e-30)
+    theta, C, intercepts = interior_point_weights(boxes, grams, 1e-30)
     bound = -loss.conjugate(y, C[:, 0]) - 0.5 * grams.images(C).quadratics.max()
     machine = Machine(C[:, 0], float(intercepts[0]))
     reached = loss.objective(grams.combined(theta), y, machine)[0]
