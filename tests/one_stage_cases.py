@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
+from learner_cases import problem as training_set
 from one_stage_reference import (
     Ball,
     Matrix,
@@ -337,3 +339,25 @@ def assert_inside(weights: Matrix, naive: Ball) -> None:
     assert (weights >= 0.0).all()
     shift = np.abs(weights - naive.center)
     assert np.linalg.norm(shift, ord=naive.p) <= naive.radius * (1.0 + 1e-12)
+
+
+PAIR: list[Any] = [Gaussian(1.0), "linear"]
+ESTIMATORS: dict[str, BaseEstimator] = {
+    "mkl-classifier": MKLClassifier(PAIR),
+    "mkl-classifier-2-logistic": MKLClassifier(PAIR, norm=2, loss="logistic"),
+    "l1-svm": L1SVM(PAIR),
+    "mkl-regressor": MKLRegressor(PAIR),
+    "mkl-regressor-1-svr": MKLRegressor(PAIR, norm=1, loss="epsilon_insensitive"),
+    "l2-krr": L2KRR(PAIR),
+}
+MAKERS = [MKLClassifier, L1SVM, MKLRegressor, L2KRR]
+every_estimator = pytest.mark.parametrize("model", ESTIMATORS.values(), ids=ESTIMATORS)
+
+
+def data_for(model: Any) -> tuple[Matrix, Any]:
+    return training_set("binary" if isinstance(model, MKLClassifier) else "regression")
+
+
+def refused(model: Any, X: Any, y: Any, message: str, kind: type = ValueError) -> None:
+    with pytest.raises(kind, match=message):
+        clone(model).fit(X, y)
