@@ -148,7 +148,9 @@ def views(options: argparse.Namespace) -> None:
         model = MultipleKernelClustering(kernels, 10, weight_penalty=penalty)
         models[f"MultipleKernelClustering, penalty {penalty:g}"] = (model, X)
     for penalty in (0.0, 1.0):
-        model = MultipleKernelClustering(kernels, 10, weight_penalty=penalty, weights_init="kernels")
+        model = MultipleKernelClustering(
+            kernels, 10, weight_penalty=penalty, weights_init="kernels"
+        )
         models[f"    every kernel as a start, penalty {penalty:g}"] = (model, X)
     table(f"mfeat: 2000 samples, 10 clusters, {options.repeats} seeds", models, y, options.repeats)
 

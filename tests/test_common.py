@@ -74,7 +74,9 @@ SETTINGS = [
     BAHSIC(1, kernel=Laplacian(2.0)),
     HSICClustering(method="spectral"),
     HSICClustering(kernel="linear", normalize=False),
-    MultipleKernelClustering([Linear(per_feature=True)], weight_penalty=0.0, weights_init="kernels"),
+    MultipleKernelClustering(
+        [Linear(per_feature=True)], weight_penalty=0.0, weights_init="kernels"
+    ),
 ]
 
 

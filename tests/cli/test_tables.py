@@ -33,12 +33,12 @@ def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> N
     assert as_problem(frame, "y").task == task
 
 
-def test_a_warning_about_the_inferred_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warning_about_theinfer_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     def inferred(values: Any) -> str:
         warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)
         return "classification"
 
-    monkeypatch.setattr("mercer._cli.tables._inferred_task", inferred)
+    monkeypatch.setattr("mercer._cli.tables.infer_task", inferred)
     frame = pd.DataFrame({"x": np.arange(20), "y": [1, 2] * 10})
     assert as_problem(frame, "y").notes == ("The values are taken for classes.",)
 

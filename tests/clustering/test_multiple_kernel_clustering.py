@@ -218,8 +218,16 @@ def test_stopping_early_warns() -> None:
 
 
 INVALID = {
-    "penalty": ({"weight_penalty": -1.0}, ValueError, "weight_penalty must be finite and not negative"),
-    "penalty=inf": ({"weight_penalty": np.inf}, ValueError, "weight_penalty must be finite and not negative"),
+    "penalty": (
+        {"weight_penalty": -1.0},
+        ValueError,
+        "weight_penalty must be finite and not negative",
+    ),
+    "penalty=inf": (
+        {"weight_penalty": np.inf},
+        ValueError,
+        "weight_penalty must be finite and not negative",
+    ),
     "weights_init": ({"weights_init": "all"}, ValueError, 'weights_init must be one of "uniform"'),
     "kernels": ({"kernels": []}, ValueError, "dictionary of kernels is empty"),
     "name": ({"kernels": ["sigmoid"]}, ValueError, "Unknown kernel 'sigmoid'"),

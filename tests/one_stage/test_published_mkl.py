@@ -1,4 +1,4 @@
-"""One-stage estimators against published methods, and published values."""
+"""L1SVM and L2KRR against the published methods, and published values."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from learner_cases import problem as training_set
 from numpy.testing import assert_allclose, assert_array_equal
-from one_stage_cases import PROBLEMS, machine_grams
+from one_stage_cases import PAIR, PROBLEMS, machine_grams, refused
 from one_stage_reference import Matrix
 from sklearn.base import clone
 
@@ -40,14 +41,14 @@ def published_l2_krr(
     grams: Matrix, y: Matrix, center_: Matrix, radius: float, alpha: float
 ) -> tuple[Matrix, Matrix]:
     """The interpolated iterative algorithm (Cortes, Mohri, Rostamizadeh 2009, Figure 1)."""
-    weights, c = center_, np.zeros_like(y)
+    weights, dual = center_, np.zeros_like(y)
     new = np.linalg.solve(np.tensordot(weights, grams, axes=1) + alpha * np.eye(len(y)), y)
-    while np.linalg.norm(new - c) > 1e-12 * np.linalg.norm(new):
-        c = new
-        v = np.array([c @ K @ c for K in grams])
+    while np.linalg.norm(new - dual) > 1e-12 * np.linalg.norm(new):
+        dual = new
+        v = np.array([dual @ K @ dual for K in grams])
         weights = center_ + radius * v / np.linalg.norm(v)
         system = np.tensordot(weights, grams, axes=1) + alpha * np.eye(len(y))
-        new = 0.5 * (c + np.linalg.solve(system, y))
+        new = 0.5 * (dual + np.linalg.solve(system, y))
     return weights, new
 
 
@@ -70,11 +71,30 @@ def test_l2_krr_is_the_published_iteration(center: Any, radius: float, intercept
     mu0 = named[center] if isinstance(center, str) else np.array(center)
     target = y - y.mean() if intercept else y
     grams = machine_grams(model, case.grams)
-    weights, c = published_l2_krr(grams, target, mu0, radius, 0.5)
+    weights, dual = published_l2_krr(grams, target, mu0, radius, 0.5)
     assert_allclose(model.weights_, weights, rtol=1e-3, atol=1e-4 * radius)
-    assert_allclose(model.dual_coef_[:, 0], c, atol=1e-3 * np.abs(c).max())
+    assert_allclose(model.dual_coef_[:, 0], dual, atol=1e-3 * np.abs(dual).max())
     system = np.tensordot(weights, grams, axes=1) + 0.5 * np.eye(len(y))
     assert_allclose(model.objective_, 0.5 * target @ np.linalg.solve(system, target), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "center",
+    [[1.0], [0.5, 0.5, 0.0], [0.5, -0.1], [[0.5, 0.5]], [], [np.nan, 0.0], [np.inf, 0.0]],
+)
+def test_wrong_centers_are_refused(center: Any) -> None:
+    finite = np.isfinite(np.asarray(center, dtype=float)).all()
+    message = "center must hold 2 numbers" if finite else "Input center contains"
+    if np.size(center) == 0:
+        message = "center|0 sample"
+    refused(L2KRR(PAIR, center=center), *training_set("regression"), message)
+
+
+def test_a_named_center_is_that_of_its_numbers() -> None:
+    X, y = training_set("regression")
+    named = L2KRR(PAIR, center="uniform").fit(X, y)
+    for center in ([0.5, 0.5], (0.5, 0.5), np.array([0.5, 0.5], dtype=np.float32)):
+        assert_allclose(L2KRR(PAIR, center=center).fit(X, y).weights_, named.weights_)
 
 
 def standardized(loaded: Any, n_train: int, n_test: int) -> Matrix:
@@ -116,7 +136,7 @@ def test_published_epsilon_insensitive_optimum(data: Any) -> None:
     assert_allclose(2.0 * model.objective_, 57.02350454, rtol=0.0, atol=1e-8)
     dual = 2.0 * model.objective_ * (1.0 - model.dual_gap_)
     assert_allclose(dual, 57.02350454, rtol=0.0, atol=1e-8)
-    theta = [0.7765, 0.57617, 0.23943, 0.08186, 0.03233]
-    assert_allclose(model.weights_, theta, rtol=0.0, atol=1e-5)
+    weights = [0.7765, 0.57617, 0.23943, 0.08186, 0.03233]
+    assert_allclose(model.weights_, weights, rtol=0.0, atol=1e-5)
     expected = [-0.31028, 1.0669, -0.30734, 1.29843, -0.5307]
     assert_allclose(model.predict(X[150:]), expected, rtol=0.0, atol=1e-5)

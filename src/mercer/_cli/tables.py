@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mercer._cli.errors import InputError, checked_name, collected_warnings, listing, one_line
 from mercer._cli.files import replacing
+from mercer._targets import infer_task
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -45,8 +45,8 @@ class BAHSIC(DependenceSelector):
         Whether `y` holds labels or responses; read off its values for `"auto"`.
     output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that features shall depend on; the section "Output
-        kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and `"gaussian"`
-        for responses, unlike in kernel learners.
+        kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and
+        `"gaussian"` for responses, unlike in kernel learners.
 
     Attributes
     ----------

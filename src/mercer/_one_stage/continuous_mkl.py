@@ -1,129 +1,72 @@
-"""One-stage learning over continuous families of kernels."""
+"""Multiple kernel learning over continuous families of kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples
-from mercer._greedy.mixture import Mixing, learn_mixture
-from mercer._learners.legacy import check_takes
-from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
+from mercer._greedy.convex_combination import (
+    CombinationSettings,
+    ConvexCombination,
+    learn_convex_combination,
+)
+from mercer._kernel_estimator import TrainingData, training_data
+from mercer._one_stage.kernel_machines import (
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    LearnedKernel,
+    classification_loss,
+    classification_problems,
+    regression_loss,
+    regression_problems,
+    store_machines,
+)
 from mercer._search.parameter_search import WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Features
-from mercer._validation import check_choice, check_number, check_positive
-from mercer._weights.mkl import Problems
-from mercer.kernels import Gaussian, as_dictionary
+from mercer._validation import check_choice, check_number, check_positive, warn
 
 
-class ContinuousOneStage(OneStage):
-    """The convex combination, of all kernels of some families, of lowest objective."""
+class ContinuousMKLClassifier(KernelMachineClassifier):
+    """Multiple kernel learning of classes over continuous families of kernels ("CR").
 
-    family: Any
-    step: Literal["corrective", "stagewise"]
-    search: Literal["global", "local"]
-    penalty: float
-    max_kernels: int
-
-    def _sources(self) -> Any:
-        return self.family
-
-    def _takes_stack(self) -> bool:
-        return False
-
-    def _check_settings(self) -> None:
-        self._check_loss()
-        if isinstance(self.family, str) and self.family == "precomputed":
-            raise ValueError(
-                'family cannot be "precomputed": matrices have no parameters to search. '
-                "MKLClassifier and MKLRegressor weigh them."
-            )
-        check_choice("step", self.step, ("corrective", "stagewise"))
-        check_choice("search", self.search, ("global", "local"))
-        check_number("penalty", self.penalty)
-        check_positive("tol", self.tol)
-        check_number("max_kernels", self.max_kernels, whole=True, low=1)
-
-    def _learn(
-        self,
-        table: Features,
-        samples: Samples,
-        target: Target,
-        problems: Problems,
-        report: Callable[..., None],
-    ) -> None:
-        families = as_dictionary(Gaussian() if self.family is None else self.family, table)
-        check_takes(families, samples.X)
-        mixing = Mixing(
-            self.step == "corrective",
-            float(self.tol),
-            self.max_kernels,
-            self.search == "local",
-            WidthPenalty(float(self.penalty)),
-        )
-        found = learn_mixture(families, samples, problems, mixing, report)
-        assert found.learned is not None
-        used = np.flatnonzero(found.theta)
-        kernels, weights = [found.kernels[k] for k in used], found.theta[used]
-        self._store(samples, target, kernels, weights, found.learned)
-        traces = base_grams(samples, kernels, centered=True).traces()
-        parts = weights * traces
-        self.shares_ = parts / parts.sum() if parts.any() else parts
-        self.excess_ = found.excess
-        self.dual_gap_ = found.gap
-        self.history_ = list(found.history)
-        self.n_iter_ = len(found.history)
-        if not found.gap <= self.tol:
-            advice = {
-                "growing": 'Raise max_kernels, or take step="corrective".',
-                "stalled": "No step found lowers the objective any more.",
-                "optimal": "The machines did not converge: scale the features or lower C.",
-            }
-            self._warn(
-                f"Stopped after {self.n_iter_} steps at a relative duality gap of {found.gap:.2g}, "
-                f"above tol={self.tol:g}; c'Kc of another kernel is larger than that of the "
-                f"learned one by {max(found.excess, 0.0):.2g}, relatively. {advice[found.status]}"
-            )
-
-
-class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
-    """The best convex combination, for a kernel machine, of all kernels of some families ("CR").
-
-    Each step finds the kernel along which the objective of a support vector machine, or another
-    kernel machine, falls fastest, over all parameters of all families. More than two classes share
-    one kernel.
+    The learned kernel is the convex combination of all kernels of the families with which a support
+    vector machine, or another kernel machine, reaches the lowest objective. Each step adds the
+    kernel along which the objective falls fastest, over all parameters of all families. More than
+    two classes share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
-        One family or several; `Gaussian()` where None. The learned kernel is a convex combination
-        of kernels of all of them, as they are: a family of larger values is a stronger one.
+        One family or several; None stands for `Gaussian()`. The learned kernel is a convex
+        combination of kernels of all families, which are not normalized: larger values of a family
+        make its kernels cheaper.
     loss : {"hinge", "squared", "logistic"}, default="hinge"
-        Of a support vector machine, of ridge regression on labels -1 and 1, or of logistic
-        regression.
+        The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
+        logistic regression.
     C : float, default=1.0
         Weight of the loss, as in scikit-learn's SVC.
     step : {"corrective", "stagewise"}, default="corrective"
-        Whether all weights are solved for anew after each kernel, or the new kernel is mixed with
-        the learned one by a line search, as published.
+        With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
+        a line search mixes the new kernel with the learned one, as published [1]_.
     search : {"global", "local"}, default="global"
-        How families of one width or frequency are searched: globally, with a proven gap, by
-        differences of convex functions [2]_, or by gradients from several starts. Families of
-        more parameters are always searched by gradients, `Gaussian(ard=True)` for instance from
-        the mean width that one width for all features gives.
-    penalty : float, default=0.0
-        Strength lambda of lambda sum_z (s_z - mean s)^2 over the widths s_z of a kernel, in their
-        own unit.
+        With `"global"`, families of one width or frequency are searched globally, with a proven
+        gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
+        starts. Families of more parameters are always searched by gradients; those of ARD kernels,
+        such as `Gaussian(ard=True)`, start from the mean width of the isotropic kernels learned.
+    width_penalty : float, default=0.0
+        Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
+        in their own unit.
     tol : float, default=1e-3
-        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, c being the machines' dual
-        variables, or once none lowers the objective. A warning says so where the duality gap is
-        larger.
+        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
+        dual variables and theta the parameters of a kernel, or once none lowers the objective. A
+        warning says so if the duality gap is larger than this.
     max_kernels : int, default=50
-        Steps at most.
+        Largest number of kernels to add.
 
     Attributes
     ----------
@@ -132,22 +75,22 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, positive and summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the centered training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         Sum over the machines of 1/2 |f|^2 + C sum loss.
     excess_ : float
-        The certificate of optimality, max_theta c'K_theta c / c'Kc - 1; proven where families have
-        one width or frequency and are searched globally.
+        The certificate of optimality, max_theta c'K_theta c / c'Kc - 1. It is proven if all
+        families have one width or frequency and are searched globally.
     dual_gap_ : float
         Bound on how far the objective is above its optimum over all convex combinations, relative
-        to it; proven where `excess_` is.
+        to the objective; proven where `excess_` is.
     history_ : list of MixingStep
         The steps taken.
     n_iter_ : int
@@ -161,14 +104,14 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
 
     See Also
     --------
-    ContinuousAlignment : Grows for alignment, which needs no machines and no C.
+    ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no C.
     MKLClassifier : Weighs a finite dictionary.
 
     Notes
     -----
     Each step costs O(n^2) for the search, whatever the number of widths tried, the fits of the
     machines for a few weights, and O(k n^2) for the k kernels found so far. Memory is the learned
-    Gram matrix, and half a matrix of distances where it fits in half of scikit-learn's
+    Gram matrix, and half a matrix of distances if it fits in half of scikit-learn's
     `working_memory`. Searches by gradients cost O(n^2 d) an evaluation.
 
     References
@@ -189,6 +132,8 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
     3.5
     """
 
+    _kernels_parameter = "family"
+
     def __init__(
         self,
         family: Any = None,
@@ -197,7 +142,7 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
         C: float = 1.0,
         step: Literal["corrective", "stagewise"] = "corrective",
         search: Literal["global", "local"] = "global",
-        penalty: float = 0.0,
+        width_penalty: float = 0.0,
         tol: float = 1e-3,
         max_kernels: int = 50,
     ) -> None:
@@ -206,49 +151,82 @@ class ContinuousMKLClassifier(ContinuousOneStage, OneStageClassifier):
         self.C = C
         self.step = step
         self.search = search
-        self.penalty = penalty
+        self.width_penalty = width_penalty
         self.tol = tol
         self.max_kernels = max_kernels
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn a convex combination of kernels and the kernel machines.
 
-class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
-    """The best convex combination, for kernel regression, of all kernels of some families ("CR").
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
 
-    Each step finds the kernel along which the objective of kernel ridge regression, or of support
-    vector regression, falls fastest, over all parameters of all families. Several responses share
-    one kernel.
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a parameter is
+            out of its range, or a kernel returns NaN.
+        """
+        loss, settings = classification_loss(self.loss, self.C), _settings(self)
+        data = training_data(self, X, y)
+        target = data.target("classification")
+        problems = classification_problems(loss, data.y, target, intercept=True)
+        families = data.families(self.family)
+        with reported_steps(self) as report:
+            found = learn_convex_combination(families, data.samples(), problems, settings, report)
+        _store(self, data, target, found)
+        self.classes_ = target.classes
+        return self
+
+
+class ContinuousMKLRegressor(KernelMachineRegressor):
+    """Multiple kernel learning of responses over continuous families of kernels ("CR").
+
+    The learned kernel is the convex combination of all kernels of the families with which kernel
+    ridge regression, or support vector regression, reaches the lowest objective. Each step adds the
+    kernel along which the objective falls fastest, over all parameters of all families. Several
+    responses share one kernel.
 
     Parameters
     ----------
     family : kernel, name or scikit-learn Gaussian-process kernel, or a list of them, default=None
-        One family or several; `Gaussian()` where None. The learned kernel is a convex combination
-        of kernels of all of them, as they are: a family of larger values is a stronger one.
+        One family or several; None stands for `Gaussian()`. The learned kernel is a convex
+        combination of kernels of all families, which are not normalized: larger values of a family
+        make its kernels cheaper.
     loss : {"squared", "epsilon_insensitive"}, default="squared"
-        Of kernel ridge regression or of support vector regression.
+        The loss of kernel ridge regression or of support vector regression.
     alpha : float, default=1.0
-        Penalty, as in scikit-learn's KernelRidge; of the squared loss only.
+        Penalty, as in scikit-learn's KernelRidge; used with the squared loss only.
     C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVR; of the epsilon-insensitive loss only.
+        Weight of the loss, as in scikit-learn's SVR; used with the epsilon-insensitive loss only.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing; of the epsilon-insensitive
-        loss only.
+        Errors up to this, in the unit of the response, cost nothing; used with the
+        epsilon-insensitive loss only.
     step : {"corrective", "stagewise"}, default="corrective"
-        Whether all weights are solved for anew after each kernel, or the new kernel is mixed with
-        the learned one by a line search, as published.
+        With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
+        a line search mixes the new kernel with the learned one, as published [1]_.
     search : {"global", "local"}, default="global"
-        How families of one width or frequency are searched: globally, with a proven gap, by
-        differences of convex functions [2]_, or by gradients from several starts. Families of
-        more parameters are always searched by gradients, `Gaussian(ard=True)` for instance from
-        the mean width that one width for all features gives.
-    penalty : float, default=0.0
-        Strength lambda of lambda sum_z (s_z - mean s)^2 over the widths s_z of a kernel, in their
-        own unit.
+        With `"global"`, families of one width or frequency are searched globally, with a proven
+        gap, by differences of convex functions [2]_; with `"local"`, by gradients from several
+        starts. Families of more parameters are always searched by gradients; those of ARD kernels,
+        such as `Gaussian(ard=True)`, start from the mean width of the isotropic kernels learned.
+    width_penalty : float, default=0.0
+        Strength lambda of the penalty lambda sum_z (s_z - mean s)^2 on the widths s_z of a kernel,
+        in their own unit.
     tol : float, default=1e-3
-        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, c being the machines' dual
-        variables, or once none lowers the objective. A warning says so where the duality gap is
-        larger.
+        No kernel is added once max_theta c'K_theta c <= (1 + tol) c'Kc, where c are the machines'
+        dual variables and theta the parameters of a kernel, or once none lowers the objective. A
+        warning says so if the duality gap is larger than this.
     max_kernels : int, default=50
-        Steps at most.
+        Largest number of kernels to add.
 
     Attributes
     ----------
@@ -257,23 +235,23 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, positive and summing to one.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the centered training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the centered training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         Sum over the responses of 1/2 |f|^2 + sum loss, where the squared loss is (y - f)^2 / (2
         alpha).
     excess_ : float
-        The certificate of optimality, max_theta c'K_theta c / c'Kc - 1; proven where families have
-        one width or frequency and are searched globally.
+        The certificate of optimality, max_theta c'K_theta c / c'Kc - 1. It is proven if all
+        families have one width or frequency and are searched globally.
     dual_gap_ : float
         Bound on how far the objective is above its optimum over all convex combinations, relative
-        to it; proven where `excess_` is.
+        to the objective; proven where `excess_` is.
     history_ : list of MixingStep
         The steps taken.
     n_iter_ : int
@@ -286,15 +264,12 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
 
     See Also
     --------
-    ContinuousAlignment : Grows for alignment, which needs no machines and no penalty.
+    ContinuousAlignment : Learns a kernel for alignment, which needs no machines and no penalty.
     MKLRegressor : Weighs a finite dictionary.
 
     Notes
     -----
-    Each step costs O(n^2) for the search, whatever the number of widths tried, the fits of the
-    machines for a few weights, and O(k n^2) for the k kernels found so far. Memory is the learned
-    Gram matrix, and half a matrix of distances where it fits in half of scikit-learn's
-    `working_memory`. Searches by gradients cost O(n^2 d) an evaluation.
+    See `ContinuousMKLClassifier` for the complexity and the memory.
 
     References
     ----------
@@ -313,6 +288,8 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
     True
     """
 
+    _kernels_parameter = "family"
+
     def __init__(
         self,
         family: Any = None,
@@ -323,7 +300,7 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
         epsilon: float = 0.1,
         step: Literal["corrective", "stagewise"] = "corrective",
         search: Literal["global", "local"] = "global",
-        penalty: float = 0.0,
+        width_penalty: float = 0.0,
         tol: float = 1e-3,
         max_kernels: int = 50,
     ) -> None:
@@ -334,6 +311,89 @@ class ContinuousMKLRegressor(ContinuousOneStage, OneStageRegressor):
         self.epsilon = epsilon
         self.step = step
         self.search = search
-        self.penalty = penalty
+        self.width_penalty = width_penalty
         self.tol = tol
         self.max_kernels = max_kernels
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn a convex combination of kernels and the kernel machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
+            parameter is out of its range, or a kernel returns NaN.
+        """
+        loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
+        settings = _settings(self)
+        data = training_data(self, X, y)
+        target = data.target("regression")
+        problems = regression_problems(loss, data.y, intercept=True)
+        families = data.families(self.family)
+        with reported_steps(self) as report:
+            found = learn_convex_combination(families, data.samples(), problems, settings, report)
+        _store(self, data, target, found)
+        self._is_response_flat = data.y.ndim == 1
+        return self
+
+
+def _settings(model: ContinuousMKLClassifier | ContinuousMKLRegressor) -> CombinationSettings:
+    """Read how the convex combination grows off the parameters, which are validated."""
+    if isinstance(model.family, str) and model.family == "precomputed":
+        raise ValueError(
+            'family cannot be "precomputed": matrices have no parameters to search. '
+            "MKLClassifier and MKLRegressor weigh them."
+        )
+    check_choice("step", model.step, ("corrective", "stagewise"))
+    check_choice("search", model.search, ("global", "local"))
+    check_number("width_penalty", model.width_penalty)
+    check_positive("tol", model.tol)
+    check_number("max_kernels", model.max_kernels, whole=True, low=1)
+    return CombinationSettings(
+        corrective=model.step == "corrective",
+        tol=float(model.tol),
+        max_kernels=model.max_kernels,
+        local=model.search == "local",
+        width_penalty=WidthPenalty(float(model.width_penalty)),
+    )
+
+
+def _store(
+    model: ContinuousMKLClassifier | ContinuousMKLRegressor,
+    data: TrainingData,
+    target: Target,
+    found: ConvexCombination,
+) -> None:
+    """Store the convex combination and its machines, and warn of a gap above `tol`."""
+    assert found.learned is not None
+    used, history = np.flatnonzero(found.weights), list(found.history)
+    kernels, weights = [found.kernels[k] for k in used], found.weights[used]
+    traces = base_grams(found.samples, kernels, centered=True).traces()
+    learned = LearnedKernel(
+        found.samples, kernels, weights, traces, found.learned, found.gap, history
+    )
+    store_machines(model, data, target, learned, intercept=True)
+    model.excess_ = found.excess
+    if not found.gap <= model.tol:
+        advice = {
+            "growing": 'Raise max_kernels, or take step="corrective".',
+            "stalled": "No step found lowers the objective any more.",
+            "optimal": "The machines did not converge: scale the features or lower C.",
+        }
+        warn(
+            f"Stopped after {len(history)} steps at a relative duality gap of {found.gap:.2g}, "
+            f"above tol={model.tol:g}; c'Kc of another kernel is larger than that of the "
+            f"learned one by {max(found.excess, 0.0):.2g}, relatively. {advice[found.status]}",
+            ConvergenceWarning,
+        )

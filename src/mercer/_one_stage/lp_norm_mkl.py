@@ -1,97 +1,28 @@
-"""Multiple kernel learning: the weights of a finite dictionary, learned with the machine."""
+"""Multiple kernel learning: the weights of a finite dictionary, learned with kernel machines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.utils import check_scalar
-
-from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples
-from mercer._learners.legacy import base_kernels
-from mercer._one_stage.one_stage import OneStage, OneStageClassifier, OneStageRegressor
-from mercer._targets import Target
-from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number, check_positive
-from mercer._weights.mkl import Problems, learn_weights
-from mercer._weights.weight_sets import WeightSet, weight_set
-
-
-class FiniteOneStage(OneStage):
-    """Weights of a finite dictionary, from the unit ball of an lp-norm unless said otherwise."""
-
-    kernels: Any
-    max_iter: int
-    norm: float = 1.0
-    normalize: Literal["trace"] | None = "trace"
-    fit_intercept: bool = True
-
-    def _sources(self) -> Any:
-        return self.kernels
-
-    def _has_intercept(self) -> bool:
-        return bool(self.fit_intercept)
-
-    def _check_settings(self) -> None:
-        self._check_loss()
-        check_scalar(self.norm, "norm", Real)
-        if not self.norm >= 1.0:
-            raise ValueError(f"norm must be at least 1; got {self.norm!r}.")
-        check_choice("normalize", self.normalize, ("trace", None))
-        if not isinstance(self.fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept must be True or False; got {self.fit_intercept!r}.")
-        check_positive("tol", self.tol)
-        check_number("max_iter", self.max_iter, whole=True, low=1)
-
-    def _weight_set(self, n_kernels: int) -> WeightSet:
-        return weight_set(float(self.norm))
-
-    def _learn(
-        self,
-        table: Features,
-        samples: Samples,
-        target: Target,
-        problems: Problems,
-        report: Callable[..., None],
-    ) -> None:
-        kernels = base_kernels(self.kernels, table, samples)
-        grams = base_grams(Samples(samples.X, len(kernels)), kernels, centered=problems.intercept)
-        traces = grams.traces()
-        scales = np.ones(len(kernels))
-        if self.normalize == "trace":
-            scales = _reciprocal(traces / samples.n_samples)
-        found = learn_weights(
-            problems,
-            grams.scaled(scales),
-            self._weight_set(len(kernels)),
-            tol=float(self.tol),
-            max_iter=self.max_iter,
-            on_step=report,
-        )
-        weights = found.theta * scales
-        self._store(samples, target, kernels, weights, found)
-        parts = weights * traces
-        self.shares_ = parts / parts.sum() if parts.any() else parts
-        self.dual_gap_ = found.gap
-        self.history_ = found.history
-        self.n_iter_ = len(found.history)
-        if found.gap > self.tol:
-            self._warn(
-                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
-                f"{found.gap:.2g}, above tol={self.tol:g}: "
-                + ("raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it")
-                + (
-                    "."
-                    if self.normalize
-                    else ', and normalize="trace" brings kernels to one scale.'
-                )
-            )
+from mercer._callbacks import with_callbacks
+from mercer._kernel_estimator import training_data
+from mercer._one_stage.kernel_machines import (
+    FiniteMKL,
+    KernelMachineClassifier,
+    KernelMachineRegressor,
+    check_parameters,
+    classification_loss,
+    classification_problems,
+    fit_dictionary,
+    regression_loss,
+    regression_problems,
+    unit_ball,
+)
+from mercer._typing import Features
+from mercer._weights.mkl import Solver
 
 
-class MKLClassifier(FiniteOneStage, OneStageClassifier):
+class MKLClassifier(KernelMachineClassifier, FiniteMKL):
     """Multiple kernel learning of classes, with an lp-norm on the weights ("D1", "D2").
 
     The weights are those with which a support vector machine, or another kernel machine, reaches
@@ -100,52 +31,58 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=1.0
-        The p of the lp-norm of the weights, which is at most one. 1 leaves few kernels, larger
-        norms keep all, and infinity weighs them equally.
+        The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
+        larger norms keep all, and infinity weighs them equally.
     loss : {"hinge", "squared", "logistic"}, default="hinge"
-        Of a support vector machine, of ridge regression on labels -1 and 1, or of logistic
-        regression.
+        The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
+        logistic regression.
     C : float, default=1.0
         Weight of the loss, as in scikit-learn's SVC.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by its mean diagonal (centered, where there is
-        an intercept). This is the unit trace of the papers times the number of samples, so that
-        `C` means what it does for one kernel of unit variance, at any number of samples.
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
+        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
+        `C` means what it does for one kernel of unit variance, for any number of samples.
     fit_intercept : bool, default=True
+        Whether the machines have an intercept.
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        How weights and machines are found. `"newton"` takes Newton steps in the weights;
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
+        `"interior_point"` finds weights and dual variables together, for norm 1 and the hinge
+        loss only. `"auto"` takes Newton steps, and the interior-point method where they are slow.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Steps at most; a warning says so if they do not reach `tol`.
+        Largest number of steps; a warning says so if they do not reach `tol`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are: with `normalize=None` their lp-norm is one, else
-        that of the weights of the scaled kernels.
+        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
+        the lp-norm of the weights of the scaled kernels is.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
-        Coefficients of the training samples, whose dual objective proves the gap; others only
-        where their predictions would be worse than `tol` allows.
+        Coefficients of the training samples. Their dual objective proves the gap, unless
+        predictions by such coefficients would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         Sum over the machines of 1/2 |f|^2 + C sum loss.
     dual_gap_ : float
-        Proven bound on how far the objective is above its optimum, relative to it.
+        Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each a fit of the machines for other weights.
+        Number of steps, each of which fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
@@ -161,18 +98,18 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
     Notes
     -----
     The objective is convex in the weights, and its second derivatives come from the samples whose
-    dual variables are free to move. Each step is Newton's: for norm 1 a quadratic program over
-    the simplex, for larger norms in the logarithms of the weights, with the closed form of [1]_ to
-    fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active set where the gap
-    asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
-    norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
-    of dual variables found on the way, and if a dozen steps are not enough, an interior-point
-    method finds weights and dual variables together; at once, where each kernel is a column and
-    there are more of them than samples.
+    dual variables are free to move. Each step is Newton's: for norm 1 it solves a quadratic program
+    over the simplex, for larger norms it is taken in the logarithms of the weights. Where it fails,
+    the closed form of [1]_ replaces it. The machines are fitted by scikit-learn's SVC and SVR, made
+    exact by an active set where the gap requires it, by a Cholesky factor for the squared loss, and
+    by Newton's method for the logistic loss. For norm 1 and many kernels of low rank the objective
+    has kinks. The gap is then proven by a convex combination of dual variables of several steps;
+    and after a dozen steps, or at once if each kernel is a column and there are more columns than
+    samples, an interior-point method finds weights and dual variables together.
 
-    A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
-    memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never
-    evaluated, and cost what nonzero entries they have where these are few.
+    A step costs the fits of the machines and two passes of O(p n^2) over the Gram matrices of the p
+    kernels, in tiles. Memory is the learned Gram matrix and p vectors a machine. Linear kernels of
+    one column each cost O(n p) instead, and less where the columns are sparse.
 
     References
     ----------
@@ -201,6 +138,7 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
         C: float = 1.0,
         normalize: Literal["trace"] | None = "trace",
         fit_intercept: bool = True,
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
@@ -210,11 +148,45 @@ class MKLClassifier(FiniteOneStage, OneStageClassifier):
         self.C = C
         self.normalize = normalize
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the weights of the kernels and the kernel machines.
 
-class MKLRegressor(FiniteOneStage, OneStageRegressor):
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a parameter
+            is out of its range, a kernel returns NaN, or the solver does not apply.
+        """
+        loss, weight_set = classification_loss(self.loss, self.C), unit_ball(self.norm)
+        check_parameters(self)
+        data = training_data(self, X, y)
+        target = data.target("classification")
+        intercept = bool(self.fit_intercept)
+        problems = classification_problems(loss, data.y, target, intercept=intercept)
+        kernels = data.dictionary(self.kernels)
+        fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
+        self.classes_ = target.classes
+        return self
+
+
+class MKLRegressor(KernelMachineRegressor, FiniteMKL):
     """Multiple kernel learning of responses, with an lp-norm on the weights.
 
     The weights are those with which kernel ridge regression, or support vector regression, reaches
@@ -223,57 +195,65 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     norm : float, default=2.0
-        The p of the lp-norm of the weights, which is at most one. 1 leaves few kernels, larger
-        norms keep all, and infinity weighs them equally.
+        The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
+        larger norms keep all, and infinity weighs them equally.
     loss : {"squared", "epsilon_insensitive"}, default="squared"
-        Of kernel ridge regression or of support vector regression.
+        The loss of kernel ridge regression or of support vector regression.
     alpha : float, default=1.0
-        Penalty, as in scikit-learn's KernelRidge; of the squared loss only.
+        Penalty, as in scikit-learn's KernelRidge; used with the squared loss only.
     C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVR; of the epsilon-insensitive loss only.
+        Weight of the loss, as in scikit-learn's SVR; used with the epsilon-insensitive loss only.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing; of the epsilon-insensitive
-        loss only.
+        Errors up to this, in the unit of the response, cost nothing; used with the
+        epsilon-insensitive loss only.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by its mean diagonal (centered, where there is
-        an intercept). This is the unit trace of the papers times the number of samples, so that
-        `alpha` or `C` means what it does for one kernel of unit variance, at any number of samples.
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
+        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
+        `alpha` or `C` means what it does for one kernel of unit variance, for any number of
+        samples.
     fit_intercept : bool, default=True
+        Whether the machines have an intercept.
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        How weights and machines are found. `"newton"` takes Newton steps in the weights;
+        `"alternating"` takes the closed-form steps of [1]_, which become slow near the optimum;
+        `"interior_point"` finds weights and dual variables together, for norm 1 and the
+        epsilon-insensitive loss only. `"auto"` takes Newton steps, and the interior-point method
+        where they are slow.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Steps at most; a warning says so if they do not reach `tol`.
+        Largest number of steps; a warning says so if they do not reach `tol`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are: with `normalize=None` their lp-norm is one, else
-        that of the weights of the scaled kernels.
+        Coefficients of the kernels as given. With `normalize=None` their lp-norm is one; otherwise
+        the lp-norm of the weights of the scaled kernels is.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the training samples, whose dual objective proves the gap; others only
-        where their predictions would be worse than `tol` allows.
+        Coefficients of the training samples. Their dual objective proves the gap, unless
+        predictions by such coefficients would be worse than `tol` allows.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         Sum over the responses of 1/2 |f|^2 + sum loss, where the squared loss is (y - f)^2 / (2
         alpha).
     dual_gap_ : float
-        Proven bound on how far the objective is above its optimum, relative to it.
+        Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each a fit of the machines for other weights.
+        Number of steps, each of which fits the machines for other weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -288,19 +268,7 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
 
     Notes
     -----
-    The objective is convex in the weights, and its second derivatives come from the samples whose
-    dual variables are free to move. Each step is Newton's: for norm 1 a quadratic program over
-    the simplex, for larger norms in the logarithms of the weights, with the closed form of [1]_ to
-    fall back on. Machines are scikit-learn's SVC and SVR, made exact by an active set where the gap
-    asks for it, a Cholesky factor for the squared loss and Newton steps for the logistic one. For
-    norm 1 and many kernels of low rank the objective has kinks: the gap is then proven by a blend
-    of dual variables found on the way, and if a dozen steps are not enough, an interior-point
-    method finds weights and dual variables together; at once, where each kernel is a column and
-    there are more of them than samples.
-
-    A step costs the machines and two passes of O(p n^2) over the kernels, in tiles, in which
-    memory is the learned Gram matrix and p vectors a machine. Kernels of one column each are never
-    evaluated, and cost what nonzero entries they have where these are few.
+    See `MKLClassifier` for the solver, its complexity and its memory.
 
     References
     ----------
@@ -329,6 +297,7 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
         epsilon: float = 0.1,
         normalize: Literal["trace"] | None = "trace",
         fit_intercept: bool = True,
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
@@ -340,10 +309,39 @@ class MKLRegressor(FiniteOneStage, OneStageRegressor):
         self.epsilon = epsilon
         self.normalize = normalize
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the weights of the kernels and the kernel machines.
 
-def _reciprocal(values: Array) -> Array:
-    """One over positive values, zero for others."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
+            parameter is out of its range, a kernel returns NaN, or the solver does not apply.
+        """
+        loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
+        weight_set = unit_ball(self.norm)
+        check_parameters(self)
+        data = training_data(self, X, y)
+        target = data.target("regression")
+        problems = regression_problems(loss, data.y, intercept=bool(self.fit_intercept))
+        kernels = data.dictionary(self.kernels)
+        fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
+        self._is_response_flat = data.y.ndim == 1
+        return self

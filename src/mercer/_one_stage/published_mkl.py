@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer._one_stage.lp_norm_mkl import FiniteOneStage, MKLClassifier
-from mercer._one_stage.one_stage import OneStageRegressor
-from mercer._typing import Array
+from mercer._callbacks import with_callbacks
+from mercer._kernel_estimator import training_data
+from mercer._one_stage.kernel_machines import (
+    FiniteMKL,
+    KernelMachineRegressor,
+    check_parameters,
+    fit_dictionary,
+    regression_loss,
+    regression_problems,
+)
+from mercer._one_stage.lp_norm_mkl import MKLClassifier
+from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_positive
-from mercer._weights.weight_sets import ShiftedBall, WeightSet
+from mercer._weights.balls import ShiftedBall
+from mercer._weights.mkl import Solver
 
 
 class L1SVM(MKLClassifier):
@@ -22,40 +32,42 @@ class L1SVM(MKLClassifier):
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     C : float, default=1.0
-        Weight of the loss. For kernels of unit trace, as in [1]_, multiply theirs by 1 / n_samples:
-        here the trace of the learned kernel's centered Gram matrix is n_samples.
+        Weight of the loss. The learned kernel's centered Gram matrix has a trace of n_samples; for
+        kernels of unit trace, as in [1]_, C is that of the paper divided by n_samples.
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        How weights and machines are found; see `MKLClassifier`.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100
-        Steps at most; a warning says so if they do not reach `tol`.
+        Largest number of steps; a warning says so if they do not reach `tol`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are.
+        Coefficients of the kernels as given.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_machines)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_machines,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         Sum over the machines of 1/2 |f|^2 + C sum loss.
     dual_gap_ : float
-        Proven bound on how far the objective is above its optimum, relative to it.
+        Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each a fit of the machines for other weights.
+        Number of steps, each of which fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
@@ -99,16 +111,18 @@ class L1SVM(MKLClassifier):
         kernels: Any = None,
         *,
         C: float = 1.0,
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
         self.kernels = kernels
         self.C = C
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
 
 
-class L2KRR(FiniteOneStage, OneStageRegressor):
+class L2KRR(KernelMachineRegressor, FiniteMKL):
     """Kernel ridge regression on the best weights within a ball ("l2-krr").
 
     The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression, over
@@ -117,50 +131,54 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. With `"precomputed"`, X is a stack of Gram
-        matrices of shape (n_samples, n_samples, n_kernels).
+        The dictionary: kernels, names, callables or scikit-learn Gaussian-process kernels. None
+        stands for 20 Gaussian kernels of widths read off the data. With `"precomputed"`, X is a
+        stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
     alpha : float, default=1.0
         Penalty, as in scikit-learn's KernelRidge.
     center : "zero", "uniform" or array-like of shape (n_kernels,), default="zero"
-        The center mu0 of the ball: with "zero" this is `MKLRegressor` with norm 2, "uniform" stands
-        for weights of 1 / n_kernels.
+        The center mu0 of the ball. With `"zero"` this is `MKLRegressor` with norm 2; `"uniform"`
+        stands for weights of 1 / n_kernels.
     radius : float, default=1.0
         The radius Lambda.
     normalize : {"trace", None}, default="trace"
-        With `"trace"`, every kernel is first divided by its mean diagonal (centered, where there is
-        an intercept). This is the unit trace of the papers times the number of samples, so that
-        `alpha` means what it does for one kernel of unit variance, at any number of samples.
+        With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
+        (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
+        `alpha` means what it does for one kernel of unit variance, for any number of samples.
     fit_intercept : bool, default=True
+        Whether the machines have an intercept.
+    solver : {"auto", "newton", "alternating"}, default="auto"
+        How the weights are found. `"newton"`, which `"auto"` stands for, uses second derivatives;
+        `"alternating"` is the published iteration [1]_.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
-        Steps at most; a warning says so if they do not reach `tol`.
+        Largest number of steps; a warning says so if they do not reach `tol`.
 
     Attributes
     ----------
     kernel_ : WeightedSum
         The learned kernel, callable on two tables.
     weights_ : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are: with `normalize=None`, mu.
+        Coefficients of the kernels as given; with `normalize=None` these are mu.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix.
     alignment_ : float
         Centered alignment of the learned kernel with the target on the training set.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         Coefficients of the training samples.
     intercept_ : ndarray of shape (n_outputs,)
     support_ : ndarray of shape (n_support,)
-        Positions of the samples that some coefficient is not zero of.
+        Indices of the support vectors.
     objective_ : float
         1/2 y'(K_mu + alpha I)^-1 y, summed over responses (centered, where there is an
         intercept).
     dual_gap_ : float
-        Proven bound on how far the objective is above its optimum, relative to it.
+        Proven bound on how far the objective is above its optimum, relative to the objective.
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each a fit of the machines for other weights.
+        Number of steps, each of which fits the machines for other weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -173,9 +191,9 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
 
     Notes
     -----
-    A step goes from the weights towards center + radius v / |v|, v_k = c'K_k c, as far as second
-    derivatives say; the published iteration, which goes half-way, is what it falls back on. It
-    costs a Cholesky factor and two passes of O(p n^2) over the kernels, in tiles.
+    A step goes from the weights towards center + radius v / |v|, v_k = c'K_k c, to the minimum of
+    the second-order model of the objective; where that fails, half-way, as the published iteration
+    does. It costs a Cholesky factor and two passes of O(p n^2) over the kernels, in tiles.
 
     References
     ----------
@@ -193,8 +211,6 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
     """
 
     loss = "squared"
-    C = 1.0
-    epsilon = 0.0
 
     def __init__(
         self,
@@ -205,6 +221,7 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
         radius: float = 1.0,
         normalize: Literal["trace"] | None = "trace",
         fit_intercept: bool = True,
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
     ) -> None:
@@ -214,26 +231,59 @@ class L2KRR(FiniteOneStage, OneStageRegressor):
         self.radius = radius
         self.normalize = normalize
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_positive("radius", self.radius)
-        if isinstance(self.center, str):
-            check_choice("center", self.center, ("zero", "uniform"))
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the weights of the kernels and the kernel machines.
 
-    def _weight_set(self, n_kernels: int) -> WeightSet:
-        return ShiftedBall(self._center(n_kernels), float(self.radius))
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
 
-    def _center(self, n_kernels: int) -> Array:
-        if isinstance(self.center, str):
-            return np.full(n_kernels, 0.0 if self.center == "zero" else 1.0 / n_kernels)
-        center: Array = check_array(
-            self.center, ensure_2d=False, dtype=np.float64, input_name="center"
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
+            parameter is out of its range, a kernel returns NaN, or the solver does not apply.
+        """
+        loss = regression_loss("squared", self.alpha, C=1.0, epsilon=0.0)
+        check_parameters(self)
+        _check_ball(self.center, self.radius)
+        data = training_data(self, X, y)
+        target = data.target("regression")
+        problems = regression_problems(loss, data.y, intercept=bool(self.fit_intercept))
+        kernels = data.dictionary(self.kernels)
+        ball = ShiftedBall(_weights_at(self.center, len(kernels)), float(self.radius))
+        fit_dictionary(self, data, target, kernels, problems, weight_set=ball)
+        self._is_response_flat = data.y.ndim == 1
+        return self
+
+
+def _check_ball(center: Any, radius: float) -> None:
+    """Refuse a radius that is not positive, or an unknown name of a center."""
+    check_positive("radius", radius)
+    if isinstance(center, str):
+        check_choice("center", center, ("zero", "uniform"))
+
+
+def _weights_at(center: Any, n_kernels: int) -> Array:
+    """The weights that a parameter `center` stands for."""
+    if isinstance(center, str):
+        return np.full(n_kernels, 0.0 if center == "zero" else 1.0 / n_kernels)
+    weights: Array = check_array(center, ensure_2d=False, dtype=np.float64, input_name="center")
+    if weights.shape != (n_kernels,) or weights.min() < 0.0:
+        raise ValueError(
+            f"center must hold {n_kernels} numbers, one for each kernel, none negative."
         )
-        if center.shape != (n_kernels,) or center.min() < 0.0:
-            raise ValueError(
-                f"center must hold {n_kernels} numbers, one for each kernel, none negative."
-            )
-        return center
+    return weights

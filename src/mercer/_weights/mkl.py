@@ -1,4 +1,4 @@
-"""Kernel weights and a kernel machine together, to a duality gap."""
+"""Multiple kernel learning: kernel weights and kernel machines together, to a duality gap."""
 
 from __future__ import annotations
 
@@ -6,62 +6,74 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal, get_args
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._gram.tiles import n_threads, serial_algebra
 from mercer._history import WeightStep
 from mercer._typing import Array
-from mercer._weights.weight_sets import WeightSet
-from mercer.losses import Loss, Machine
+from mercer._weights.interior_point import interior_point_weights
+from mercer._weights.weight_sets import Curvature, Path, WeightSet
+from mercer.losses import Boxes, Loss, Machine
 
-_INNER = 0.01
-"""Part of the tolerance that the machines' own duality gap may take."""
-_JITTER = 1e-12
-_ATTEMPTS = 12
-"""Steps tried, half of them Newton's, before the machines are asked for more precision."""
-_WIDER = 1.5
+Solver = Literal["auto", "newton", "interior_point", "alternating"]
+SOLVERS = get_args(Solver)
+"""Names of the solvers of :func:`learn_weights`."""
+
+_MACHINE_TOL = 0.01
+"""The machines' own duality gap may be this fraction of the tolerance; it is lowered by this factor
+where no weights are better within it."""
+_TRIALS = 6
+"""Step sizes tried along a direction before it is given up."""
+_WIDENING = 1.5
+"""Newton's step is computed again if it changes the predictions by more than this multiple of the
+width that kinks of the loss are smoothed to."""
 _PATIENCE = 12
-"""Steps after which kinks are what slows them down, where there are any."""
-_SADDLE, _FINEST = 0.01, 1e-10
-"""Part of the tolerance asked of the method for kinks, and the least that is."""
+"""After this many steps, kinks of the objective are what slows Newton's down, where it has any."""
+_INTERIOR_TOL = 0.01
+"""The interior-point method is asked for a gap of this fraction of the tolerance."""
+_FINEST_TOL = 1e-10
+"""The interior-point method is asked for no smaller gap, which rounding may not let it reach."""
 _MOST_CUTS = 40
-"""Dual variables kept for the bound."""
+"""The lower bound combines at most this many recent dual variables, which bounds its cost."""
 _SUFFICIENT = 1e-4
-"""Part of the decrease that the slope promises, from which a step is taken."""
+"""A step is accepted if it reaches at least this fraction of the decrease that the slope predicts
+(Armijo)."""
 
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """What one-stage learning returns.
+    """Weights and machines that :func:`learn_weights` found.
 
     Attributes
     ----------
-    theta : ndarray of shape (n_kernels,)
+    weights : ndarray of shape (n_kernels,)
         Weights of the scaled kernels.
     dual : ndarray of shape (n_samples, n_problems)
+        The machines' dual variables c.
     values : ndarray of shape (n_samples, n_problems)
-        What the machines predict for the samples themselves.
-    witness : ndarray of shape (n_samples, n_problems)
+        The machines' predictions for the training samples.
+    dual_certificate : ndarray of shape (n_samples, n_problems)
         Dual variables that prove the gap: the machines' own, or where the objective has a kink in
-        the weights, a blend of some nearby.
+        the weights, a convex combination of some nearby.
     quadratics : ndarray of shape (n_kernels,)
-        c'K_k c of the witness, summed over the problems.
+        c'K_k c of the dual certificate, summed over the problems.
     objective : float
         Primal objective.
     gap : float
-        Its proven distance from the optimum, relative to it.
+        Bound on how far the objective is above its optimum, relative to it.
     gram : ndarray of shape (n_samples, n_samples)
         The weighted sum of the kernels, centered where the machines have intercepts.
     history : list of WeightStep
     """
 
-    theta: Array
+    weights: Array
     dual: Array
     values: Array
-    witness: Array
+    dual_certificate: Array
     quadratics: Array
     objective: float
     gap: float
@@ -84,8 +96,12 @@ class Problems:
     Y: Array
     intercept: bool
 
+    def boxes(self) -> Boxes | None:
+        """Return the dual problems over boxes; None for losses whose conjugates are not linear."""
+        return self.loss.boxes(self.Y, intercept=self.intercept)
+
     def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
-        """All machines for a Gram matrix, as many at the same time as there are threads.
+        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
 
         Parameters
         ----------
@@ -93,46 +109,52 @@ class Problems:
         accuracy : float
         start : list of Machine, or None
         """
-        columns = self.Y.T
-        starts = start if start is not None else [None] * len(columns)
         fit = partial(self.loss.fit, K, intercept=self.intercept, accuracy=accuracy)
 
-        def one(job: tuple[Array, Machine | None]) -> Machine:
-            return fit(job[0], start=job[1])
+        def one(y: Array, near: Machine | None) -> Machine:
+            return fit(y, start=near)
 
-        jobs = list(zip(columns, starts, strict=True))
-        if len(jobs) == 1:
-            return [one(jobs[0])]
+        columns = list(self.Y.T)
+        starts = start if start is not None else [None] * len(columns)
+        if len(columns) == 1:
+            return [one(columns[0], starts[0])]
         with ThreadPoolExecutor(n_threads()) as pool:
-            return list(pool.map(one, jobs))
+            return list(pool.map(one, columns, starts))
 
 
 @serial_algebra()
 def learn_weights(
     problems: Problems,
     grams: BaseGrams,
-    weights: WeightSet,
+    weight_set: WeightSet,
     *,
+    solver: Solver = "auto",
     tol: float = 1e-3,
     max_iter: int = 100,
     start: Array | None = None,
     on_step: Callable[[WeightStep], None] | None = None,
 ) -> LearnedWeights:
-    """Minimize over the weights what the kernel machines reach with them.
+    """Minimize the objective of the kernel machines over the weights of the kernels.
 
     Parameters
     ----------
     problems : Problems
     grams : BaseGrams
-    weights : WeightSet
+    weight_set : WeightSet
+    solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
+        "newton" takes Newton's steps, and the closed-form step where they fail; "alternating" takes
+        closed-form steps only; "interior_point" starts with the interior-point method, and ends
+        with Newton's steps where rounding keeps that from the tolerance. "auto" is "newton" with
+        the interior-point method after a dozen steps, or at once for kernels of rank one of which
+        there are more than samples, if the problem has one.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100
-        Steps at most.
+        Largest number of steps.
     start : ndarray of shape (n_kernels,), default=None
         Weights to begin with.
     on_step : callable, default=None
-        Told of each step.
+        Called with each step.
 
     Returns
     -------
@@ -140,53 +162,52 @@ def learn_weights(
 
     Notes
     -----
-    The objective G(theta) = max_c -sum l*(-c) - 1/2 sum_k theta_k q_k, q_k = c'K_k c, is convex,
-    with gradient -q / 2; its second derivatives come from the samples whose dual variables are free
-    to move. Any c bounds the optimum from below by -sum l*(-c) - 1/2 max_theta theta'q.
-    A step costs the machines, O(p n^2) for the products K_k c, and O(n_free^3 + p n_free^2 + p^2
-    n_free) for the second derivatives.
+    The objective G(w) = max_c -sum l*(-c) - 1/2 sum_k w_k q_k, q_k = c'K_k c, is convex in the
+    weights w, with gradient -q / 2; its second derivatives come from the samples whose dual
+    variables c are free to move. Any c bounds the optimum from below by -sum l*(-c) - 1/2 max_w
+    w'q. A step costs the machines, O(p n^2) for the products K_k c, and O(n_free^3 + p n_free^2 +
+    p^2 n_free) for the second derivatives.
     """
-    search = _Search(problems, grams, weights)
-    accuracy, width = _INNER * tol, float(np.std(problems.Y))
-    state = search.at(weights.start(grams.n_kernels) if start is None else start, accuracy)
-    cuts, proof, bound = [state.cut()], state.machines, -np.inf
-    # With more features than samples, each a kernel, weights meet kinks at once.
-    patience = 0 if grams.rank_one and grams.n_kernels > len(problems.Y) else _PATIENCE
+    objective = _Objective(problems, grams, weight_set)
+    accuracy, width = _MACHINE_TOL * tol, float(np.std(problems.Y))
+    descent = _Descent(objective, solver != "alternating", accuracy, width)
+    patience = _steps_before_interior_point(solver, problems, grams)
+    state = objective.at(weight_set.start(grams.n_kernels) if start is None else start, accuracy)
+    cuts, proof, bound = [state.cut], state.machines, -np.inf
     history: list[WeightStep] = []
     while True:
-        blend = search.blend(cuts, state.primal - tol * abs(state.primal))
-        if search.bound(cuts, blend) > bound:
-            bound = search.bound(cuts, blend)
-            proof = state.machines if blend[-1] == 1.0 else _blended(cuts, blend)
+        combination = objective.best_combination(cuts, state.primal - tol * abs(state.primal))
+        if objective.bound(cuts, combination) > bound:
+            bound = objective.bound(cuts, combination)
+            proof = state.machines if combination[-1] == 1.0 else _combined(cuts, combination)
         gap = _relative(state.primal - bound, state.primal)
-        history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.theta))))
+        history.append(WeightStep(state.primal, gap, int(np.count_nonzero(state.weights))))
         if on_step is not None:
             on_step(history[-1])
         if gap <= tol or len(history) >= max_iter:
             break
-        if len(history) == patience + 1:
-            jumped = search.saddle(state, tol)
-            if jumped is not None:
-                state, cut = jumped
-                cuts = [*cuts[2 - _MOST_CUTS :], cut, state.cut()]
-                continue
-        found, width = search.descended(state, accuracy, width)
+        found = objective.interior_point(state, tol) if len(history) == patience + 1 else None
         if found is None:
-            # Nothing better within the machines' own precision: ask for more of it.
-            if accuracy < np.finfo(float).eps:
-                break
-            accuracy *= _INNER
-            found = search.at(state.theta, accuracy, state.machines)
-        state = found
-        cuts = [*cuts[1 - _MOST_CUTS :], state.cut()]
-    return search.result(state, proof, bound, tol, history)
+            found = descent.step(state)
+        if found is None:
+            break
+        state, new_cuts = found
+        cuts = [*cuts, *new_cuts][-_MOST_CUTS:]
+    return objective.result(state, proof, bound, tol, history)
+
+
+def _steps_before_interior_point(solver: Solver, problems: Problems, grams: BaseGrams) -> float:
+    # With more features than samples, each a kernel, weights meet kinks at once.
+    at_once = grams.rank_one and grams.n_kernels > len(problems.Y)
+    patience = {"auto": 0 if at_once else _PATIENCE, "interior_point": 0}
+    return patience.get(solver, np.inf)
 
 
 @dataclass(frozen=True)
 class _Cut:
-    """Dual variables, and what the bound on the objective needs of them."""
+    """Dual variables, and the terms of their lower bound on the objective."""
 
-    C: Array
+    dual: Array
     intercepts: Array
     conjugate: float
     q: Array
@@ -194,204 +215,184 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _State:
-    """Weights, their machines, and what every kernel makes of the dual variables C."""
+    """Weights, their machines, and the products of all kernels with the dual variables."""
 
-    theta: Array
+    weights: Array
     K: Array
     machines: list[Machine]
     primal: float
-    conjugate: float
-    C: Array
-    f: Array
-    images: KernelProducts
-    q: Array
-
-    @property
-    def intercepts(self) -> Array:
-        return np.array([machine.intercept for machine in self.machines])
-
-    def cut(self) -> _Cut:
-        return _Cut(self.C, self.intercepts, self.conjugate, self.q)
+    values: Array
+    products: KernelProducts
+    cut: _Cut
 
 
 @dataclass(frozen=True)
-class _Search:
+class _Objective:
+    """The objective as a function of the weights, and lower bounds on its optimum."""
+
     problems: Problems
     grams: BaseGrams
-    weights: WeightSet
+    weight_set: WeightSet
 
-    def at(self, theta: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
-        """The machines for some weights."""
-        K = self.grams.weighted_sum(theta)
-        return self._with(theta, K, self.problems.fit(K, accuracy, start))
+    def at(self, weights: Array, accuracy: float, start: list[Machine] | None = None) -> _State:
+        """Fit the machines for some weights."""
+        K = self.grams.weighted_sum(weights)
+        return self._state(weights, K, self.problems.fit(K, accuracy, start))
 
-    def _with(self, theta: Array, K: Array, machines: list[Machine]) -> _State:
-        loss, targets = self.problems.loss, self.problems.Y.T
-        C = np.column_stack([machine.c for machine in machines])
-        pairs = list(zip(targets, machines, strict=True))
+    def _state(self, weights: Array, K: Array, machines: list[Machine]) -> _State:
+        loss, pairs = self.problems.loss, list(zip(self.problems.Y.T, machines, strict=True))
+        dual = np.column_stack([machine.c for machine in machines])
         primal = sum(loss.objective(K, y, machine)[0] for y, machine in pairs)
         conjugate = sum(loss.conjugate(y, machine.c) for y, machine in pairs)
-        f = K @ C + [machine.intercept for machine in machines]
-        images = self.grams.kernel_products(C)
-        q = np.maximum(images.quadratics.sum(axis=1), 0.0)
-        return _State(theta, K, machines, float(primal), float(conjugate), C, f, images, q)
+        intercepts = np.array([machine.intercept for machine in machines])
+        products = self.grams.kernel_products(dual)
+        q = np.maximum(products.quadratics.sum(axis=1), 0.0)
+        cut = _Cut(dual, intercepts, float(conjugate), q)
+        return _State(weights, K, machines, float(primal), K @ dual + intercepts, products, cut)
 
-    def bound(self, cuts: list[_Cut], blend: Array) -> float:
-        """What no weights and no machines can get below: the dual objective is concave."""
+    def bound(self, cuts: list[_Cut], coefficients: Array) -> float:
+        """Lower bound by a convex combination of dual variables: their objective is concave."""
         conjugates = np.array([cut.conjugate for cut in cuts])
-        q = blend @ np.array([cut.q for cut in cuts])
-        return -float(blend @ conjugates) - 0.5 * self.weights.support(q)
+        q = coefficients @ np.array([cut.q for cut in cuts])
+        return -float(coefficients @ conjugates) - 0.5 * self.weight_set.support(q)
 
-    def blend(self, cuts: list[_Cut], goal: float) -> Array:
-        """Parts of the dual variables found so far that make the bound high.
+    def best_combination(self, cuts: list[_Cut], goal: float) -> Array:
+        """Coefficients of a convex combination of the dual variables with a high lower bound.
 
-        The last ones alone, where their bound reaches the goal. Where the objective has a kink in
-        the weights, no single ones do.
+        The last ones alone are taken if their bound reaches the goal. Where the objective has a
+        kink in the weights, no single ones reach it.
         """
         last = np.eye(len(cuts))[-1]
         if self.bound(cuts, last) >= goal:
             return last
-        conjugates = np.array([cut.conjugate for cut in cuts])
-        blend = self.weights.blend(conjugates, np.array([cut.q for cut in cuts]))
-        return max(last, blend, key=lambda parts: self.bound(cuts, parts))
+        conjugates, Q = np.array([cut.conjugate for cut in cuts]), np.array([cut.q for cut in cuts])
+        best = self.weight_set.best_combination(conjugates, Q)
+        return max(last, best, key=partial(self.bound, cuts))
+
+    def interior_point(self, state: _State, tol: float) -> tuple[_State, list[_Cut]] | None:
+        """Find a state near the saddle point; None where the problem has no such method."""
+        boxes = self.problems.boxes()
+        if boxes is None or not self.weight_set.has_interior_point:
+            return None
+        try:
+            tol_inside = max(_INTERIOR_TOL * tol, _FINEST_TOL)
+            weights, dual, intercepts = interior_point_weights(boxes, self.grams, tol_inside)
+        except LinAlgError:
+            return None
+        if not all(np.isfinite(found).all() for found in (weights, dual, intercepts)):
+            return None
+        machines = _machines(dual, intercepts)
+        near = self._state(weights, self.grams.weighted_sum(weights), machines)
+        gap = _relative(near.primal - self.bound([near.cut], np.ones(1)), near.primal)
+        better = gap <= tol or near.primal < state.primal
+        return (near if better else state), [near.cut, (near if better else state).cut]
 
     def result(
-        self,
-        state: _State,
-        proof: list[Machine],
-        bound: float,
-        tol: float,
-        history: list[WeightStep],
+        self, state: _State, proof: list[Machine], bound: float, tol: float, steps: list[WeightStep]
     ) -> LearnedWeights:
-        """The machines that prove the bound, unless they are worse than the tolerance allows."""
+        """Choose the machines that prove the bound, unless they are worse than `tol` allows."""
         own = proof is state.machines
-        witness = state if own else self._with(state.theta, state.K, proof)
-        proven = _relative(witness.primal - bound, witness.primal)
-        chosen = witness if proven <= tol or witness.primal <= state.primal else state
+        proving = state if own else self._state(state.weights, state.K, proof)
+        proven = _relative(proving.primal - bound, proving.primal)
+        chosen = proving if proven <= tol or proving.primal <= state.primal else state
         gap = _relative(chosen.primal - bound, chosen.primal)
-        history[-1] = WeightStep(chosen.primal, gap, history[-1].n_kernels)
+        steps[-1] = WeightStep(chosen.primal, gap, steps[-1].n_kernels)
         return LearnedWeights(
-            state.theta,
-            chosen.C,
-            chosen.f,
-            witness.C,
-            witness.q,
+            state.weights,
+            chosen.cut.dual,
+            chosen.values,
+            proving.cut.dual,
+            proving.cut.q,
             chosen.primal,
             gap,
             state.K,
-            history,
+            steps,
         )
 
-    def saddle(self, state: _State, tol: float) -> tuple[_State, _Cut] | None:
-        """A state near the saddle point, and dual variables there; None where there is no need."""
-        problems = self.problems
-        boxes = problems.loss.boxes(problems.Y, intercept=problems.intercept)
-        if boxes is None:
-            return None
-        found = self.weights.saddle(boxes, self.grams, max(_SADDLE * tol, _FINEST))
-        if found is None or not np.isfinite(np.concatenate([part.ravel() for part in found])).all():
-            return None
-        theta, C, intercepts = found
-        machines = [Machine(c, b) for c, b in zip(C.T, intercepts.tolist(), strict=True)]
-        near = self._with(theta, self.grams.weighted_sum(theta), machines)
-        cut = near.cut()
-        proven = _relative(near.primal - self.bound([cut], np.ones(1)), near.primal) <= tol
-        return near if proven or near.primal < state.primal else state, cut
 
-    def descended(
-        self, state: _State, accuracy: float, width: float
-    ) -> tuple[_State | None, float]:
-        """A state of lower objective, or None if no step leads to one; and the kinks' width."""
-        newton = partial(self.weights.newton, state.theta, state.q)
-        path, part = newton(_Curvature(self.problems, state, width)), 1.0
-        for attempt in range(_ATTEMPTS):
-            if attempt == _ATTEMPTS // 2:
-                path, part = self.weights.closed_form(state.theta, state.q), 1.0
-            theta = path(part)
-            slope = -0.5 * float(state.q @ (theta - state.theta))
-            if slope >= 0.0:
-                part *= 0.5
-                continue
-            trial = self.at(theta, accuracy, state.machines)
-            change = float(np.sqrt(np.mean((trial.f - state.f) ** 2)))
-            excess = trial.primal - state.primal
-            if excess <= _SUFFICIENT * slope + accuracy * abs(state.primal):
-                return trial, change
-            if change > _WIDER * width and attempt < _ATTEMPTS // 2 - 1:
-                width = change
-                path = newton(_Curvature(self.problems, state, width))
-            else:
-                # The minimum of the parabola through both values with the slope at the first.
-                part *= float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
-        return None, width
+@dataclass
+class _Descent:
+    """Steps to weights of lower objective: Newton's if wanted, else or if that fails, closed-form.
 
+    `accuracy` is that of the machines, and `width` the one that kinks of the loss are smoothed to.
+    """
 
-@dataclass(frozen=True)
-class _Curvature:
-    """Second derivatives of the objective in the weights, given the width of kinks."""
-
-    problems: Problems
-    state: _State
+    objective: _Objective
+    newton: bool
+    accuracy: float
     width: float
 
-    def among(self, which: Array) -> Array:
-        """Those in some of the weights, shape (n_which, n_which)."""
-        H = np.zeros((which.size, which.size))
-        for position in range(self.problems.Y.shape[1]):
-            free, L = self._system(position)
-            if L is not None:
-                image = self.state.images.block(which, free, position).T
-                solved = self._solved(L, image)
-                H += solved.T @ solved
-        return H
+    def step(self, state: _State) -> tuple[_State, list[_Cut]] | None:
+        """Find a state of lower objective; None where rounding leaves none."""
+        found = self._newton(state) if self.newton else None
+        if found is None:
+            found = self._closed_form(state)
+        if found is None:
+            # No weights are better within the machines' accuracy, so that is raised.
+            if self.accuracy < np.finfo(float).eps:
+                return None
+            self.accuracy *= _MACHINE_TOL
+            found = self.objective.at(state.weights, self.accuracy, state.machines)
+        return found, [found.cut]
 
-    def along(self, direction: Array) -> float:
-        """The one along a direction, of shape (n_kernels,)."""
-        total = 0.0
-        for position in range(self.problems.Y.shape[1]):
-            free, L = self._system(position)
-            if L is not None:
-                image = self.state.images.summed(direction, position)[free]
-                total += float(np.sum(self._solved(L, image[:, None]) ** 2))
-        return total
+    def _newton(self, state: _State) -> _State | None:
+        path, size = self._newton_path(state), 1.0
+        for trial in range(_TRIALS):
+            found, change, shrinkage = self._tried(state, path(size))
+            if found is not None:
+                return found
+            if change > _WIDENING * self.width and trial < _TRIALS - 1:
+                self.width = change
+                path = self._newton_path(state)
+            else:
+                size *= shrinkage
+        return None
 
-    def _system(self, position: int) -> tuple[Array, Array | None]:
-        """Samples whose dual variables are free to move, and the factor of their system."""
-        y, f = self.problems.Y[:, position], self.state.f[:, position]
-        conjugate_curvature = self.problems.loss.conjugate_curvature(y, f, self.width)
-        free = np.flatnonzero(np.isfinite(conjugate_curvature))
-        return free, _factor(self.state.K[np.ix_(free, free)] + np.diag(conjugate_curvature[free]))
+    def _newton_path(self, state: _State) -> Path:
+        p = self.objective.problems
+        curvature = Curvature(
+            p.loss, p.Y, p.intercept, state.K, state.values, state.products, self.width
+        )
+        return self.objective.weight_set.newton(state.weights, state.cut.q, curvature)
 
-    def _solved(self, L: Array, image: Array) -> Array:
-        """What images are in the metric of the system, without what an intercept takes up."""
-        solved = solve_triangular(L, image, lower=True, check_finite=False)
-        if self.problems.intercept:
-            ones = solve_triangular(L, np.ones(len(L)), lower=True, check_finite=False)
-            ones /= np.linalg.norm(ones)
-            solved -= np.outer(ones, ones @ solved)
-        return np.asarray(solved)
+    def _closed_form(self, state: _State) -> _State | None:
+        path, size = self.objective.weight_set.closed_form(state.weights, state.cut.q), 1.0
+        for _ in range(_TRIALS):
+            found, _, shrinkage = self._tried(state, path(size))
+            if found is not None:
+                return found
+            size *= shrinkage
+        return None
+
+    def _tried(self, state: _State, weights: Array) -> tuple[_State | None, float, float]:
+        """Return the state at other weights if it is enough better, else None.
+
+        The root mean square change of the predictions follows, and the factor by which to shorten
+        the step if the state is not enough better.
+        """
+        slope = -0.5 * float(state.cut.q @ (weights - state.weights))
+        if slope >= 0.0:
+            return None, 0.0, 0.5
+        found = self.objective.at(weights, self.accuracy, state.machines)
+        change = float(np.sqrt(np.mean((found.values - state.values) ** 2)))
+        excess = found.primal - state.primal
+        if excess <= _SUFFICIENT * slope + self.accuracy * abs(state.primal):
+            self.width = change
+            return found, change, 1.0
+        # The minimum of the parabola through both values with the slope at the first.
+        return None, change, float(np.clip(-0.5 * slope / (excess - slope), 0.1, 0.5))
 
 
-def _blended(cuts: list[_Cut], blend: Array) -> list[Machine]:
-    """Machines whose dual variables are a blend of those found so far."""
-    C = np.tensordot(blend, [cut.C for cut in cuts], axes=1)
-    intercepts = blend @ np.array([cut.intercepts for cut in cuts])
-    return [Machine(c, b) for c, b in zip(C.T, intercepts.tolist(), strict=True)]
+def _combined(cuts: list[_Cut], coefficients: Array) -> list[Machine]:
+    """Machines whose dual variables are a convex combination of those of the cuts."""
+    dual = np.tensordot(coefficients, [cut.dual for cut in cuts], axes=1)
+    return _machines(dual, coefficients @ np.array([cut.intercepts for cut in cuts]))
+
+
+def _machines(dual: Array, intercepts: Array) -> list[Machine]:
+    return [Machine(c, b) for c, b in zip(dual.T, intercepts.tolist(), strict=True)]
 
 
 def _relative(gap: float, primal: float) -> float:
-    """A gap as part of the objective; below zero it is rounding."""
+    """The gap divided by the objective; a negative gap is rounding."""
     return max(gap, 0.0) / max(abs(primal), float(np.finfo(float).tiny))
-
-
-def _factor(system: Array) -> Array | None:
-    """A Cholesky factor; None where there is nothing to factor or the matrix is not definite."""
-    if not system.size:
-        return None
-    jitter = _JITTER * float(np.abs(np.diag(system)).max())
-    try:
-        return np.asarray(
-            cholesky(system + jitter * np.eye(len(system)), lower=True, check_finite=False)
-        )
-    except LinAlgError:
-        return None

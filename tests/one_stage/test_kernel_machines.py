@@ -1,8 +1,9 @@
-"""One-stage estimators on data frames, sparse tables, stacks; in pipelines and searches."""
+"""Estimators with kernel machines: training data, parameters, predictions, scikit-learn's tools."""
 
 from __future__ import annotations
 
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,18 @@ import sklearn
 import skops.io
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from one_stage_cases import CLASSIFIERS, SOLVERS
+from one_stage_cases import (
+    CLASSIFIERS,
+    MAKERS,
+    PAIR,
+    SOLVERS,
+    data_for,
+    every_estimator,
+    refused,
+)
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -49,7 +59,7 @@ def new_samples() -> np.ndarray:
 
 
 @every_model
-def test_single_precision(name: str) -> None:
+def test_single_precision_is_as_good_as_double(name: str) -> None:
     X, y = data(name)
     double = clone(MODELS[name]).fit(X.astype(np.float32).astype(np.float64), y)
     single = clone(MODELS[name]).fit(X.astype(np.float32), y)
@@ -62,7 +72,7 @@ def test_single_precision(name: str) -> None:
 
 @every_model
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
-def test_sparse_tables(name: str, container: Any) -> None:
+def test_sparse_features_are_those_of_dense_ones(name: str, container: Any) -> None:
     X, y = data(name)
     X, Z = np.maximum(X, 0.0), np.maximum(new_samples(), 0.0)
     dense = clone(MODELS[name]).set_params(tol=1e-6).fit(X, y)
@@ -89,7 +99,7 @@ def test_constant_features_have_no_share(norm: float, container: Any) -> None:
 
 
 @every_model
-def test_integers_and_lists(name: str) -> None:
+def test_integers_and_lists_are_taken(name: str) -> None:
     X, y = data(name)
     X = np.round(10 * X).astype(int)
     here = clone(MODELS[name]).fit(X, y)
@@ -104,7 +114,7 @@ def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @every_model
-def test_views_by_name(library: str, name: str) -> None:
+def test_columns_are_chosen_by_name(library: str, name: str) -> None:
     X, y = data(name)
     table, Z = frame(library, X, NAMES), new_samples()
     by_name = [OnColumns(Gaussian(2.0), ["dose", "age"]), OnColumns(Linear(), "bmi")]
@@ -123,8 +133,7 @@ def test_views_by_name(library: str, name: str) -> None:
         placed.predict(Z[:, :3])
 
 
-def test_views_of_one_source_each() -> None:
-    """The view that the labels are made from gets the weight."""
+def test_the_relevant_columns_get_the_weight() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 5))
     y = (X[:, 0] ** 2 + X[:, 1] ** 2 > 1.4).astype(int)
@@ -138,7 +147,7 @@ def test_views_of_one_source_each() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n in CLASSIFIERS])
-def test_labels_of_any_kind(name: str) -> None:
+def test_labels_of_any_kind_are_predicted(name: str) -> None:
     X, codes = problem("three classes")
     for classes in (
         np.array(["b", "a", "c"]),
@@ -163,7 +172,7 @@ def test_the_second_class_is_the_positive_one() -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
-def test_several_responses(name: str) -> None:
+def test_several_responses_share_a_kernel(name: str) -> None:
     X, Y = problem("two outputs")
     model = clone(MODELS[name]).fit(X, Y)
     assert model.predict(X).shape == (60, 2)
@@ -178,11 +187,190 @@ def test_several_responses(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n not in CLASSIFIERS])
-def test_the_intercept_takes_up_a_shift(name: str) -> None:
+def test_a_shift_of_the_responses_shifts_the_predictions(name: str) -> None:
     X, y = data(name)
     model = clone(MODELS[name]).set_params(tol=1e-6)
     plain, shifted = clone(model).fit(X, y), clone(model).fit(X, y + 1e4)
     assert_allclose(shifted.predict(X), plain.predict(X) + 1e4, rtol=1e-6)
+
+
+# --- validation of features and targets --------------------------------------------------------
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf"), (1e200, "large")],
+)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_features_that_are_not_finite_are_refused(
+    model: BaseEstimator, value: float, message: str, container: Any
+) -> None:
+    X, y = data_for(model)
+    fitted = clone(model).fit(container(X), y)
+    X[3, 1] = value
+    refused(model, container(X), y, message)
+    if not np.isfinite(value):
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(container(X))
+
+
+@every_estimator
+def test_targets_that_are_not_finite_are_refused(model: BaseEstimator) -> None:
+    X, y = data_for(model)
+    for value in (np.nan, np.inf):
+        broken = np.asarray(y, dtype=float)
+        broken[5] = value
+        refused(model, X, broken, "Input y contains (NaN|infinity)")
+
+
+@every_estimator
+def test_constant_targets_are_refused(model: BaseEstimator) -> None:
+    X, _ = data_for(model)
+    refused(model, X, np.ones(60), "only one class: .*1|y is constant")
+    if not isinstance(model, MKLClassifier):
+        Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
+        refused(model, X, Y, r"y is constant \(response 1\)")
+
+
+@every_estimator
+def test_wrong_shapes_are_refused(model: BaseEstimator) -> None:
+    X, y = data_for(model)
+    refused(model, np.ones((1, 4)), [1], "1 sample")
+    refused(model, np.empty((0, 4)), [], "0 sample")
+    refused(model, np.empty((60, 0)), y, "0 feature")
+    refused(model, X[:, 0], y, "Expected 2D array, got 1D")
+    refused(model, X[:, :, None], y, "Found array with dim 3")
+    refused(model, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
+    refused(model, X, None, "requires y to be passed")
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
+        fitted.predict(X[:, :3])
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        fitted.predict(X[0])
+
+
+@every_estimator
+def test_strings_among_the_features_are_refused(model: BaseEstimator) -> None:
+    X, y = data_for(model)
+    words = np.array(X, dtype=object)
+    words[2, 1] = "tall"
+    refused(model, words, y, "could not convert string to float: 'tall'")
+    refused(model, X.astype(complex), y, "Complex data not supported")
+
+
+def test_targets_of_the_other_task_are_refused() -> None:
+    X, y = problem("regression")
+    refused(MKLClassifier(PAIR), X, y, "Unknown label type: continuous")
+    refused(MKLClassifier(PAIR), X, np.column_stack([y > 0, y > 1]), "1d|multi")
+    refused(MKLRegressor(PAIR), X, np.array(["a", "b"] * 30), "could not convert string|numeric")
+
+
+@every_estimator
+def test_two_samples_are_enough(model: BaseEstimator) -> None:
+    fitted = clone(model).fit([[0.0, 1.0], [2.0, 1.0]], [0, 1])
+    assert_allclose(fitted.alignment_, 1.0, rtol=1e-9)
+    assert fitted.dual_gap_ <= 1e-3
+
+
+@every_estimator
+def test_predicting_before_fit_is_refused(model: BaseEstimator) -> None:
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
+                getattr(clone(model), method)([[1.0]])
+
+
+# --- parameters --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "kind"),
+    [
+        (MKLClassifier(loss="hinged"), "loss must be .*; got 'hinged'", ValueError),
+        (MKLClassifier(loss="epsilon_insensitive"), "loss must be one of", ValueError),
+        (MKLClassifier(loss=None), "loss must be one of", ValueError),
+        (MKLRegressor(loss="hinge"), "loss must be one of", ValueError),
+        (MKLClassifier(norm=0.5), "norm must be at least 1; got 0.5", ValueError),
+        (MKLClassifier(norm=np.nan), "norm must be at least 1; got nan", ValueError),
+        (MKLRegressor(norm=-1), "norm must be at least 1; got -1", ValueError),
+        (MKLRegressor(norm="l1"), "norm must be an instance of", TypeError),
+        (MKLClassifier(C=0.0), "C must be positive; got 0.0", ValueError),
+        (L1SVM(C=-1.0), "C must be .*not negative; got -1.0", ValueError),
+        (MKLClassifier(C=np.inf), "C must be finite", ValueError),
+        (MKLClassifier(C="1"), "C must be an instance of", TypeError),
+        (MKLRegressor(loss="epsilon_insensitive", C=0), "C must be positive", ValueError),
+        (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1", ValueError),
+        (MKLRegressor(epsilon=np.nan), "epsilon must be finite", ValueError),
+        (MKLRegressor(alpha=0.0), "alpha must be positive; got 0.0", ValueError),
+        (MKLRegressor(alpha=-1.0), "alpha must be .*not negative; got -1.0", ValueError),
+        (L2KRR(alpha=0), "alpha must be positive; got 0", ValueError),
+        (L2KRR(radius=0.0), "radius must be positive; got 0.0", ValueError),
+        (L2KRR(radius=-2.0), "radius must be .*not negative; got -2.0", ValueError),
+        (L2KRR(radius=np.inf), "radius must be finite", ValueError),
+        (L2KRR(center="one"), "center must be one of .*; got 'one'", ValueError),
+        (MKLClassifier(normalize="norm"), "normalize must be .*; got 'norm'", ValueError),
+        (L2KRR(normalize=True), "normalize must be .*; got True", ValueError),
+        (MKLClassifier(solver="simplex"), "solver must be one of .*; got 'simplex'", ValueError),
+        (MKLRegressor(solver=None), "solver must be one of .*; got None", ValueError),
+        (L1SVM(solver="Newton"), "solver must be one of", ValueError),
+        (L2KRR(solver="interior"), "solver must be one of", ValueError),
+        (MKLClassifier(fit_intercept="yes"), "fit_intercept must be .*; got 'yes'", ValueError),
+        (L1SVM(tol=0.0), "tol must be positive; got 0.0", ValueError),
+        (MKLRegressor(tol=-1e-3), "tol must be .*not negative", ValueError),
+        (MKLRegressor(tol=np.nan), "tol must be finite", ValueError),
+        (MKLClassifier(max_iter=0), "max_iter must be at least 1; got 0", ValueError),
+        (L2KRR(max_iter=1.5), "max_iter must be an instance of", TypeError),
+    ],
+)
+def test_wrong_parameters_are_refused(model: BaseEstimator, message: str, kind: type) -> None:
+    refused(model, *data_for(model), message, kind)
+
+
+@pytest.mark.parametrize("flag", [np.True_, np.False_])
+def test_numpy_scalars_are_taken_as_parameters(flag: Any) -> None:
+    X, y = problem("regression")
+    model = MKLRegressor(
+        PAIR, fit_intercept=flag, norm=np.float32(2), max_iter=np.int64(50), alpha=np.int32(1)
+    )
+    expected = MKLRegressor(PAIR, fit_intercept=bool(flag), max_iter=50).fit(X, y)
+    assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        MKLClassifier(norm=2, solver="interior_point"),
+        MKLClassifier(loss="logistic", solver="interior_point"),
+        MKLRegressor(norm=1, solver="interior_point"),
+        MKLRegressor(loss="epsilon_insensitive", solver="interior_point"),
+        L2KRR(solver="interior_point"),
+    ],
+)
+def test_problems_without_an_interior_point_method_are_refused(model: Any) -> None:
+    """They are refused before any kernel is evaluated."""
+
+    def unused(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        raise AssertionError("the kernel was evaluated")
+
+    model.set_params(kernels=[unused])
+    refused(model, *data_for(model), 'solver="interior_point" needs the hinge or the epsilon')
+
+
+@pytest.mark.parametrize(
+    "model",
+    [L1SVM(PAIR), MKLRegressor(PAIR, norm=1, loss="epsilon_insensitive")],
+    ids=["hinge", "epsilon-insensitive"],
+)
+def test_solvers_reach_one_objective(model: Any) -> None:
+    X, y = data_for(model)
+    found = {
+        solver: clone(model).set_params(solver=solver, tol=1e-6, max_iter=1000).fit(X, y)
+        for solver in ("auto", "newton", "interior_point", "alternating")
+    }
+    for fitted in found.values():
+        assert fitted.dual_gap_ <= 1e-6
+        assert_allclose(fitted.objective_, found["auto"].objective_, rtol=2e-6)
 
 
 # --- stacks -----------------------------------------------------------------------------------
@@ -195,7 +383,7 @@ def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
 
 
 @every_model
-def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
+def test_stacks_give_the_results_of_their_kernels(name: str) -> None:
     X, y = data(name)
     Z = new_samples()
     model = clone(MODELS[name]).set_params(tol=1e-6)
@@ -230,6 +418,47 @@ def test_pairwise_tags_slice_stacks_in_cross_validation() -> None:
     assert_array_equal(cross_val_score(piped, stack(X), y, cv=cv), scores)
 
 
+def grams() -> list[np.ndarray]:
+    X, _ = problem("binary")
+    return [gaussian(X, 1.0), X @ X.T]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_stacks_that_are_no_gram_matrices_are_refused(make: Any) -> None:
+    _, y = data_for(make())
+    model = make("precomputed")
+    refused(model, [grams()[0], -grams()[0]], y, "kernel 1 is not positive semi-definite")
+    crooked = grams()
+    crooked[1][3, 4] += 0.1
+    refused(model, crooked, y, "kernel 1 is not symmetric")
+    for bad in (np.nan, np.inf):
+        broken = grams()
+        broken[0][2, 5] = broken[0][5, 2] = bad
+        refused(model, broken, y, "contains (NaN|infinity)")
+    refused(model, np.stack(grams(), axis=-1)[:30], y[:30], "must be square")
+    refused(model, np.ones((60, 60, 60)), y, "ambiguous")
+    refused(model, np.ones(60), y, "must have shape")
+    refused(model, [grams()[0], np.eye(3)], y, "differ in shape")
+    refused(model, sp.csr_array(grams()[0]), y, "Sparse data was passed", TypeError)
+    refused(model, np.stack(grams(), axis=-1), y[:-1], "inconsistent numbers of samples")
+    fitted = model.fit(np.stack(grams(), axis=-1), y)
+    rows = np.stack(grams(), axis=-1)[:5]
+    with pytest.raises(ValueError, match=r"one column a fitted sample: got .*\(5, 50, 2\)"):
+        fitted.predict(rows[:, :50])
+    rows[0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        fitted.predict(rows)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_stacks_of_constant_matrices_predict_one_value(make: Any) -> None:
+    _, y = data_for(make())
+    for value in (0.0, 0.1, 3.0):
+        fitted = make("precomputed").fit(np.full((60, 60, 2), value), y)
+        assert np.isfinite(fitted.weights_).all()
+        assert len(np.unique(fitted.predict(np.full((2, 60, 2), value)))) == 1
+
+
 # --- with scikit-learn ------------------------------------------------------------------------
 
 
@@ -243,7 +472,7 @@ def test_grid_search_over_penalty_and_norm() -> None:
 
 
 @every_model
-def test_parameters(name: str) -> None:
+def test_parameters_make_an_equal_estimator(name: str) -> None:
     model = clone(MODELS[name])
     parameters = model.get_params(deep=False)
     assert parameters["kernels"] == KERNELS
@@ -255,7 +484,7 @@ def test_parameters(name: str) -> None:
 
 
 @every_model
-def test_inputs_and_parameters_are_left_alone(name: str) -> None:
+def test_fit_changes_neither_data_nor_parameters(name: str) -> None:
     X, y = data(name)
     X_before, y_before, model = X.copy(), y.copy(), clone(MODELS[name])
     parameters = repr(model.get_params())
@@ -309,7 +538,7 @@ def test_little_working_memory_learns_the_same(name: str) -> None:
     assert_allclose(values(again, X), values(model, X), atol=1e-4)
 
 
-def test_default_dictionaries() -> None:
+def test_the_default_dictionary_has_twenty_kernels() -> None:
     X, y = problem("binary")
     for model in (MKLClassifier(), L1SVM(), MKLRegressor(), L2KRR()):
         fitted = model.fit(X, y if isinstance(model, MKLClassifier) else X[:, 0])
@@ -317,7 +546,7 @@ def test_default_dictionaries() -> None:
         assert fitted.score(X, y if isinstance(model, MKLClassifier) else X[:, 0]) > 0.8
 
 
-def test_callbacks_are_told_of_each_step() -> None:
+def test_each_step_is_reported_to_callbacks() -> None:
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn without callbacks")
     X, y = problem("binary")
     ended: list[str] = []

@@ -1,0 +1,253 @@
+"""A convex combination of kernels, grown one kernel at a time for kernel machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self
+
+import numpy as np
+
+from mercer._criteria import Sensitivity
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.tiles import Samples, serial_algebra
+from mercer._greedy.loop import Stage, grow, isotropic_starts
+from mercer._history import MixingStep
+from mercer._search.family_search import family_search, is_searched_globally
+from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._typing import Array
+from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
+from mercer._weights.weight_sets import Simplex
+from mercer.kernels._composition import WeightedSum
+from mercer.kernels._kernel import Kernel
+
+_WEIGHTS_TOL = 0.05
+"""The duality gap of the weights may be this fraction of the excess that they are solved for."""
+_LINE_SEARCH_TOL = 1e-3
+"""The duality gap of a line search may be this fraction of the tolerance only, as stagewise steps
+lower the objective less and less."""
+_EXPECTED_EXCESS = 0.1
+"""A step is expected to leave this fraction of the excess, beyond which weights gain nothing."""
+_NEW_WEIGHT = 0.1
+"""Weight of a new kernel from which the search for weights starts."""
+_MAX_IDLE_STEPS = 5
+"""Growth stalls after this many steps in a row that do not lower the objective."""
+
+
+@dataclass(frozen=True)
+class ConvexCombination(Stage):
+    """A convex combination of kernels, grown for the objective of kernel machines.
+
+    Attributes
+    ----------
+    samples : Samples
+    problems : Problems
+        Machines with an intercept.
+    corrective : bool
+        Whether all weights are solved for anew after each kernel; else a line search mixes the new
+        kernel with the learned one.
+    tol : float
+    kernels : tuple of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Positive, summing to one; some may be zero after steps that did not lower the objective.
+    learned : LearnedWeights or None
+        The machines.
+    excess : float
+        The certificate of optimality, max_theta c'K_theta c / c'Kc - 1, over the parameters theta
+        of all families, with what the searches cannot exclude. Growth ends where the kernels found
+        exceed by no more than `tol`.
+    history : tuple of MixingStep
+    n_idle : int
+        Number of latest steps in a row that did not lower the objective.
+    status : {"growing", "optimal", "stalled"}
+        "optimal" up to `tol`, "stalled" where steps no longer lower the objective.
+
+    References
+    ----------
+    Argyriou, Micchelli, Pontil (2005), Algorithm 1.
+    """
+
+    samples: Samples
+    problems: Problems
+    corrective: bool
+    tol: float
+    kernels: tuple[Kernel, ...] = ()
+    weights: Array = field(default_factory=lambda: np.empty(0))
+    learned: LearnedWeights | None = None
+    excess: float = np.inf
+    history: tuple[MixingStep, ...] = ()
+    n_idle: int = 0
+    status: Literal["growing", "optimal", "stalled"] = "growing"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether no further step is taken."""
+        return self.status != "growing"
+
+    def sensitivity(self) -> Sensitivity:
+        """Return P = sum c c' over the machines, c being the dual certificate.
+
+        Before the first step it is the centered target kernel, to which c c' tends for kernels that
+        tend to zero.
+        """
+        factor = self.problems.Y if self.learned is None else self.learned.dual_certificate
+        factor = factor - factor.mean(axis=0)
+        norm = float(np.linalg.norm(factor.T @ factor))
+        absolute = float((np.abs(factor).sum(axis=0) ** 2).sum())
+        return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
+
+    def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
+        """Add the kernel of largest c'Kc; see :meth:`Stage.joined`."""
+        candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
+        proven = self._excess([best.value + (best.gap or 0.0) for _, best in found])
+        excess = self._excess([candidate.value])
+        if excess <= self.tol:
+            return replace(self, excess=proven, status="optimal")
+        kernels, weights, learned = self._with_kernel(candidate.kernel, excess)
+        if self.learned is not None and not learned.objective < self.learned.objective:
+            # Dual variables need not be unique: the new ones may certify the optimum.
+            if self.n_idle == _MAX_IDLE_STEPS:
+                return replace(self, excess=proven, status="stalled")
+            new = replace(self, kernels=tuple(kernels), weights=weights, learned=learned)
+            return replace(new, excess=proven, n_idle=self.n_idle + 1)
+        used = np.flatnonzero(weights > 0.0)
+        n_kernels = int(np.count_nonzero(weights))
+        step = MixingStep(candidate.kernel, n_kernels, learned.objective, excess, candidate.gap)
+        return replace(
+            self,
+            kernels=tuple(kernels[k] for k in used),
+            weights=weights[used],
+            learned=learned,
+            history=(*self.history, step),
+            excess=proven,
+            n_idle=0,
+        )
+
+    def certified(self, searches: Sequence[FamilySearch]) -> Self:
+        """Compute the certificate of the present machines anew.
+
+        Parameters
+        ----------
+        searches : sequence of FamilySearch
+            One for each family.
+        """
+        P = self.sensitivity()
+        best = [search.best(P) for search in searches]
+        return replace(self, excess=self._excess([b.value + (b.gap or 0.0) for b in best]))
+
+    @property
+    def gap(self) -> float:
+        """Bound on how far the objective is above its optimum, relative to it."""
+        assert self.learned is not None
+        largest = (1.0 + self.excess) * float(self.learned.weights @ self.learned.quadratics)
+        beyond = largest - float(self.learned.quadratics.max())
+        if beyond <= 0.0 or self.learned.objective <= 0.0:
+            return self.learned.gap
+        return self.learned.gap + 0.5 * beyond / self.learned.objective
+
+    def _excess(self, values: Sequence[float]) -> float:
+        """How much the largest of some c'Kc exceeds that of the learned kernel, relative to it."""
+        if self.learned is None:
+            return np.inf
+        known = self.learned.quadratics
+        learned = float(self.learned.weights @ known)
+        largest = max(*values, float(known.max()))
+        if learned > 0.0:
+            return largest / learned - 1.0
+        return np.inf if 0.5 * largest > self.tol * self.learned.objective else 0.0
+
+    def _with_kernel(
+        self, kernel: Kernel, excess: float
+    ) -> tuple[list[Kernel], Array, LearnedWeights]:
+        """Solve for the weights of all kernels with a new one, and for the machines.
+
+        The weights are as precise as the excess that this step is expected to leave requires.
+        """
+        tol = _WEIGHTS_TOL * max(self.tol, min(_EXPECTED_EXCESS * excess, 1.0))
+        kernels = [*self.kernels, kernel]
+        old, pair = self.weights, np.array([1.0 - _NEW_WEIGHT, _NEW_WEIGHT])
+        if self.corrective or not self.kernels:
+            start = np.append(pair[0] * old, pair[1]) if self.kernels else np.ones(1)
+            learned = self._learned(kernels, start, tol)
+            return kernels, learned.weights, learned
+        both = [WeightedSum(self.kernels, old), kernel]
+        learned = self._learned(both, pair, _LINE_SEARCH_TOL * self.tol)
+        return kernels, np.append(learned.weights[0] * old, learned.weights[1]), learned
+
+    def _learned(self, kernels: Sequence[Kernel], start: Array, tol: float) -> LearnedWeights:
+        grams = base_grams(self.samples, kernels, centered=True)
+        return learn_weights(self.problems, grams, Simplex(), tol=tol, start=start)
+
+
+@dataclass(frozen=True)
+class CombinationSettings:
+    """How a convex combination of kernels grows.
+
+    Attributes
+    ----------
+    corrective : bool
+        Whether all weights are solved for anew after each kernel; else by a line search.
+    tol : float
+        Growth ends where no kernel's c'Kc exceeds that of the learned one by more than this,
+        relatively.
+    max_kernels : int
+        Largest number of steps.
+    local : bool
+        Whether families of one width are searched by gradients as well.
+    width_penalty : WidthPenalty
+    """
+
+    corrective: bool
+    tol: float
+    max_kernels: int
+    local: bool = False
+    width_penalty: WidthPenalty = UNPENALIZED
+
+
+@serial_algebra()
+def learn_convex_combination(
+    families: Sequence[Kernel],
+    samples: Samples,
+    problems: Problems,
+    settings: CombinationSettings,
+    on_step: Callable[[MixingStep], None] | None = None,
+) -> ConvexCombination:
+    """Grow a convex combination of the kernels of some families, for the objective of machines.
+
+    Parameters
+    ----------
+    families : sequence of Kernel
+        Kernels bound to the samples.
+    samples : Samples
+    problems : Problems
+        Machines with an intercept.
+    settings : CombinationSettings
+    on_step : callable, default=None
+        Called with each step.
+
+    Returns
+    -------
+    ConvexCombination
+        Its certificate holds for its own machines, also where growth stopped at `max_kernels`. Some
+        weights may be zero.
+    """
+
+    def learn(family: Kernel) -> tuple[Sequence[Kernel], Array]:
+        found = learn_convex_combination([family], samples, problems, settings)
+        return found.kernels, found.weights
+
+    starts = isotropic_starts(families, learn)
+    searches = [
+        family_search(
+            family,
+            samples,
+            start=start,
+            width_penalty=settings.width_penalty,
+            certificate=is_searched_globally(family) and not settings.local,
+            local=settings.local,
+        )
+        for family, start in zip(families, starts, strict=True)
+    ]
+    empty = ConvexCombination(samples, problems, settings.corrective, settings.tol)
+    grown = grow(empty, searches, settings.max_kernels, on_step)
+    return grown if grown.is_final else grown.certified(searches)

@@ -1,0 +1,393 @@
+"""Kernel machines on a learned kernel: their losses, fitted attributes and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_scalar
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._callbacks import reported_steps
+from mercer._gram.dense import gram_alignment
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.tiles import Samples
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, trace_shares
+from mercer._targets import Target, one_against_rest
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._weights.balls import LpBall
+from mercer._weights.mkl import SOLVERS, LearnedWeights, Problems, Solver, learn_weights
+from mercer._weights.weight_sets import Simplex, WeightSet
+from mercer.kernels import Kernel, WeightedSum
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+
+_INTERCEPT_SAMPLES = 64
+"""The intercept is averaged over at most this many samples, as it is the same for all of them."""
+
+
+class KernelMachines(KernelEstimator):
+    """Kernel machines that share a learned kernel; :func:`store_machines` sets their attributes."""
+
+    kernel_: Kernel
+    weights_: Array
+    X_fit_: Any
+    dual_coef_: Array
+    intercept_: Array
+    support_: NDArray[np.intp]
+
+    def _values(self, X: Features) -> Array:
+        """Values of all machines on new samples, shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        samples = new_samples(self, X)
+        support = None if self.X_fit_ is None else self.X_fit_[self.support_]
+        return self._without_intercept(samples, support) + self.intercept_
+
+    def _without_intercept(self, samples: Features, support: Features | None) -> Array:
+        """The learned kernel on samples and support vectors, times the dual coefficients."""
+        if not self.support_.size:
+            return np.zeros((samples.shape[0], self.dual_coef_.shape[1]))
+        stacked = self._takes_stack()
+        gram = (
+            self.kernel_(samples[:, self.support_]) if stacked else self.kernel_(samples, support)
+        )
+        return np.asarray(gram @ self.dual_coef_[self.support_])
+
+
+def _is_logistic(model: Any) -> bool:
+    if model.loss != "logistic":
+        raise AttributeError('predict_proba is available with loss="logistic" only.')
+    return True
+
+
+class KernelMachineClassifier(ClassifierMixin, KernelMachines):
+    """One kernel machine for two classes, else one for each class against the rest."""
+
+    loss: str
+    classes_: Any
+
+    def decision_function(self, X: Features) -> Array:
+        """Return the values of the kernel machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, ``classes_[1]`` is predicted where the value is positive.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        values = self._values(X)
+        if values.shape[1] == 1:
+            return self.classes_[(values[:, 0] > 0.0).astype(int)]
+        return self.classes_[values.argmax(axis=1)]
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Features) -> Array:
+        """Predict class probabilities; available with the logistic loss only.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`; for more than two classes, each one's
+            probability against the rest divided by their sum.
+        """
+        positive = expit(self._values(X))
+        if positive.shape[1] == 1:
+            return np.hstack([1.0 - positive, positive])
+        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+class KernelMachineRegressor(RegressorMixin, KernelMachines):
+    """One kernel machine for each response."""
+
+    _is_response_flat: bool
+
+    def predict(self, X: Features) -> Array:
+        """Predict responses.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        values = self._values(X)
+        return values[:, 0] if self._is_response_flat else values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def classification_loss(name: str, C: float) -> Loss:
+    """Return the loss of a classifier.
+
+    Parameters
+    ----------
+    name : {"hinge", "squared", "logistic"}
+    C : float
+
+    Raises
+    ------
+    ValueError
+        If there is no such loss, or `C` is not positive.
+    """
+    check_choice("loss", name, ("hinge", "squared", "logistic"))
+    check_positive("C", C)
+    losses: dict[str, Callable[[float], Loss]] = {
+        "hinge": Hinge,
+        "logistic": Logistic,
+        "squared": lambda C: Squared(1.0 / C),
+    }
+    return losses[name](float(C))
+
+
+def regression_loss(name: str, alpha: float, C: float, epsilon: float) -> Loss:
+    """Return the loss of a regressor.
+
+    Parameters
+    ----------
+    name : {"squared", "epsilon_insensitive"}
+    alpha : float
+        Penalty; it counts for the squared loss only.
+    C, epsilon : float
+        They count for the epsilon-insensitive loss only.
+
+    Raises
+    ------
+    ValueError
+        If there is no such loss, or a number is out of its range.
+    """
+    check_choice("loss", name, ("squared", "epsilon_insensitive"))
+    check_positive("alpha", alpha)
+    check_positive("C", C)
+    check_number("epsilon", epsilon)
+    return Squared(float(alpha)) if name == "squared" else EpsilonInsensitive(float(C), epsilon)
+
+
+def classification_problems(loss: Loss, y: Any, target: Target, *, intercept: bool) -> Problems:
+    """Return the machines of all classes, each against the rest; one for two classes.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : ndarray of shape (n_samples,)
+    target : Target
+    intercept : bool
+    """
+    assert target.classes is not None
+    return Problems(loss, one_against_rest(y, target.classes), intercept)
+
+
+def regression_problems(loss: Loss, y: Any, *, intercept: bool) -> Problems:
+    """Return the machines of all responses.
+
+    Parameters
+    ----------
+    loss : Loss
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+    intercept : bool
+    """
+    responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+    return Problems(loss, responses.reshape(len(responses), -1), intercept)
+
+
+@dataclass(frozen=True)
+class LearnedKernel:
+    """A learned kernel, the machines that it was learned with, and the steps taken.
+
+    Attributes
+    ----------
+    samples : Samples
+    kernels : sequence of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices, centered where the machines have intercepts.
+    machines : LearnedWeights
+    gap : float
+        Bound on how far the objective is above its optimum, relative to it.
+    history : list
+    """
+
+    samples: Samples
+    kernels: Sequence[Kernel]
+    weights: Array
+    traces: Array
+    machines: LearnedWeights
+    gap: float
+    history: list[Any]
+
+
+def store_machines(
+    model: Any, data: TrainingData, target: Target, learned: LearnedKernel, *, intercept: bool
+) -> None:
+    """Set the fitted attributes that all estimators with kernel machines have.
+
+    Parameters
+    ----------
+    model : KernelMachines
+    data : TrainingData
+    target : Target
+    learned : LearnedKernel
+    intercept : bool
+    """
+    machines, samples = learned.machines, learned.samples
+    model.X_fit_ = data.stored
+    model.weights_ = learned.weights
+    model.kernel_ = WeightedSum(learned.kernels, learned.weights)
+    model.shares_ = trace_shares(learned.weights, learned.traces)
+    model.alignment_ = gram_alignment(machines.gram, target.centered)
+    model.objective_ = machines.objective
+    model.dual_gap_ = learned.gap
+    model.dual_coef_ = machines.dual
+    model.support_ = np.flatnonzero(machines.dual.any(axis=1))
+    model.intercept_ = np.zeros(machines.dual.shape[1])
+    model.history_ = learned.history
+    model.n_iter_ = len(learned.history)
+    if intercept:
+        # The machines were fitted to the centered kernel. Their values are those of the kernel as
+        # it is plus a constant, the intercept.
+        rows = np.linspace(0, samples.n_samples - 1, _INTERCEPT_SAMPLES)
+        rows = np.unique(rows.round().astype(int))
+        uncentered = model._without_intercept(samples.X[rows], samples.X[model.support_])
+        model.intercept_ = (machines.values[rows] - uncentered).mean(axis=0)
+
+
+class FiniteMKL(KernelMachines):
+    """Kernel machines on a weighted sum of the kernels of a finite dictionary."""
+
+    kernels: Any
+    normalize: Literal["trace"] | None
+    fit_intercept: bool
+    solver: Solver
+    tol: float
+    max_iter: int
+
+
+def unit_ball(norm: float) -> WeightSet:
+    """Return the non-negative weights whose lp-norm is at most one.
+
+    Parameters
+    ----------
+    norm : float
+        The p of the norm, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If `norm` is less than 1.
+    """
+    check_scalar(norm, "norm", Real)
+    if not norm >= 1.0:
+        raise ValueError(f"norm must be at least 1; got {norm!r}.")
+    return Simplex() if norm == 1.0 else LpBall(float(norm))
+
+
+def check_parameters(model: FiniteMKL) -> None:
+    """Refuse parameters of the dictionary and of the solver that are out of their range."""
+    check_choice("normalize", model.normalize, ("trace", None))
+    check_bool("fit_intercept", model.fit_intercept)
+    check_choice("solver", model.solver, SOLVERS)
+    check_positive("tol", model.tol)
+    check_number("max_iter", model.max_iter, whole=True, low=1)
+
+
+def fit_dictionary(
+    model: FiniteMKL,
+    data: TrainingData,
+    target: Target,
+    kernels: Sequence[Kernel],
+    problems: Problems,
+    *,
+    weight_set: WeightSet,
+) -> None:
+    """Learn the weights of a dictionary with the machines, store both, and warn of a large gap.
+
+    Parameters
+    ----------
+    model : FiniteMKL
+    data : TrainingData
+    target : Target
+    kernels : sequence of Kernel
+    problems : Problems
+    weight_set : WeightSet
+    """
+    _check_solver(model.solver, problems, weight_set)
+    samples = data.samples(len(kernels))
+    grams = base_grams(samples, kernels, centered=problems.intercept)
+    traces = grams.traces()
+    scales = np.ones(len(kernels))
+    if model.normalize == "trace":
+        scales = _reciprocal(traces / samples.n_samples)
+    with reported_steps(model) as report:
+        found = learn_weights(
+            problems,
+            grams.scaled(scales),
+            weight_set,
+            solver=model.solver,
+            tol=float(model.tol),
+            max_iter=model.max_iter,
+            on_step=report,
+        )
+    weights = found.weights * scales
+    learned = LearnedKernel(samples, kernels, weights, traces, found, found.gap, found.history)
+    store_machines(model, data, target, learned, intercept=problems.intercept)
+    if found.gap > model.tol:
+        n_iter = len(found.history)
+        advice = "raise max_iter" if n_iter >= model.max_iter else "rounding stops it"
+        scaling = "" if model.normalize else ', and normalize="trace" brings kernels to one scale'
+        warn(
+            f"Stopped after {n_iter} steps at a relative duality gap of {found.gap:.2g}, above "
+            f"tol={model.tol:g}: {advice}{scaling}.",
+            ConvergenceWarning,
+        )
+
+
+def _check_solver(solver: Solver, problems: Problems, weight_set: WeightSet) -> None:
+    """Refuse the interior-point method for a loss or a set of weights that it cannot solve for."""
+    solvable = weight_set.has_interior_point and problems.boxes() is not None
+    if solver == "interior_point" and not solvable:
+        raise ValueError(
+            'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and norm=1.'
+        )
+
+
+def _reciprocal(values: Array) -> Array:
+    """One over positive values, zero for others."""
+    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
