@@ -2,54 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._targets import Target, one_against_rest
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._kernel_estimator import training_data
+from mercer._targets import one_against_rest
 from mercer._typing import Array, Features
-from mercer.probabilistic._bayesian_mkl import BayesianMKL
+from mercer.probabilistic._bayesian_mkl import BayesianMKL, validated_settings, warn_about
 from mercer.probabilistic._likelihoods import LogisticLikelihood
-from mercer.probabilistic._model import Settings
+from mercer.probabilistic._model import learn_model
 
 
 class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
 
-    With latent values u of the kernel K = sum theta_m K_m and the logistic likelihood, weights are
-    learned by a bound of the marginal likelihood ("vb"), together with the mode of u ("map"), or
-    under a penalty on their size ("mkl"). No setting needs cross-validation for "vb".
+    The latent function has the kernel K = sum weights_m K_m and the logistic likelihood. The
+    weights maximize a bound of the marginal likelihood, or are found together with the mode of the
+    latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. "precomputed" takes stacks of Gram matrices of
-        shape (n_samples, n_samples, n_kernels) for X.
+        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
+        for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
+        stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
     objective : {"vb", "map", "mkl"}, default="vb"
-        "vb" bounds the marginal likelihood and is the one whose probabilities are calibrated. "map"
-        drops a term of it, which makes it sparser. "mkl" is convex.
-    penalty : float, default=1.0
-        Of "mkl", which adds penalty sum theta^norm: the larger, the smoother the function.
+        "vb", the variational bound of the marginal likelihood, has nothing to set, and its
+        probabilities are calibrated. "map" maximizes the joint density of latent values and
+        weights, and is sparser. "mkl" penalizes the size of the weights, and is convex.
+    weight_penalty : float, default=1.0
+        Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
+        the function.
     norm : float, default=1.0
-        Of "mkl"; at least 1. The smaller, the sparser the weights.
+        Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
     jitter : float, default=2.0
-        Of "map": variance of white noise in the latent function, in mean diagonals of the kernels.
-        Joint MAP falls without bound as it vanishes, so that small values find no kernel at all; a
-        warning says so.
+        Used by "map": variance of white noise in the latent function, relative to the mean
+        diagonals of the kernels. Joint MAP decreases without bound as it vanishes, so that no
+        kernel is found if it is small; a warning says so.
     learn_parameters : bool, default=False
         Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
         three scales of their widths.
     n_starts : int, default=2
-        Searches from different scales of the weights, of which the best is kept; "mkl", which has
-        no other optima, takes one.
+        Number of searches from different scales of the weights, of which the best is kept; "mkl"
+        takes one, as it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.
     max_iter : int, default=200
-        Steps of each search at most.
+        Largest number of steps of each search.
 
     Attributes
     ----------
@@ -59,28 +63,29 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     weights_ : ndarray of shape (n_kernels,)
         Coefficients of the kernels, zero for those that are not needed.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix; their sum is one.
     alignment_ : float
         Centered alignment of the learned kernel with the labels on the training set.
     objective_ : float
-        What was minimized, on the -2 log scale.
+        The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Of "vb": the lower bound of it, summed over classes where there are more than two.
+        Defined for "vb": the lower bound of it, summed over the classes if there are more than two.
     objective_history_ : ndarray of shape (n_iter_,)
-        The objective after each step of the search that won.
+        The objective after each step of the best search.
     history_ : list of ObjectiveStep
     n_iter_ : int
     dual_gap_ : float
-        Of "mkl": proven bound on how far the objective is above its optimum, relative to it.
+        Defined for "mkl": a proven bound on the relative distance of the objective from its
+        optimum.
     dual_coef_ : ndarray of shape (n_samples, n_problems)
-        alpha: the latent mean is k(x)'alpha.
+        The latent mean is k(x)'dual_coef_.
     cholesky_, scale_ : ndarray of shape (n_problems, n_samples, n_samples), (n_problems, n_samples)
         Factors of the latent variance.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -90,13 +95,13 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
 
     Notes
     -----
-    Latent functions have mean zero: wide kernels, or a constant one, take the place of an
-    intercept. More than two classes have a latent function each, against the rest, that share one
-    kernel; their probabilities are divided by their sum.
+    Latent functions have mean zero: wide kernels, or a constant one, replace an intercept. If there
+    are more than two classes, each has a latent function, against the rest. All share one kernel,
+    and their probabilities are divided by their sum.
 
-    Each step of the search is Newton's in latent values and weights together [1]_, O(n^3 + p n^2)
-    for each latent function, and memory is a few n x n matrices and, where they fit into a quarter
-    of the working memory, the p Gram matrices.
+    Each step is a Newton step in latent values and weights together [1]_, O(n^3 + p n^2) for each
+    latent function and p kernels. Memory is a few n x n matrices and, if they fit into a quarter of
+    the working memory, the p Gram matrices.
 
     References
     ----------
@@ -118,9 +123,6 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     (2, 2)
     """
 
-    _task = "classification"
-    _objectives = ("vb", "map", "mkl")
-
     classes_: NDArray[Any]
 
     def __init__(
@@ -128,7 +130,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         kernels: Any = None,
         *,
         objective: Literal["vb", "map", "mkl"] = "vb",
-        penalty: float = 1.0,
+        weight_penalty: float = 1.0,
         norm: float = 1.0,
         jitter: float = 2.0,
         learn_parameters: bool = False,
@@ -138,7 +140,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     ) -> None:
         self.kernels = kernels
         self.objective = objective
-        self.penalty = penalty
+        self.weight_penalty = weight_penalty
         self.norm = norm
         self.jitter = jitter
         self.learn_parameters = learn_parameters
@@ -146,15 +148,51 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.tol = tol
         self.max_iter = max_iter
 
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel and the posterior of the latent functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a parameter
+            is out of its range, or a kernel returns NaN or is not positive semi-definite.
+        """
+        settings = validated_settings(self, "logistic", ("vb", "map", "mkl"))
+        data = training_data(self, X, y)
+        target = data.target("classification")
+        kernels = data.dictionary(self.kernels)
+        assert target.classes is not None
+        self.classes_ = target.classes
+        signs = one_against_rest(data.y, self.classes_)
+        with reported_steps(self) as report:
+            model = learn_model(data.samples(len(kernels)), kernels, signs, settings, report)
+        self._store(model, data, target)
+        warn_about(model, settings)
+        return self
+
     def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
         """Predict the most probable classes.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         diagonal : array-like of shape (n_samples, n_kernels), default=None
-            Of precomputed kernels and more than two classes, as in `predict_proba`.
+            The precomputed kernels of each new sample with itself, for more than two classes; see
+            `predict_proba`.
 
         Returns
         -------
@@ -162,26 +200,25 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         """
         check_is_fitted(self)
         if len(self.classes_) == 2:
-            # One half is where the latent mean changes its sign, whatever its variance.
+            # The probability is above one half if the latent mean is positive, for any variance.
             return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
         return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
     def predict_proba(self, X: Features, diagonal: Any = None) -> Array:
-        """Class probabilities, integrated over the posterior of the latent functions.
+        """Predict class probabilities, integrated over the posterior of the latent functions.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         diagonal : array-like of shape (n_samples, n_kernels), default=None
-            Of precomputed kernels: values of each new sample with itself. Not needed where they
-            were one constant on the training set.
+            The precomputed kernels of each new sample with itself. It may be left out if the
+            diagonals of the training set are constant.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            In the order of `classes_`; for more than two, each class's own probability divided by
-            their sum.
+            Columns are in the order of `classes_`.
         """
         means, variances = self._means_and_variances(X, diagonal)
         likelihood = LogisticLikelihood()
@@ -193,39 +230,20 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         return np.asarray(own / own.sum(axis=1, keepdims=True))
 
     def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
-        """Means and standard deviations of the latent functions.
+        """Predict means and standard deviations of the latent functions.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         diagonal : array-like of shape (n_samples, n_kernels), default=None
-            Of precomputed kernels, as in `predict_proba`.
+            The precomputed kernels of each new sample with itself; see `predict_proba`.
 
         Returns
         -------
         mean, std : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, positive means speak for ``classes_[1]``.
+            For two classes, a positive mean predicts ``classes_[1]``.
         """
         means, variances = self._means_and_variances(X, diagonal)
         std = np.sqrt(variances)
         return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
-
-    def _targets(self, y: Any, target: Target) -> Array:
-        assert target.classes is not None
-        self.classes_ = target.classes
-        return one_against_rest(y, self.classes_)
-
-    def _settings(self) -> Settings:
-        return Settings(
-            objective=self.objective,
-            likelihood="logistic",
-            noise=None,
-            jitter=float(self.jitter),
-            penalty=float(self.penalty),
-            norm=float(self.norm),
-            learns_parameters=bool(self.learn_parameters),
-            n_starts=int(self.n_starts),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )

@@ -1,4 +1,4 @@
-"""The weights of a dictionary that minimize an objective: starts, descent, and zeros."""
+"""The weights of a dictionary that minimize an objective: several starts, then exact zeros."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer.probabilistic._descent import Minimum, minimize
-from mercer.probabilistic._objectives import Point
-from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._majorizer import Point
+from mercer.probabilistic._objectives import Problem
 
 _ROUGH = 1e-3
-"""Relative precision to which every start is followed."""
+"""Relative precision of the searches from each start; only the best of them is continued."""
 _MAX_ITER = 100
+"""Steps in the latent values for fixed weights stop after this number at the latest."""
 _ROUNDS = 3
-"""Returns to the search, at most, after latent values have been made precise."""
-_FAR = 2.0
-"""Zeros may take the other weights this many tolerances away from their optimum."""
+"""The search is resumed at most this many times after the latent values have been made precise."""
+_ZERO_RESIDUAL = 2.0
+"""Weights may be set to zero if the residual of the others stays below this multiple of the
+tolerance."""
 PRECISE = 1e-7
-"""Relative precision of the latent values at the weights that were found."""
+"""Relative precision of the latent values at the final weights, as predictions use them."""
 
 
 def starting_scales(n_starts: int) -> Array:
-    """How large the learned Gram matrix is where the searches start: 1, 0.1, 10, 0.01, ...
+    """Return the sizes of the learned Gram matrix at the starts: 1, 0.1, 10, 0.01, ...
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ def starting_scales(n_starts: int) -> Array:
     return 10.0 ** np.array(powers, dtype=float)
 
 
-def learn_theta(
+def optimize_weights(
     problem: Problem,
     starts: list[Array],
     *,
@@ -42,27 +44,27 @@ def learn_theta(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Find the weights of lowest objective, as far as several starts tell.
+    """Find the weights of lowest objective from several starts.
 
     Parameters
     ----------
     problem : Problem
     starts : list of ndarray of shape (n_kernels,)
-        Positive weights; a convex objective needs the first only.
+        Positive weights. Only the first is used for a convex objective.
     tol : float
         See :func:`minimize`.
     max_iter : int
-        Of each start.
+        Largest number of steps from each start.
     on_step : callable, default=None
         Called after each step.
 
     Returns
     -------
     Minimum
-        Its weights are zero where the barrier alone held them up.
+        Its weights are zero where the barrier alone kept them positive.
     """
 
-    def followed(point: Point, tol: float, earlier: Minimum | None = None) -> Minimum:
+    def search(point: Point, tol: float, earlier: Minimum | None = None) -> Minimum:
         return minimize(
             problem,
             point,
@@ -73,74 +75,67 @@ def learn_theta(
             on_step=on_step,
         )
 
-    points = (problem.start(theta) for theta in starts)
+    points = (problem.start(weights) for weights in starts)
     if problem.objective.convex or len(starts) == 1:
-        best = followed(next(points), tol)
+        best = search(next(points), tol)
     else:
-        rough = [followed(point, max(tol, _ROUGH)) for point in points]
-        best = min(rough, key=lambda found: found.majorizer.value)
+        rough = [search(point, max(tol, _ROUGH)) for point in points]
+        best = min(rough, key=lambda found: found.value)
         if tol < _ROUGH:
-            fine = followed(best.point, tol, best)
+            fine = search(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
-    precise = _inferred(problem, best.point, best, tol)
+    precise = _with_precise_latents(problem, best.point, best, tol)
     for _ in range(_ROUNDS):
-        # Latent values that were not quite at their optimum hide some of the weights' gradient.
-        if not best.converged or _residual(precise) <= tol * _size(precise):
+        # The error of latent values that are not quite optimal hides some of the gradient in the
+        # weights.
+        if not best.converged or precise.residual <= tol * precise.size:
             break
-        more = followed(precise.point, tol, replace(precise, history=best.history))
+        more = search(precise.point, tol, replace(precise, history=best.history))
         best = replace(more, history=best.history + more.history)
-        precise = _inferred(problem, best.point, best, tol)
-    return with_zeros(problem, precise if _is_certain(problem, precise, tol) else best, tol)
+        precise = _with_precise_latents(problem, best.point, best, tol)
+    return with_zeros(problem, precise if _is_certified(problem, precise, tol) else best, tol)
 
 
 def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
-    """The minimum with zeros for weights that add nothing, unless the objective objects.
+    """Set weights that contribute nothing to zero, unless that increases the objective.
 
     Parameters
     ----------
     problem : Problem
     found : Minimum
     tol : float
-        A weight adds nothing if its part of the log-determinant or penalty is below this.
+        A weight contributes nothing if its term of the log-determinant or penalty is below this
+        fraction of the objective, and the objective increases with it.
     """
-    theta = found.point.theta
-    slopes = found.majorizer.costs(theta).slope
-    size = _size(found)
-    parts = np.where(found.gradient > 0.0, theta * slopes, np.inf)
-    # Many small weights can add up to something: then only the smallest become zero, or none.
-    for bound in (tol * size, tol * size / theta.size):
-        if not (parts <= bound).any():
+    weights, size = found.point.weights, found.size
+    slopes = found.majorizer.expand_costs(weights).slope
+    terms = np.where(found.gradient > 0.0, weights * slopes, np.inf)
+    # Many small terms may add up to a large one: if not all of them can be zero, only the smallest
+    # are tried.
+    for bound in (tol * size, tol * size / weights.size):
+        if not (terms <= bound).any():
             break
-        weights = np.where(parts <= bound, 0.0, theta)
-        point = replace(found.point, theta=weights, K=problem.grams.combined(weights))
-        final = _inferred(problem, point, found, tol)
-        value, residual = final.majorizer.value, _residual(final)
+        sparse = np.where(terms <= bound, 0.0, weights)
+        point = replace(found.point, weights=sparse, K=problem.grams.combined(sparse))
+        final = _with_precise_latents(problem, point, found, tol)
         if (
-            value <= found.majorizer.value
-            and residual <= _FAR * tol * size
-            and _is_certain(problem, final, tol)
+            final.value <= found.value
+            and final.residual <= _ZERO_RESIDUAL * tol * size
+            and _is_certified(problem, final, tol)
         ):
-            last = replace(found.history[-1], objective=value, residual=residual)
+            last = replace(found.history[-1], objective=final.value, residual=final.residual)
             return replace(final, history=[*found.history[:-1], last])
     return found
 
 
-def _size(found: Minimum) -> float:
-    return max(abs(found.majorizer.value), 1.0)
+def _is_certified(problem: Problem, found: Minimum, tol: float) -> bool:
+    """Whether the duality gap is small, as it must be after a search that has converged."""
+    bound = problem.lower_bound(found.point)
+    return bound is None or not found.converged or found.value - bound <= tol * found.size
 
 
-def _residual(found: Minimum) -> float:
-    return float(np.abs(found.point.theta * found.gradient).max())
-
-
-def _is_certain(problem: Problem, found: Minimum, tol: float) -> bool:
-    """Whether the duality gap is as small as that of a search that has converged."""
-    bound, value = problem.dual(found.point), found.majorizer.value
-    return bound is None or not found.converged or value - bound <= tol * _size(found)
-
-
-def _inferred(problem: Problem, point: Point, found: Minimum, tol: float) -> Minimum:
-    """The latent values of a point, as precise as predictions are to be."""
+def _with_precise_latents(problem: Problem, point: Point, found: Minimum, tol: float) -> Minimum:
+    """Return the minimum over the latent values for the weights of a point."""
     final = minimize(
         problem,
         point,
