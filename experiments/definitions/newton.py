@@ -19,6 +19,7 @@ from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._majorizer import Majorizer, Point
+from mercer.probabilistic._model import optimize_weights
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
@@ -26,7 +27,6 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
-from mercer.probabilistic._weight_learning import optimize_weights
 
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
 TIGHT = 1e-7

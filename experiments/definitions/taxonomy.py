@@ -24,6 +24,7 @@ from mercer.probabilistic import (
     LogisticLikelihood,
 )
 from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._model import optimize_weights, starting_scales
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
@@ -31,7 +32,6 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
-from mercer.probabilistic._weight_learning import optimize_weights, starting_scales
 
 JITTER = 1.0
 """White noise of joint MAP where one value is used: less, and it may find no kernel at all."""

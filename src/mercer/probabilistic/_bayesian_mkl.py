@@ -16,8 +16,8 @@ from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Kernel, WeightedSum
-from mercer.probabilistic._majorizer import LatentPosterior
-from mercer.probabilistic._model import LearnedModel, LikelihoodName, Settings
+from mercer.probabilistic._learned_model import LatentPosterior, LearnedModel
+from mercer.probabilistic._model import LikelihoodName, Settings
 from mercer.probabilistic._objectives import ObjectiveName
 
 _CONSTANT = 1e-12

@@ -54,6 +54,10 @@ _ROUNDING = 1e-14
 _PATIENCE = 12
 """The search ends after this many successive steps without a decrease, each with a lower barrier,
 as rounding prevents one."""
+_PRECISE = 1e-7
+"""Relative precision of the latent values at the final weights, as predictions use them."""
+_LATENT_STEPS = 100
+"""Steps in the latent values at the final weights stop after this number at the latest."""
 _ROUNDED_RESIDUAL = 1e-6
 """A search that rounding ends has converged if its residual is at most this for each sample."""
 
@@ -148,6 +152,30 @@ def minimize(
         if search.has_converged(tol) or search.is_stuck():
             break
     return search.result(tol)
+
+
+def minimize_latents(
+    problem: Problem, point: Point, *, previous: Majorizer | None = None, tol: float = _PRECISE
+) -> Minimum:
+    """Minimize an objective over the latent values, to the precision that predictions need.
+
+    Parameters
+    ----------
+    problem : Problem
+    point : Point
+    previous : Majorizer, default=None
+        The majorizer at a point nearby.
+    tol : float, default=1e-7
+        Used if it is smaller than the default.
+    """
+    return minimize(
+        problem,
+        point,
+        free=False,
+        previous=previous,
+        tol=min(tol, _PRECISE),
+        max_iter=_LATENT_STEPS,
+    )
 
 
 class _Search:

@@ -15,8 +15,8 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
+from mercer.probabilistic._learned_model import LatentPosterior
 from mercer.probabilistic._likelihoods import Deviance
-from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._objectives import OBJECTIVES, ObjectiveName, Problem, as_objective
 
 _TOL = 1e-10
