@@ -1,6 +1,6 @@
 """Probabilistic kernel learning: likelihoods, four objectives, and the estimators."""
 
-from mercer.probabilistic._bayesian_classifier import BayesianMKLClassifier
+from mercer.probabilistic._bayesian_mkl import BayesianMKLClassifier
 from mercer.probabilistic._bayesian_regressor import BayesianMKLRegressor
 from mercer.probabilistic._likelihoods import (
     Deviance,

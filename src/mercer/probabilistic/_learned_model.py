@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.utils import check_array
 
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
+
+_CONSTANT = 1e-12
+"""A diagonal is constant if it varies by less than this fraction of its largest value."""
 
 
 @dataclass(frozen=True)
@@ -95,3 +100,37 @@ class LearnedModel:
     history: list[ObjectiveStep]
     converged: bool
     collapsed: bool
+
+
+def checked_diagonal(diagonal: Any, shape: tuple[int, int], fitted: Array) -> Array:
+    """Validate precomputed kernels of new samples with themselves.
+
+    Parameters
+    ----------
+    diagonal : array-like of shape (n_new, n_kernels), or None
+        None stands for the diagonals of the training set, if they are constant.
+    shape : tuple of int
+        The shape (n_new, n_kernels) that is needed.
+    fitted : ndarray of shape (n_samples, n_kernels)
+        The diagonals of the training set.
+
+    Raises
+    ------
+    ValueError
+        If the diagonal has another shape or holds NaN, or it is None and the diagonals of the
+        training set are not constant.
+    """
+    if diagonal is None:
+        if np.ptp(fitted, axis=0).max() > _CONSTANT * np.abs(fitted).max():
+            raise ValueError(
+                "Variances need each new sample's kernels with itself: pass them as diagonal, of "
+                "shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
+            )
+        return np.broadcast_to(fitted[0], shape)
+    checked = check_array(diagonal, dtype=np.float64, input_name="diagonal")
+    if checked.shape != shape:
+        raise ValueError(
+            f"diagonal must have shape {shape}, one value for each new sample and kernel; "
+            f"got {checked.shape}."
+        )
+    return np.asarray(checked)
