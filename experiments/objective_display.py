@@ -21,20 +21,21 @@ _LABELS = {
     "map": "joint MAP",
     "mkl_bound": "MKL (tangent)",
 }
+"""These attributes of `ObjectiveValues` are drawn, each with a label of the legend."""
 
 
 class ObjectivePathDisplay(Display):
     """The marginal likelihood, its variational bound, joint MAP and MKL along a path of weights.
 
-    Each curve is less its smallest value, which is marked: MKL is convex, MAP and the bounds need
-    not be, and MAP's minimum is the sparsest (Nickisch and Seeger 2011, figure 2).
+    The minimum of each curve is subtracted and marked. MKL is convex, the others need not be, and
+    the minimum of joint MAP is the sparsest (Nickisch and Seeger 2011, figure 2).
 
     Parameters
     ----------
     values : list of ObjectiveValues
         One for each point of the path.
     positions : array-like of shape (n_points,), default=None
-        Where on the path the points are; from 0 to 1 where None.
+        Positions of the points on the path; None for equal steps from 0 to 1.
 
     Attributes
     ----------
@@ -88,14 +89,14 @@ class ObjectivePathDisplay(Display):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Labels -1 and 1, or responses.
-        kernels : sequence of Kernel, or of what stands for one
+        kernels : sequence of Kernel, name or callable
         path : array-like of shape (n_points, n_kernels)
-            Weights; MKL's tangent is at the middle one.
+            Weights; the tangent of MKL equals the log-determinant at the middle point.
         likelihood : GaussianLikelihood, LaplaceLikelihood or LogisticLikelihood
         jitter : float, default=0.1
             White noise in the latent function.
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            Axes to draw on; None for a new figure.
         **kwargs : dict
             Passed to `plot`.
 
@@ -116,12 +117,12 @@ class ObjectivePathDisplay(Display):
         return cls(values).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the objectives, each less its smallest value.
+        """Draw the objectives, each with its minimum subtracted.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            Axes to draw on; None for a new figure.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 
@@ -141,12 +142,12 @@ class ObjectivePathDisplay(Display):
         return self._finished("Objective less its minimum", "Objectives along a path of weights")
 
     def plot_determinant(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the concave ln|K + e I| and the tangent that MKL has in its place.
+        """Draw the concave ln|K + e I| and the tangent that replaces it in MKL.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; a new figure where None.
+            Axes to draw on; None for a new figure.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 

@@ -1,4 +1,4 @@
-"""The four objectives side by side, with the bounds that connect them."""
+"""Values of the four objectives for the same weights, and of the bounds that connect them."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer._typing import Array, Features
 from mercer._validation import check_number, check_positive
 from mercer.probabilistic._descent import Minimum, minimize
-from mercer.probabilistic._latent_losses import Interpolation
 from mercer.probabilistic._likelihoods import GaussianLikelihood, Likelihood
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
     PenalizedRisk,
+    Problem,
     VariationalBound,
 )
-from mercer.probabilistic._posterior import as_problem, check_labels, check_weights
-from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._posterior import as_problem, check_weights
 
 _TOL = 1e-9
+"""Relative precision of the latent values, so that the bounds hold to nine digits."""
 _MAX_ITER = 1000
+"""Steps in the latent values stop after this number at the latest."""
 
 
 @dataclass(frozen=True)
 class ObjectiveValues:
-    """Objectives for given weights of the kernels, minimized over all else, with K_e = K + e I.
+    """Objectives for given weights, minimized over the latent values, with K_e = K + e I.
 
     All are on the -2 log scale, and marginal <= variational <= map_bound, and map <= mkl_bound.
 
@@ -44,19 +45,20 @@ class ObjectiveValues:
     ----------
     weights : ndarray of shape (n_kernels,)
     marginal : float
-        "mlm", minus twice the logarithm of the marginal likelihood; NaN where the noise is not
-        Gaussian, as it is not known then.
+        -2 ln of the marginal likelihood; NaN for noise that is not Gaussian, as there is no closed
+        form then.
     variational : float
-        "vb".
+        The variational bound "vb".
     map_bound : float
-        "map" plus ln|K_e^-1 + Gamma^-1|, the widths Gamma taken at its mode: what "vb" improves on.
+        Joint MAP plus ln|K_e^-1 + Gamma^-1| with the widths Gamma of the bounds that are tight at
+        the mode: an upper bound of "vb", which chooses the best widths.
     map : float
-        "map", which bounds nothing by itself.
+        Joint MAP, which is no bound by itself.
     mkl_bound : float
-        "map" with the tangent of ln|K_e| at other weights in place of ln|K_e|: "mkl" with a
+        Joint MAP with the tangent of ln|K_e| at other weights in place of ln|K_e|: "mkl" with a
         penalty for each kernel, plus a constant.
     mkl : float
-        "mkl".
+        Multiple kernel learning, "mkl".
     log_determinant, tangent : float
         ln|K_e|, and its tangent at other weights, which is above it.
     """
@@ -80,27 +82,27 @@ def compare_objectives(
     *,
     likelihood: Likelihood,
     jitter: float = 0.1,
-    penalty: float = 1.0,
+    weight_penalty: float = 1.0,
     norm: float = 1.0,
     tangent_at: Any = None,
 ) -> list[ObjectiveValues]:
-    """Evaluate the four objectives, and the bounds between them, for one or several weights.
+    """Evaluate the four objectives and the bounds between them for given weights.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels -1 and 1, or responses.
-    kernels : sequence of Kernel, or of what stands for one
+    kernels : sequence of Kernel, name or callable
     weights : array-like of shape (n_kernels,) or (n_points, n_kernels)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood or LogisticLikelihood
     jitter : float, default=0.1
         White noise e in the latent function, of all four objectives.
-    penalty, norm : float, default=1.0
-        "mkl" adds penalty sum weights^norm.
+    weight_penalty, norm : float, default=1.0
+        "mkl" adds weight_penalty sum weights^norm.
     tangent_at : array-like of shape (n_kernels,), default=None
-        Weights at which ln|K_e| has the tangent of `mkl_bound`; the first ones where None.
+        Weights at which the tangent of `mkl_bound` equals ln|K_e|; None for the first weights.
 
     Returns
     -------
@@ -114,8 +116,8 @@ def compare_objectives(
 
     Notes
     -----
-    Each row costs O(n^3), and memory is a few n x n matrices and, where they fit into a quarter of
-    the working memory, the Gram matrices of the kernels.
+    Each row costs O(n^3). Memory is a few n x n matrices and, if they fit into a quarter of the
+    working memory, the Gram matrices of the kernels.
 
     References
     ----------
@@ -135,10 +137,9 @@ def compare_objectives(
     >>> round(values[0].marginal, 2), round(values[0].map_bound, 2), round(values[0].map, 2)
     (14.98, 14.98, -5.6)
     """
-    grams, Y, _ = as_problem(X, y, kernels)
-    check_labels(Y, likelihood)
+    grams, Y, _ = as_problem(X, y, kernels, likelihood)
     check_positive("jitter", jitter)
-    check_positive("penalty", penalty)
+    check_positive("weight_penalty", weight_penalty)
     check_number("norm", norm, low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
@@ -147,50 +148,52 @@ def compare_objectives(
     objectives = _Objectives(grams, Y, likelihood, jitter)
     return [
         objectives.at(
-            theta,
-            PenalizedRisk(likelihood, penalty, norm),
-            tangent=height + float(slopes @ (theta - origin)),
+            row,
+            PenalizedRisk(likelihood, weight_penalty, norm),
+            tangent=height + float(slopes @ (row - origin)),
         )
-        for theta in path
+        for row in path
     ]
 
 
 class _Objectives:
+    """The objectives for given data, as functions of the weights."""
+
     def __init__(self, grams: BaseGrams, Y: Array, likelihood: Likelihood, jitter: float) -> None:
         self.grams, self.Y, self.likelihood, self.jitter = grams, Y, likelihood, jitter
         self.noisy = GramsWithIdentity(grams, len(Y))
 
-    def at(self, theta: Array, risk: PenalizedRisk, tangent: float) -> ObjectiveValues:
+    def at(self, weights: Array, risk: PenalizedRisk, tangent: float) -> ObjectiveValues:
+        """Evaluate all objectives; the tangent of ln|K_e| is given."""
         likelihood, jitter = self.likelihood, self.jitter
-        joint = self._minimum(JointMAP(likelihood, jitter), theta)
+        joint = self._minimum(JointMAP(likelihood, jitter), self.grams, weights)
         factor = definite_factor(with_diagonal(joint.point.K, jitter))
         height, marginal = log_determinant(factor), np.nan
         if isinstance(likelihood, GaussianLikelihood):
-            noise = JointMAP(Interpolation(), jitter + likelihood.noise)
-            marginal = self._minimum(noise, theta).majorizer.value
-        noisy = np.append(theta, jitter)
-        variational = self._minimum(VariationalBound(likelihood), noisy, noisy=True)
+            exact = JointMAP.marginal_likelihood(jitter + likelihood.noise)
+            marginal = self._minimum(exact, self.grams, weights).value
+        variational = VariationalBound(likelihood)
         return ObjectiveValues(
-            weights=theta,
+            weights=weights,
             marginal=marginal,
-            variational=variational.majorizer.value,
+            variational=self._minimum(variational, self.noisy, np.append(weights, jitter)).value,
             map_bound=self._bound(joint),
-            map=joint.majorizer.value,
-            mkl_bound=joint.majorizer.value - height + tangent,
-            mkl=self._minimum(risk, theta).majorizer.value,
+            map=joint.value,
+            mkl_bound=joint.value - height + tangent,
+            mkl=self._minimum(risk, self.grams, weights).value,
             log_determinant=height,
             tangent=tangent,
         )
 
-    def _minimum(self, goal: Objective, theta: Array, *, noisy: bool = False) -> Minimum:
-        grams = self.noisy if noisy else self.grams
-        problem = Problem(goal, grams, self.Y)
-        return minimize(problem, problem.start(theta), free=False, tol=_TOL, max_iter=_MAX_ITER)
+    def _minimum(self, objective: Objective, grams: BaseGrams, weights: Array) -> Minimum:
+        """Minimize an objective over the latent values."""
+        problem = Problem(objective, grams, self.Y)
+        return minimize(problem, problem.start(weights), free=False, tol=_TOL, max_iter=_MAX_ITER)
 
     def _bound(self, joint: Minimum) -> float:
-        """The variational bound at MAP's mode, its widths those that touch there."""
+        """Return the variational bound at the mode of MAP, with the widths that are tight there."""
         y, u = self.Y[:, 0], joint.point.latent[:, 0]
-        gamma = self.likelihood.touching(y, u)
+        gamma = self.likelihood.tight_width(y, u)
         scale = 1.0 / np.sqrt(gamma)
         K = with_diagonal(joint.point.K, self.jitter)
         factor = definite_factor(scaled_system(K, scale, 1.0))

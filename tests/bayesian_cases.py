@@ -37,13 +37,13 @@ CLASSIFIERS: dict[str, BaseEstimator] = {
     "logistic vb": BayesianMKLClassifier(),
     "logistic map": BayesianMKLClassifier(objective="map"),
     "logistic mkl": BayesianMKLClassifier(objective="mkl"),
-    "logistic mkl 3/2": BayesianMKLClassifier(objective="mkl", norm=1.5, penalty=3.0),
-    "logistic mkl 2": BayesianMKLClassifier(objective="mkl", norm=2.0, penalty=0.1),
+    "logistic mkl 3/2": BayesianMKLClassifier(objective="mkl", norm=1.5, weight_penalty=3.0),
+    "logistic mkl 2": BayesianMKLClassifier(objective="mkl", norm=2.0, weight_penalty=0.1),
 }
 REGRESSORS: dict[str, BaseEstimator] = {
-    "gaussian mlm": BayesianMKLRegressor(),
+    "gaussian marginal": BayesianMKLRegressor(),
     "gaussian vb": BayesianMKLRegressor(objective="vb"),
-    "gaussian mlm, known noise": BayesianMKLRegressor(noise=0.3),
+    "gaussian marginal, known noise": BayesianMKLRegressor(noise=0.3),
     "gaussian map": BayesianMKLRegressor(objective="map"),
     "gaussian mkl": BayesianMKLRegressor(objective="mkl"),
     "gaussian mkl 2": BayesianMKLRegressor(objective="mkl", norm=2.0, noise=0.1),
@@ -62,8 +62,8 @@ PAIRS = [
 ]
 
 
-def finest(solver: str) -> float:
-    """The precision of long runs: support vector machines have not as many digits."""
+def finest_tol(solver: str) -> float:
+    """The tolerance of precise fits: the duals of support vector machines have fewer digits."""
     return 1e-4 if solver == "laplace mkl" else 1e-7
 
 
@@ -85,17 +85,17 @@ def normalized(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def noise_of(model: Any) -> float:
-    """Its variance in the unit of the normalized responses."""
+    """The noise variance in the unit of the normalized responses."""
     return float(np.mean(np.asarray(model.noise_variance_) / model.y_scale_**2))
 
 
-def theta_gradient(model: Any, case: Problem) -> Matrix:
-    """d objective / d theta from dense matrices, t_m - alpha'K_m alpha summed over problems."""
-    grams, theta, Y = normalized(model, case)
-    n, K, alpha = len(Y), np.tensordot(theta, grams, axes=1), model.dual_coef_
+def weight_gradient(model: Any, case: Problem) -> Matrix:
+    """d objective / d weights from dense matrices, t_m - alpha'K_m alpha summed over problems."""
+    grams, weights, Y = normalized(model, case)
+    n, K, alpha = len(Y), np.tensordot(weights, grams, axes=1), model.dual_coef_
     q = np.einsum("im,kij,jm->k", alpha, grams, alpha)
     if model.objective == "mkl":
-        return model.penalty * model.norm * theta ** (model.norm - 1.0) - q
+        return model.weight_penalty * model.norm * weights ** (model.norm - 1.0) - q
     if model.objective == "map":
         matrices = [K + model.jitter * np.eye(n)] * Y.shape[1]
     elif getattr(model, "likelihood", "") == "gaussian":
@@ -108,9 +108,9 @@ def theta_gradient(model: Any, case: Problem) -> Matrix:
 
 def noise_gradient(model: Any, case: Problem) -> float:
     """d objective / d ln noise of a learned noise, weights and widths given."""
-    grams, theta, Y = normalized(model, case)
+    grams, weights, Y = normalized(model, case)
     noise, n = noise_of(model), len(Y)
     if model.likelihood == "laplace":
         return float(Y.size - 2.0 / noise * np.sum(1.0 / model.scale_**2))
-    inverse = np.linalg.inv(np.tensordot(theta, grams, axes=1) + noise * np.eye(n))
+    inverse = np.linalg.inv(np.tensordot(weights, grams, axes=1) + noise * np.eye(n))
     return float(noise * (Y.shape[1] * np.trace(inverse) - np.sum(model.dual_coef_**2)))

@@ -27,12 +27,12 @@ LIKELIHOODS: dict[str, tuple[Any, NaiveLikelihood]] = {
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "vb": {"objective": "vb"},
     "map": {"objective": "map", "jitter": 0.3},
-    "mkl": {"objective": "mkl", "penalty": 0.7, "norm": 1.0},
-    "mkl-3/2": {"objective": "mkl", "penalty": 0.7, "norm": 1.5},
+    "mkl": {"objective": "mkl", "weight_penalty": 0.7, "norm": 1.0},
+    "mkl-3/2": {"objective": "mkl", "weight_penalty": 0.7, "norm": 1.5},
 }
 SCALES = [0.7, 1.5, 4.0]
 KERNELS = [Gaussian(scale) for scale in SCALES]
-THETA = np.array([0.5, 1.0, 2.0])
+WEIGHTS = np.array([0.5, 1.0, 2.0])
 
 
 def problem(name: str, n: int = 14, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,11 +44,13 @@ def problem(name: str, n: int = 14, seed: int = 0) -> tuple[np.ndarray, np.ndarr
     return X, y, np.stack([gaussian(X, scale) for scale in SCALES])
 
 
-def naive(name: str, kind: str, y: np.ndarray, grams: np.ndarray, theta: np.ndarray) -> float:
+def naive(name: str, kind: str, y: np.ndarray, grams: np.ndarray, weights: np.ndarray) -> float:
     likelihood, options = LIKELIHOODS[name][1], OBJECTIVES[kind]
-    K = np.tensordot(theta, grams, axes=1)
+    K = np.tensordot(weights, grams, axes=1)
     if kind == "vb":
         return variational(K, y, likelihood)[0]
     if kind == "map":
         return joint_map(K, y, likelihood, options["jitter"])
-    return mkl(K, y, likelihood, theta, penalty=options["penalty"], norm=options["norm"])
+    return mkl(
+        K, y, likelihood, weights, weight_penalty=options["weight_penalty"], norm=options["norm"]
+    )

@@ -138,13 +138,13 @@ def mkl(
     K: Matrix,
     y: Matrix,
     likelihood: NaiveLikelihood,
-    theta: Matrix,
+    weights: Matrix,
     *,
-    penalty: float,
+    weight_penalty: float,
     norm: float,
 ) -> float:
-    """min_u u'K^-1 u + sum l + penalty sum theta^norm."""
-    return mode(K, y, likelihood)[0] + penalty * float(np.sum(theta**norm))
+    """min_u u'K^-1 u + sum l + weight_penalty sum weights^norm."""
+    return mode(K, y, likelihood)[0] + weight_penalty * float(np.sum(weights**norm))
 
 
 def joint_map(K: Matrix, y: Matrix, likelihood: NaiveLikelihood, jitter: float) -> float:
@@ -227,7 +227,7 @@ def gaussian_evidence(K: Matrix, y: Matrix, noise: float) -> float:
 
 @dataclass(frozen=True)
 class JointProblem(ABC):
-    """An objective of everything that it depends on at once, logarithms of theta last."""
+    """An objective of everything that it depends on at once, logarithms of weights last."""
 
     grams: Matrix
     y: Matrix
@@ -239,7 +239,7 @@ class JointProblem(ABC):
 
     @abstractmethod
     def bounds(self) -> tuple[float, float]:
-        """Of the variables, one for each sample, that are not logarithms of theta."""
+        """Of the variables, one for each sample, that are not logarithms of weights."""
 
     def best(self, n_starts: int, rng: np.random.Generator) -> float:
         """The lowest value of L-BFGS from many random starts."""
@@ -260,7 +260,7 @@ class JointProblem(ABC):
 
 @dataclass(frozen=True)
 class NaiveVariational(JointProblem):
-    """The variational bound of free variables of widths and of theta.
+    """The variational bound of free variables of widths and of weights.
 
     Given those the bound is a Gaussian in u, r^2 / gamma - 2 b r = (u - m)^2 / gamma - gamma b^2
     with m = c + gamma b, and the best u leaves m'C^-1 m, C = K + Gamma.
@@ -271,22 +271,22 @@ class NaiveVariational(JointProblem):
 
     def __call__(self, x: Matrix) -> tuple[float, Matrix]:
         n = len(self.y)
-        theta = np.exp(x[n:])
+        weights = np.exp(x[n:])
         b, c = self.likelihood.site(self.y)
         gamma, inner, h, slope = self.likelihood.widths(x[:n])
-        C = np.tensordot(theta, self.grams, axes=1) + np.diag(gamma)
+        C = np.tensordot(weights, self.grams, axes=1) + np.diag(gamma)
         inverse = np.linalg.inv(C)
         alpha = inverse @ (c + gamma * b)
         value = (c + gamma * b) @ alpha + np.linalg.slogdet(C)[1]
         value += np.sum(h - np.log(gamma) - gamma * b**2)
         in_gamma = slope - 1.0 / gamma + np.diag(inverse) - (alpha - b) ** 2
-        in_theta = np.einsum("kij,ij->k", self.grams, inverse - np.outer(alpha, alpha))
-        return float(value), np.concatenate([inner * in_gamma, theta * in_theta])
+        in_weights = np.einsum("kij,ij->k", self.grams, inverse - np.outer(alpha, alpha))
+        return float(value), np.concatenate([inner * in_gamma, weights * in_weights])
 
 
 @dataclass(frozen=True)
 class NaiveJointMAP(JointProblem):
-    """Joint MAP of alpha and theta, u = K_e alpha."""
+    """Joint MAP of alpha and weights, u = K_e alpha."""
 
     jitter: float
 
@@ -295,11 +295,11 @@ class NaiveJointMAP(JointProblem):
 
     def __call__(self, x: Matrix) -> tuple[float, Matrix]:
         n = len(self.y)
-        alpha, theta = x[:n], np.exp(x[n:])
-        K = np.tensordot(theta, self.grams, axes=1) + self.jitter * np.eye(n)
+        alpha, weights = x[:n], np.exp(x[n:])
+        K = np.tensordot(weights, self.grams, axes=1) + self.jitter * np.eye(n)
         u = K @ alpha
         losses, slopes = self.likelihood.losses(self.y, u)
         value = alpha @ u + losses.sum() + np.linalg.slogdet(K)[1]
-        in_theta = self.grams @ alpha @ (alpha + slopes)
-        in_theta += np.einsum("kij,ij->k", self.grams, np.linalg.inv(K))
-        return float(value), np.concatenate([2.0 * u + K @ slopes, theta * in_theta])
+        in_weights = self.grams @ alpha @ (alpha + slopes)
+        in_weights += np.einsum("kij,ij->k", self.grams, np.linalg.inv(K))
+        return float(value), np.concatenate([2.0 * u + K @ slopes, weights * in_weights])

@@ -13,21 +13,20 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
-from mercer._gram.kernel_products import BaseGrams, DenseGram, base_grams
+from mercer._gram.kernel_products import DenseGram, base_grams
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._descent import Minimum, minimize
+from mercer.probabilistic._majorizer import Majorizer, Point
+from mercer.probabilistic._model import optimize_weights
 from mercer.probabilistic._objectives import (
     JointMAP,
-    Majorizer,
     Objective,
     PenalizedRisk,
-    Point,
+    Problem,
     VariationalBound,
 )
-from mercer.probabilistic._problem import Problem
-from mercer.probabilistic._weight_learning import learn_theta
 
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
 """The widths of the ten Gaussian kernels."""
@@ -68,26 +67,20 @@ class WithoutCurvature(Objective):
     of: Objective
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", self.of.loss)
+        object.__setattr__(self, "deviance", self.of.deviance)
         object.__setattr__(self, "jitter", self.of.jitter)
         object.__setattr__(self, "convex", self.of.convex)
 
     @property
-    def direct(self) -> bool:
-        """Whether latent values are found by one linear system."""
-        return self.of.direct
+    def is_smooth(self) -> bool:
+        """Whether Newton's method finds latent values."""
+        return self.of.is_smooth
 
-    def majorizer(
-        self,
-        grams: BaseGrams,
-        Y: Array,
-        point: Point,
-        *,
-        previous: Majorizer | None,
-        most: float = np.inf,
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
-        """Return the majorizer of the objective without the factors of its log-determinants."""
-        found = self.of.majorizer(grams, Y, point, previous=previous, most=most)
+        """Return the objective's majorizer without the factors of its log-determinants."""
+        found = self.of.majorize_at(problem, point, previous, most)
         return None if found is None else replace(found, factors=())
 
 
@@ -119,7 +112,7 @@ class Profile:
         point, majorizer = inner.start(np.ones(1)), None
         if self.last is not None:
             alpha, majorizer = self.last.point.alpha, self.last.majorizer
-            point = replace(point, alpha=alpha, images=gram.kernel_products(alpha).as_array())
+            point = replace(point, alpha=alpha, products=gram.kernel_products(alpha).as_array())
         found = minimize(inner, point, free=False, previous=majorizer, tol=INNER, max_iter=100)
         self.last = found
         # A sum of weights is all that MKL adds, and the Gram matrix has a weight of one itself.
@@ -142,7 +135,7 @@ def newton(problem: Problem, *, most: int, plain: bool = False) -> Measures:
         problem = replace(problem, objective=WithoutCurvature(problem.objective))
     trace = Trace()
     seconds: list[float] = []
-    found = learn_theta(
+    found = optimize_weights(
         problem,
         [equal_weights(problem)],
         tol=TIGHT,
@@ -196,7 +189,7 @@ def case(repeat: int, *, name: str, n_samples: int, objective: Objective) -> Pro
     X, y = whole(name)
     rows = np.random.default_rng(repeat).permutation(len(y))[:n_samples]
     X, y = StandardScaler().fit_transform(X[rows]), y[rows].astype(float)
-    if not objective.loss.of_classes:
+    if not objective.deviance.loss.for_labels:
         y = (y - y.mean()) / y.std()
     kernels = [Gaussian(width) for width in WIDTHS]
     grams = base_grams(Samples(X, len(kernels)), kernels, centered=False)

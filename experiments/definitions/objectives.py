@@ -15,8 +15,8 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array
 from mercer._gram.dense import definite_factor, log_determinant
 from mercer.kernels import Gaussian
+from mercer.probabilistic._model import optimize_weights
 from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
-from mercer.probabilistic._weight_learning import learn_theta
 
 BLOCK = "building block"
 NOISE = 1e-3
@@ -203,9 +203,9 @@ def optima(data: Sample, *, n_starts: int) -> Measures:
     found: dict[str, list[float] | list[int]] = {}
     for name, goal in goals.items():
         problem = data.problem(goal)
-        ends = [learn_theta(problem, [theta], tol=1e-6, max_iter=500) for theta in starts]
+        ends = [optimize_weights(problem, [theta], tol=1e-6, max_iter=500) for theta in starts]
         found[name] = [end.majorizer.value for end in ends]
-        found[f"{name}_kernels"] = [int(np.count_nonzero(end.point.theta)) for end in ends]
+        found[f"{name}_kernels"] = [int(np.count_nonzero(end.point.weights)) for end in ends]
     return found
 
 

@@ -23,17 +23,15 @@ from mercer.probabilistic import (
     LaplaceLikelihood,
     LogisticLikelihood,
 )
-from mercer.probabilistic._latent_losses import Interpolation
 from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._model import optimize_weights, starting_scales
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
     PenalizedRisk,
+    Problem,
     VariationalBound,
 )
-from mercer.probabilistic._posterior import latent_posterior
-from mercer.probabilistic._problem import Problem
-from mercer.probabilistic._weight_learning import learn_theta, starting_scales
 
 JITTER = 1.0
 """The variance of joint MAP's white noise where one value is used; with less, joint MAP may find no
@@ -80,8 +78,8 @@ class NoisyRisk(PenalizedRisk):
 
     jitter = JITTER
 
-    def dual(self, grams: BaseGrams, Y: Array, point: object) -> None:  # type: ignore[override]
-        """Return None, since no lower bound is known."""
+    def lower_bound(self, problem: Problem, point: object) -> None:  # type: ignore[override]
+        """No lower bound is known."""
         return
 
 
@@ -132,14 +130,14 @@ def learned(data: Sample, problem: Problem, scales: Array | float = 1.0) -> dict
     """Return the least objective, the number of kernels, and the losses of predictions."""
     p = len(data.kernels)
     starts = [np.full(p, scale / p) / scales for scale in starting_scales(2)]
-    found = learn_theta(problem, starts, tol=1e-5, max_iter=300)
-    theta = found.point.theta * scales
+    found = optimize_weights(problem, starts, tol=1e-5, max_iter=300)
+    theta = found.point.weights * scales
     n_test = len(data.test[1])
     across, diagonal = np.zeros((n_test, len(data.train[1]))), np.full(n_test, theta.sum())
     for weight, kernel in zip(theta, data.kernels, strict=True):
         if weight > 0.0:
             across += weight * kernel(data.test[0], data.train[0])
-    posterior = latent_posterior(found, problem.Y)
+    posterior = found.majorizer.posterior(problem.Y, found.point)
     mean, variance = posterior.means(across)[:, 0], np.full(n_test, np.nan)
     if posterior.factors:
         variance = posterior.variances(across, diagonal)[:, 0]
@@ -166,9 +164,7 @@ def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
             "error": float(np.mean((mean > 0.0) != (y > 0.0))),
             "log_loss": float(log_loss(y, positive, labels=[-1.0, 1.0])),
         }
-    noise = data.likelihood.noise if isinstance(data.likelihood, GaussianLikelihood) else 0.0
-    noise = noise or 2.0 / data.likelihood.rate**2  # type: ignore[attr-defined]
-    spread = variance + noise
+    spread = variance + data.likelihood.variance
     density = 0.5 * ((y - mean) ** 2 / spread + np.log(2.0 * np.pi * spread))
     return {"error": float(np.sqrt(np.mean((y - mean) ** 2))), "log_loss": float(density.mean())}
 
@@ -176,7 +172,7 @@ def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
 def marginal(data: Sample) -> Measures:
     """Learn by the marginal likelihood of Gaussian noise, else by the variational bound."""
     if isinstance(data.likelihood, GaussianLikelihood):
-        return learned(data, data.problem(JointMAP(Interpolation(), data.likelihood.noise)))
+        return learned(data, data.problem(JointMAP.marginal_likelihood(data.likelihood.noise)))
     return learned(data, data.problem(VariationalBound(data.likelihood)))
 
 

@@ -77,8 +77,8 @@ from 1 to 200, as in the paper, or read off the data. Methods and grids of C are
 digits. CA-nD has a width for each feature and the penalty, of 10^-5, 10^-4, ..., 10^14, whose
 kernel aligns best with the validation data; CR-nD has no penalty, and only C is chosen. Beyond the
 paper there are `width_penalty="auto"`, chosen from training data alone, and
-`TwoStageClassifier("auto")`, which selects ARD kernels only where they predict held-out training data clearly better. The paper
-has ten runs.
+`TwoStageClassifier("auto")`, which selects ARD kernels only where they predict held-out training
+data clearly better. The paper has ten runs.
 
 ![Error on pairs of letters, with standard errors; the paper's Figure 6](figure:letters)
 

@@ -67,11 +67,11 @@ def test_the_tangent_touches(name: str) -> None:
 def test_values_are_those_of_posteriors(name: str) -> None:
     X, y = data(name)
     likelihood = LIKELIHOODS[name]
-    found = along_the_path(name, penalty=2.0, norm=1.5)[5]
+    found = along_the_path(name, weight_penalty=2.0, norm=1.5)[5]
     joint = posterior(X, y, KERNELS, PATH[5], likelihood=likelihood, objective="map", jitter=JITTER)
     assert_allclose(found.map, joint.objective, rtol=1e-8)
     risk = posterior(
-        X, y, KERNELS, PATH[5], likelihood=likelihood, objective="mkl", penalty=2.0, norm=1.5
+        X, y, KERNELS, PATH[5], likelihood=likelihood, objective="mkl", weight_penalty=2.0, norm=1.5
     )
     assert_allclose(found.mkl, risk.objective, rtol=1e-8)
 
@@ -116,7 +116,7 @@ def test_one_row_of_weights_is_one_value() -> None:
         ({"weights": [1.0, np.nan]}, "weights contains NaN"),
         ({"tangent_at": [1.0, 2.0, 3.0]}, "weights must hold 2 numbers"),
         ({"jitter": 0.0}, "jitter must be positive"),
-        ({"penalty": -1.0}, "penalty must be"),
+        ({"weight_penalty": -1.0}, "weight_penalty must be"),
         ({"norm": 0.5}, "norm must be at least 1"),
         ({"likelihood": LogisticLikelihood()}, "labels of this likelihood must be -1 and 1"),
     ],

@@ -1,199 +1,65 @@
-"""Probabilistic estimators: optimality, monotone descent, known machines, invariances."""
+"""What both probabilistic estimators share: attributes, predictions, inputs and validation."""
 
 from __future__ import annotations
 
+import pickle
+import re
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
+import skops.io as sio
 from bayesian_cases import (
     CLASSIFIERS,
-    PAIRS,
     PROBLEMS,
-    REGRESSORS,
     SOLVERS,
-    finest,
+    finest_tol,
     fitted,
-    noise_gradient,
-    noise_of,
-    normalized,
-    theta_gradient,
 )
+from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from probabilistic_reference import (
-    NaiveGaussian,
-    NaiveJointMAP,
-    NaiveLaplace,
-    NaiveLikelihood,
-    NaiveLogistic,
-    NaiveVariational,
-    gaussian_evidence,
-    joint_map,
-    mkl,
-    variational,
-)
 from reference import centered_alignment, gaussian, target_kernel
-from scipy.optimize import minimize
-from sklearn.base import clone
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
-from mercer.kernels import Gaussian, Linear, WeightedSum
+from mercer.kernels import CallableKernel, Gaussian, Linear, OnColumns, WeightedSum
 
-every_pair = pytest.mark.parametrize(
-    ("problem", "solver"), PAIRS, ids=[" by ".join(pair) for pair in PAIRS]
-)
-may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
-def home(solver: str) -> str:
-    """A problem that suits a solver."""
+may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
+
+
+KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
+
+
+def suitable_problem(solver: str) -> str:
+    """Return the name of a problem of the solver's kind."""
     return "features" if solver in CLASSIFIERS else "regression"
 
 
-# --- every estimator on every problem ---------------------------------------------------------
+def data(solver: str) -> tuple[np.ndarray, Any]:
+    return problem("binary", 40) if solver in CLASSIFIERS else problem("regression", 25)
 
 
-@may_collapse
-@every_pair
-def test_the_objective_never_increases(problem: str, solver: str) -> None:
-    model = fitted(problem, solver, finest(solver))
-    history = model.objective_history_
-    assert len(history) == model.n_iter_ == len(model.history_)
-    assert (np.diff(history) <= 1e-10 * np.abs(history).max()).all()
-    assert model.objective_ <= history[-1] + 1e-10 * np.abs(history).max()
-    assert np.isfinite(history).all()
+def make(solver: str, **options: Any) -> Any:
+    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
 
 
-@may_collapse
-@every_pair
-def test_weights_are_stationary(problem: str, solver: str) -> None:
-    """theta >= 0, theta_m |d phi / d theta_m| ~ 0, and no slope downwards at zero."""
-    model, case = fitted(problem, solver, finest(solver)), PROBLEMS[problem]()
-    gradient, theta = theta_gradient(model, case), normalized(model, case)[1]
-    size = max(abs(model.objective_), 1.0)
-    assert (theta >= 0.0).all()
-    assert np.abs(theta * gradient).max() <= 3.0 * model.tol * size
-    down = np.maximum(-gradient[theta == 0.0], 0.0).max(initial=0.0)
-    if getattr(model, "norm", 1.0) > 1.0 and model.objective == "mkl":
-        # Penalties without slope at zero have no zeros: what is left of those weights is worth
-        # max_theta {q theta - penalty theta^norm}.
-        p, penalty = model.norm, model.penalty
-        assert (p - 1.0) * penalty * (down / (penalty * p)) ** (p / (p - 1.0)) <= model.tol * size
-    else:
-        assert down <= 1e-4 * size
+def has_variances(solver: str) -> bool:
+    return solver not in ("laplace map", "laplace mkl")
 
 
-@pytest.mark.parametrize("solver", ["gaussian mlm", "gaussian vb", "laplace vb"])
-@pytest.mark.parametrize("problem", [name for name in PROBLEMS if not PROBLEMS[name]().classes])
-def test_learned_noise_is_stationary(problem: str, solver: str) -> None:
-    model = fitted(problem, solver, 1e-7)
-    slope = noise_gradient(model, PROBLEMS[problem]())
-    assert abs(slope) <= 1e-5 * max(abs(model.objective_), 1.0)
-
-
-# --- optima -----------------------------------------------------------------------------------
-
-NAIVE: dict[str, NaiveLikelihood] = {
-    "logistic": NaiveLogistic(),
-    "gaussian": NaiveGaussian(0.3),
-    "laplace": NaiveLaplace(float(np.sqrt(2.0 / 0.3))),
-}
-
-
-def naive_objective(model: Any, case: Any, likelihood: NaiveLikelihood) -> float:
-    grams, theta, Y = normalized(model, case)
-    K, y = np.tensordot(theta, grams, axes=1), Y[:, 0]
-    if model.objective == "map":
-        return joint_map(K, y, likelihood, model.jitter)
-    if model.objective == "mkl":
-        return mkl(K, y, likelihood, theta, penalty=model.penalty, norm=model.norm)
-    if isinstance(likelihood, NaiveGaussian):
-        return gaussian_evidence(K, y, likelihood.noise)
-    return variational(K, y, likelihood)[0]
-
-
-@every_solver
-def test_the_objective_is_its_definition(solver: str) -> None:
-    case, model = PROBLEMS[home(solver)](), fitted(home(solver), solver)
-    name = solver.split(maxsplit=1)[0]
-    likelihood: NaiveLikelihood = NaiveLogistic()
-    if name == "gaussian":
-        likelihood = NaiveGaussian(noise_of(model))
-    elif name == "laplace":
-        likelihood = NaiveLaplace(float(np.sqrt(2.0 / noise_of(model))))
-    assert_allclose(model.objective_, naive_objective(model, case, likelihood), rtol=1e-7)
-    if model.objective in ("vb", "mlm"):
-        assert_allclose(model.log_marginal_likelihood_, -0.5 * model.objective_, rtol=1e-14)
-    else:
-        assert not hasattr(model, "log_marginal_likelihood_")
-    assert hasattr(model, "dual_gap_") == (model.objective == "mkl")
-
-
-@pytest.mark.parametrize("name", ["logistic vb", "logistic map", "gaussian map", "laplace vb"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_no_restart_of_a_generic_search_is_better(name: str, seed: int) -> None:
-    case, solver = PROBLEMS[home(name)](), clone(SOLVERS[name])
-    rows = np.random.default_rng(seed).permutation(len(case.X))
-    rows = rows if "map" in name else rows[:14]
-    solver.set_params(kernels=case.kernels, tol=1e-8, max_iter=1000)
-    y = np.asarray(case.y, dtype=float)[rows]
-    if not case.classes:
-        solver.set_params(noise=0.3, normalize_y=False)
-        y = (y - y.mean()) / y.std()
-    model = solver.fit(case.X[rows], y)
-    setting = (case.grams[:, rows][:, :, rows], y, NAIVE[name.split(maxsplit=1)[0]])
-    problem = (
-        NaiveJointMAP(*setting, solver.jitter) if "map" in name else NaiveVariational(*setting)
-    )
-    best = problem.best(30 if len(rows) < 20 else 10, np.random.default_rng(seed))
-    assert model.objective_ <= best + 1e-6 * abs(best)
-    assert_allclose(best, model.objective_, rtol=1e-3)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_no_restart_finds_more_marginal_likelihood(seed: int) -> None:
-    """Weights and noise together."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(25, 2))
-    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=25)
-    y = (y - y.mean()) / y.std()
-    kernels = [Gaussian(0.3), Gaussian(1.0), Gaussian(3.0)]
-    grams = np.stack([gaussian(X, s) for s in (0.3, 1.0, 3.0)])
-    model = BayesianMKLRegressor(kernels, tol=1e-8).fit(X, y)
-
-    def phi(x: np.ndarray) -> float:
-        return gaussian_evidence(np.tensordot(np.exp(x[:3]), grams, axes=1), y, np.exp(x[3]))
-
-    starts = rng.uniform(-6.0, 3.0, (30, 4))
-    bounds = [(-25.0, 10.0)] * 3 + [(-15.0, 5.0)]
-    best = min(minimize(phi, x, method="L-BFGS-B", bounds=bounds).fun for x in starts)
-    assert model.objective_ <= best + 1e-6 * abs(best)
-    assert_allclose(best, model.objective_, rtol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("problem", "solver"),
-    # Without noise of its own, the other one's depends on the precision.
-    [pair for pair in PAIRS if "mkl" in pair[1] and pair[1] != "gaussian mkl"],
-)
-def test_the_duality_gap_is_a_bound(problem: str, solver: str) -> None:
-    precise = fitted(problem, solver, finest(solver))
-    for tol in (1e-1, 1e-2, 1e-4):
-        model = fitted(problem, solver, tol)
-        size = max(abs(model.objective_), 1.0)
-        above = (model.objective_ - precise.objective_) / size
-        assert above >= -precise.dual_gap_ - 1e-12
-        assert above <= model.dual_gap_ + 1e-12
-        assert 0.0 <= model.dual_gap_ <= tol
-
-
-# --- attributes and predictions ---------------------------------------------------------------
+# --- attributes and predictions ----------------------------------------------------------------
 
 
 @every_solver
 def test_fitted_attributes(solver: str) -> None:
-    case, model = PROBLEMS[home(solver)](), fitted(home(solver), solver)
+    case, model = PROBLEMS[suitable_problem(solver)](), fitted(suitable_problem(solver), solver)
     assert isinstance(model.kernel_, WeightedSum)
     gram = model.kernel_(case.X)
     assert_allclose(gram, np.tensordot(model.weights_, case.grams, axes=1), atol=1e-12)
@@ -209,7 +75,7 @@ def test_fitted_attributes(solver: str) -> None:
 
 @every_solver
 def test_predictions_are_the_formula(solver: str) -> None:
-    case, model = PROBLEMS[home(solver)](), fitted(home(solver), solver)
+    case, model = PROBLEMS[suitable_problem(solver)](), fitted(suitable_problem(solver), solver)
     Z = np.random.default_rng(8).normal(size=(9, 4))
     across = np.tensordot(
         model.weights_, [gaussian(case.X[:, [z]], 1.5, Z[:, [z]]).T for z in range(4)], axes=1
@@ -221,7 +87,7 @@ def test_predictions_are_the_formula(solver: str) -> None:
         probability = model.predict_proba(Z)
         assert_allclose(probability.sum(axis=1), 1.0, rtol=1e-14)
         assert_array_equal(probability[:, 1] > 0.5, mean > 0)
-        # Doubt about the latent function moves probabilities towards one half.
+        # The variance of the latent function moves probabilities towards one half.
         plain = 1.0 / (1.0 + np.exp(-mean))
         assert (np.abs(probability[:, 1] - 0.5) < np.abs(plain - 0.5)).all()
         return
@@ -241,7 +107,7 @@ def test_predictions_are_the_formula(solver: str) -> None:
 
 @every_solver
 def test_the_same_call_twice_is_identical(solver: str) -> None:
-    case = PROBLEMS[home(solver)]()
+    case = PROBLEMS[suitable_problem(solver)]()
     model = clone(SOLVERS[solver]).set_params(kernels=case.kernels).fit(case.X, case.y)
     again = clone(model).fit(case.X.copy(), case.y)
     assert_array_equal(again.weights_, model.weights_)
@@ -250,75 +116,282 @@ def test_the_same_call_twice_is_identical(solver: str) -> None:
     assert_array_equal(model.fit(case.X, case.y).weights_, again.weights_)
 
 
-# --- invariances ------------------------------------------------------------------------------
+@every_solver
+def test_models_survive_pickle_and_skops(solver: str) -> None:
+    X, y = data(solver)
+    model = make(solver).fit(X, y)
+    dumped = sio.dumps(model)
+    trusted = sio.get_untrusted_types(data=dumped)
+    assert all(name.startswith("mercer.") for name in trusted)
+    for copy in (pickle.loads(pickle.dumps(model)), sio.loads(dumped, trusted=trusted)):
+        assert_array_equal(copy.predict(X), model.predict(X))
+        if solver in CLASSIFIERS:
+            assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
+        elif has_variances(solver):
+            assert_array_equal(
+                copy.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
+            )
+
+
+# --- containers and stacks ---------------------------------------------------------------------
 
 
 @every_solver
-def test_neither_order_nor_scale_matters(solver: str) -> None:
-    case = PROBLEMS[home(solver)]()
-    stack = np.moveaxis(case.grams, 0, -1)
-    model = clone(SOLVERS[solver]).set_params(
-        kernels="precomputed", tol=finest(solver), max_iter=400
-    )
-    here = clone(model).fit(stack, case.y)
-    order = np.array([2, 0, 3, 1])
-    there = clone(model).fit(stack[..., order], case.y)
+def test_predictions_do_not_depend_on_the_container(solver: str) -> None:
+    X, y = data(solver)
+    X = X.astype(np.float32).astype(float)
+    # The rounding errors of containers differ, so that weights are equal up to the tolerance only.
+    model = make(solver, tol=max(finest_tol(solver), 1e-6))
+    here = clone(model).fit(X, y)
+    for table in (csr_array(X), X.tolist(), pd.DataFrame(X, columns=list("abcd"))):
+        there = clone(model).fit(table, y)
+        assert_allclose(there.objective_, here.objective_, rtol=2.0 * model.tol)
+        assert_allclose(there.weights_, here.weights_, rtol=1e-3, atol=1e-4)
+        assert_allclose(there.predict(table), here.predict(X), rtol=1e-3, atol=1e-4)
+    single = clone(model).fit(X.astype(np.float32), y)
+    assert_allclose(single.objective_, here.objective_, rtol=1e-4)
+    assert_allclose(single.predict(X.astype(np.float32)), here.predict(X), rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["logistic vb", "gaussian marginal"])
+def test_columns_may_be_named(solver: str) -> None:
+    X, y = data(solver)
+    frame = pd.DataFrame(X, columns=["age", "bmi", "pulse", "height"])
+    named = [OnColumns(Gaussian(1.5), ["age"]), OnColumns(Gaussian(1.5), ["bmi", "pulse"])]
+    placed = [OnColumns(Gaussian(1.5), [0]), OnColumns(Gaussian(1.5), [1, 2])]
+    here = make(solver, kernels=named).fit(frame, y)
+    there = make(solver, kernels=placed).fit(X, y)
+    assert_allclose(here.weights_, there.weights_, rtol=1e-12)
+    assert_array_equal(here.feature_names_in_, frame.columns)
+    assert_allclose(here.predict(frame), there.predict(X), rtol=1e-9)
+
+
+@every_solver
+def test_stacks_are_equivalent_to_their_kernels(solver: str) -> None:
+    X, y = data(solver)
+    Z = np.random.default_rng(5).normal(size=(12, 4))
+    train = np.stack([k(X) for k in KERNELS], axis=-1)
+    across = np.stack([k(Z, X) for k in KERNELS], axis=-1)
+    diagonal = np.stack([k.diag(Z) for k in KERNELS], axis=-1)
+    here = make(solver, tol=max(finest_tol(solver), 1e-6)).fit(X, y)
+    there = make(solver, kernels="precomputed", tol=max(finest_tol(solver), 1e-6)).fit(train, y)
+    assert_allclose(there.weights_, here.weights_, rtol=1e-4, atol=1e-6)
     assert_allclose(there.objective_, here.objective_, rtol=1e-7)
-    assert_allclose(there.weights_, here.weights_[order], rtol=1e-2, atol=1e-4)
-    factors = np.array([1e-8, 1.0, 1e8, 1e3])
-    there = clone(model).fit(stack * factors, case.y)
-    assert_allclose(there.objective_, here.objective_, rtol=1e-7)
-    assert_allclose(there.weights_ * factors, here.weights_, rtol=1e-2, atol=1e-4)
-    assert_allclose(there.predict(stack * factors), here.predict(stack), atol=1e-3)
+    assert_allclose(there.predict(across), here.predict(Z), rtol=1e-4, atol=1e-5)
+    assert there.X_fit_ is None
+    if not has_variances(solver):
+        return
+    if solver in CLASSIFIERS:
+        found = there.predict_proba(across, diagonal=diagonal)
+        assert_allclose(found, here.predict_proba(Z), atol=1e-5)
+        with pytest.raises(ValueError, match="pass them as diagonal, of shape"):
+            there.predict_proba(across)
+        with pytest.raises(ValueError, match="diagonal must have shape"):
+            there.predict_proba(across, diagonal=diagonal[:3])
+        with pytest.raises(ValueError, match='diagonal is for kernels="precomputed" only'):
+            here.predict_proba(Z, diagonal=diagonal)
+        return
+    found = there.predict(across, return_std=True, diagonal=diagonal)
+    assert_allclose(found[1], here.predict(Z, return_std=True)[1], rtol=1e-4)
+    with pytest.raises(ValueError, match="pass them as diagonal, of shape"):
+        there.predict(across, return_std=True)
+    with pytest.raises(ValueError, match="diagonal contains NaN"):
+        there.predict(across, return_std=True, diagonal=np.full_like(diagonal, np.nan))
 
 
-# Larger norms prefer to split.
-@pytest.mark.parametrize("solver", [name for name in SOLVERS if not name.endswith("2")])
-def test_a_kernel_split_in_two(solver: str) -> None:
-    case = PROBLEMS[home(solver)]()
-    model = clone(SOLVERS[solver]).set_params(
-        kernels=case.kernels, tol=finest(solver), max_iter=400
+@pytest.mark.parametrize("solver", ["logistic vb", "gaussian marginal", "laplace vb"])
+def test_stacks_of_constant_diagonals_need_no_new_diagonal(solver: str) -> None:
+    X, y = data(solver)
+    kernels = [Gaussian(1.0), Gaussian(3.0)]
+    Z = np.random.default_rng(5).normal(size=(12, 4))
+    here = make(solver, kernels=kernels).fit(X, y)
+    there = make(solver, kernels="precomputed").fit(np.stack([k(X) for k in kernels], axis=-1), y)
+    across = np.stack([k(Z, X) for k in kernels], axis=-1)
+    if solver in CLASSIFIERS:
+        assert_allclose(there.predict_proba(across), here.predict_proba(Z), atol=1e-8)
+    else:
+        std = there.predict(across, return_std=True)[1]
+        assert_allclose(std, here.predict(Z, return_std=True)[1], rtol=1e-7)
+
+
+# --- validation --------------------------------------------------------------------------------
+
+
+PAIR: list[Any] = [Gaussian(1.0), "linear"]
+
+
+MODELS = {name: clone(model).set_params(kernels=PAIR) for name, model in SOLVERS.items()}
+
+
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
+
+
+CLASSIFIER, REGRESSOR = BayesianMKLClassifier, BayesianMKLRegressor
+
+
+def small_data(model: Any) -> tuple[np.ndarray, Any]:
+    return problem("binary" if isinstance(model, BayesianMKLClassifier) else "regression", 30)
+
+
+def assert_rejected(model: Any, X: Any, y: Any, message: str, kind: type = ValueError) -> None:
+    with pytest.raises(kind, match=message):
+        clone(model).fit(X, y)
+
+
+@every_model
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (1e200, "large")],
+)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_features_that_are_not_finite_are_rejected(
+    model: BaseEstimator, value: float, message: str, container: Any
+) -> None:
+    X, y = small_data(model)
+    X[3, 1] = value
+    assert_rejected(model, container(X), y, message)
+
+
+@every_model
+def test_invalid_targets_are_rejected(model: BaseEstimator) -> None:
+    X, y = small_data(model)
+    for value in (np.nan, np.inf):
+        broken = np.array(y, dtype=float)
+        broken[5] = value
+        assert_rejected(model, X, broken, "Input y contains (NaN|infinity)")
+    assert_rejected(model, X, np.ones(30), "only one class: .*1|y is constant")
+    assert_rejected(model, X, y[:-1], r"inconsistent numbers of samples: \[30, 29\]")
+    assert_rejected(model, X, None, "requires y to be passed")
+    if isinstance(model, BayesianMKLClassifier):
+        assert_rejected(model, X, X[:, 0], "Unknown label type: continuous")
+        assert_rejected(model, X, np.column_stack([y, y]), "1d|multi")
+    else:
+        Y = np.column_stack([X[:, 0], np.full(30, 3.0)])
+        assert_rejected(model, X, Y, r"y is constant \(response 1\)")
+        assert_rejected(model, X, np.array(["a", "b"] * 15), "could not convert string|numeric")
+
+
+@pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
+@every_model
+def test_invalid_shapes_are_rejected(model: BaseEstimator) -> None:
+    X, y = small_data(model)
+    assert_rejected(model, np.ones((1, 4)), [1], "1 sample")
+    assert_rejected(model, np.empty((0, 4)), [], "0 sample")
+    assert_rejected(model, np.empty((30, 0)), y, "0 feature")
+    assert_rejected(model, X[:, 0], y, "Expected 2D array, got 1D")
+    fitted = clone(model).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
+        fitted.predict(X[:, :3])
+
+
+@every_model
+def test_predictions_need_a_fit(model: BaseEstimator) -> None:
+    for method in ("predict", "decision_function", "predict_proba"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
+                getattr(clone(model), method)([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "kind"),
+    [
+        (
+            CLASSIFIER(objective="marginal_likelihood"),
+            "objective must be one of .*; got 'marginal_likelihood'",
+            ValueError,
+        ),
+        (CLASSIFIER(objective="VB"), "objective must be one of", ValueError),
+        (CLASSIFIER(objective=None), "objective must be one of", ValueError),
+        (CLASSIFIER(objective=["vb"]), "objective must be one of", ValueError),
+        (REGRESSOR(objective="ml2"), "objective must be one of .*; got 'ml2'", ValueError),
+        (REGRESSOR(likelihood="student"), "likelihood must be one of", ValueError),
+        (REGRESSOR(likelihood="logistic"), "likelihood must be one of", ValueError),
+        (
+            REGRESSOR(likelihood="laplace"),
+            'objective="marginal_likelihood" is in closed form',
+            ValueError,
+        ),
+        (REGRESSOR(noise=0.0), "noise must be positive; got 0.0", ValueError),
+        (REGRESSOR(noise=-1.0), "noise must be .*not negative; got -1.0", ValueError),
+        (REGRESSOR(noise=np.nan), "noise must be finite", ValueError),
+        (REGRESSOR(noise="auto"), "noise must be an instance of", TypeError),
+        (CLASSIFIER(weight_penalty=0), "weight_penalty must be positive; got 0", ValueError),
+        (REGRESSOR(weight_penalty=-0.5), "weight_penalty must be .*not negative", ValueError),
+        (CLASSIFIER(weight_penalty=np.inf), "weight_penalty must be finite", ValueError),
+        (CLASSIFIER(norm=0.99), "norm must be at least 1; got 0.99", ValueError),
+        (CLASSIFIER(norm=np.inf), "norm must be .*got inf", ValueError),
+        (REGRESSOR(norm=np.nan), "norm must be", ValueError),
+        (CLASSIFIER(jitter=0.0), "jitter must be positive; got 0.0", ValueError),
+        (REGRESSOR(jitter=-1), "jitter must be .*not negative", ValueError),
+        (CLASSIFIER(jitter="0.1"), "jitter must be an instance of", TypeError),
+        (CLASSIFIER(learn_parameters="yes"), "learn_parameters must be .*; got 'yes'", ValueError),
+        (CLASSIFIER(objective="map", learn_parameters=True), "learn_parameters=True", ValueError),
+        (REGRESSOR(objective="mkl", learn_parameters=True), "learn_parameters=True", ValueError),
+        (REGRESSOR("precomputed", learn_parameters=True), "learn_parameters=True", ValueError),
+        (CLASSIFIER(n_starts=0), "n_starts must be at least 1; got 0", ValueError),
+        (REGRESSOR(n_starts=1.5), "n_starts must be an instance of", TypeError),
+        (CLASSIFIER(tol=0.0), "tol must be positive", ValueError),
+        (REGRESSOR(tol=np.nan), "tol must be finite", ValueError),
+        (REGRESSOR(max_iter=0), "max_iter must be at least 1; got 0", ValueError),
+        (REGRESSOR(normalize_y="no"), "normalize_y must be True or False; got 'no'", ValueError),
+    ],
+)
+def test_invalid_parameters_are_rejected(model: BaseEstimator, message: str, kind: type) -> None:
+    """Parameters are checked before the features are."""
+    assert_rejected(model, *small_data(model), message, kind)
+    assert_rejected(model, np.full((30, 4), np.nan), small_data(model)[1], message, kind)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_unknown_kernels_are_rejected(make: Any) -> None:
+    X, y = small_data(make())
+    assert_rejected(
+        make("gausian"), X, y, "Unknown kernel 'gausian'; known names: dirichlet, gaussian"
     )
-    whole = clone(model).fit(case.X, case.y)
-    split = clone(model).set_params(kernels=[*case.kernels, case.kernels[0]])
-    split.fit(case.X, case.y)
-    assert_allclose(split.objective_, whole.objective_, rtol=1e-6)
-    joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
-    assert_allclose(joined, whole.weights_, rtol=1e-2, atol=1e-3)
+    assert_rejected(make(3), X, y, "must be a mercer kernel, a name, a callable", TypeError)
+    assert_rejected(make([]), X, y, "dictionary of kernels is empty")
+    assert_rejected(make([Gaussian(-1.0)]), X, y, "bandwidth must be positive and finite; got -1.0")
+    assert_rejected(
+        make([OnColumns(Gaussian(), [7])]), X, y, "Column 7 is absent: X has 4 features"
+    )
 
 
-@pytest.mark.parametrize("solver", REGRESSORS)
-@pytest.mark.parametrize(("factor", "offset"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6), (-1.0, 0.0)])
-def test_the_unit_of_responses_does_not_matter(solver: str, factor: float, offset: float) -> None:
-    case, here = PROBLEMS["regression"](), fitted("regression", solver)
-    model = clone(SOLVERS[solver]).set_params(kernels=case.kernels, max_iter=400)
-    if model.noise is not None:
-        model.set_params(noise=model.noise * factor**2)
-    there = model.fit(case.X, factor * case.y + offset)
-    assert_allclose(there.objective_, here.objective_, rtol=1e-4, atol=1e-3)
-    predicted = (there.predict(case.X) - offset) / factor
-    assert_allclose(predicted, here.predict(case.X), rtol=1e-3, atol=1e-3 * here.y_scale_[0])
-    assert_allclose(there.noise_variance_, factor**2 * here.noise_variance_, rtol=2e-2)
+@every_model
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_kernels_that_return_nan_or_infinity_are_rejected(model: Any, bad: float) -> None:
+    def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        gram = gaussian(A, 1.0, B)
+        if len(A) > 1:
+            gram[1, -1] = gram[-1, 1] = bad
+        return gram
+
+    message = "Kernel returned NaN or infinity on the training samples: broken"
+    X, y = small_data(model)
+    kernels = [Gaussian(), CallableKernel(broken), "linear"]
+    assert_rejected(clone(model).set_params(kernels=kernels), X, y, message)
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-@pytest.mark.parametrize("solver", ["logistic vb", "logistic map", "gaussian mlm", "laplace vb"])
-def test_the_unit_of_a_feature_does_not_matter(solver: str, factor: float) -> None:
-    case = PROBLEMS[home(solver)]()
-    model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)])
-    here = clone(model).fit(case.X, case.y)
-    there = clone(model).fit(case.X * [factor, 1.0, 1.0, 1.0 / factor], case.y)
-    assert_allclose(there.objective_, here.objective_, rtol=1e-6)
-    assert_allclose(there.shares_, here.shares_, atol=1e-4)
+@every_model
+@pytest.mark.parametrize("kind", ["indefinite", "negative"])
+def test_indefinite_kernels_are_rejected(model: Any, kind: str) -> None:
+    X, y = small_data(model)
+    kernel = CallableKernel(
+        lambda A, B: np.tanh(A @ B.T - 1.0) if kind == "indefinite" else -gaussian(A, 1.0, B)
+    )
+    assert_rejected(clone(model).set_params(kernels=[kernel]), X, y, "not positive semi-definite")
 
 
-def test_class_names_do_not_matter() -> None:
-    case = PROBLEMS["features"]()
-    here = fitted("features", "logistic vb")
-    names = np.array(["no", "yes"])[(case.y > 0).astype(int)]
-    there = BayesianMKLClassifier(case.kernels, max_iter=400).fit(case.X, names)
-    assert_array_equal(there.classes_, ["no", "yes"])
-    assert_array_equal(there.weights_, here.weights_)
-    swapped = BayesianMKLClassifier(case.kernels, max_iter=400).fit(case.X, -case.y)
-    assert_allclose(swapped.objective_, here.objective_, rtol=1e-9)
-    assert_allclose(swapped.predict_proba(case.X)[:, ::-1], here.predict_proba(case.X), rtol=1e-6)
+@pytest.mark.parametrize("make", MAKERS)
+def test_stacks_that_are_no_kernels_are_rejected(make: Any) -> None:
+    X, y = small_data(make())
+    grams = [gaussian(X, 1.0), X @ X.T]
+    model = make("precomputed")
+    assert_rejected(model, [grams[0], -grams[0]], y, "kernel 1 is not positive semi-definite")
+    assert_rejected(model, np.stack(grams, axis=-1)[:20], y[:20], "must be square")
+    fitted = model.fit(np.stack(grams, axis=-1), y)
+    rows = np.stack(grams, axis=-1)[:5]
+    with pytest.raises(ValueError, match=r"one column a fitted sample: got .*\(5, 20, 2\)"):
+        fitted.predict(rows[:, :20])

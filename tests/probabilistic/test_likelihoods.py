@@ -21,12 +21,12 @@ from scipy.special import expit, log_ndtr
 
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.probabilistic import (
+    Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
-    SupportVectorLoss,
 )
-from mercer.probabilistic._bound_widths import Tilt
+from mercer.probabilistic._bound_widths import DeterminantModel
 
 PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
     "gaussian": (GaussianLikelihood(0.3), NaiveGaussian(0.3)),
@@ -34,9 +34,14 @@ PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
     "laplace-flat": (LaplaceLikelihood(1e-3), NaiveLaplace(1e-3)),
     "logistic": (LogisticLikelihood(), NaiveLogistic()),
 }
+
+
 every_likelihood = pytest.mark.parametrize("name", PAIRS)
-free_width = pytest.mark.parametrize("name", ["laplace", "laplace-flat", "logistic"])
+
+
 values = st.floats(-60.0, 60.0)
+
+
 log_widths = st.floats(np.log(1e-6), np.log(1e6))
 
 
@@ -49,7 +54,7 @@ def label(name: str, y: float) -> np.ndarray:
     return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
 
 
-# --- the loss and its bounds ------------------------------------------------------------------
+# --- losses and bounds -------------------------------------------------------------------------
 
 
 @every_likelihood
@@ -60,13 +65,13 @@ def test_values_and_slopes(name: str) -> None:
     u = 5.0 * rng.normal(size=50)
     losses, slopes = naive.losses(y, u)
     assert_allclose(likelihood.value(y, u), losses.sum(), rtol=1e-13)
-    parabola = likelihood.parabola(y, u, 0.0)
+    model = likelihood.quadratic_model(y, u, 0.0)
     if "laplace" not in name:
-        assert_allclose(parabola.value, losses, rtol=1e-12)
-        assert_allclose(parabola.slope, slopes, rtol=1e-12)
+        assert_allclose(model.value, losses, rtol=1e-12)
+        assert_allclose(model.slope, slopes, rtol=1e-12)
         step = 1e-5
         ahead, behind = naive.losses(y, u + step)[1], naive.losses(y, u - step)[1]
-        assert_allclose(parabola.curvature, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-9)
+        assert_allclose(model.curvature, (ahead - behind) / (2 * step), rtol=1e-5, atol=1e-9)
 
 
 @every_likelihood
@@ -76,11 +81,11 @@ def test_probabilities_of_responses_sum_to_one(name: str) -> None:
         if name == "logistic":
             total = sum(np.exp(-0.5 * likelihood.value(one(y), one(u))) for y in (-1.0, 1.0))
         else:
-            reach = 60.0 * max(1.0, 1.0 / getattr(likelihood, "rate", 1.0))
+            radius = 60.0 * max(1.0, 1.0 / getattr(likelihood, "rate", 1.0))
             total = quad(
                 lambda y, u=u: np.exp(-0.5 * likelihood.value(one(y), one(u))),
-                u - reach,
-                u + reach,
+                u - radius,
+                u + radius,
                 points=[u],
                 limit=200,
             )[0]
@@ -99,12 +104,12 @@ def test_bounds_are_above_the_loss(name: str, y: float, u: float, log_gamma: flo
 
 @every_likelihood
 @given(y=values, u=values)
-def test_bounds_touch_the_loss(name: str, y: float, u: float) -> None:
+def test_bounds_are_tight_at_their_widths(name: str, y: float, u: float) -> None:
     likelihood, naive = PAIRS[name]
     target = label(name, y)
-    width = likelihood.touching(target, one(u))
+    width = likelihood.tight_width(target, one(u))
     bound = likelihood.bound(target, one(u), width)
-    # At its kink, a Laplace likelihood has a bound that nearly touches.
+    # At the kink of a Laplace likelihood, the width that would be tight is zero.
     kink = 4e-8 * getattr(likelihood, "rate", 0.0)
     assert_allclose(bound, naive.losses(target, one(u))[0], rtol=1e-10, atol=max(1e-10, kink))
 
@@ -133,124 +138,17 @@ def test_limits_of_the_logistic_likelihood(gamma: float, u: float) -> None:
         bound = likelihood.bound(one(y), one(u), one(gamma))
         assert np.isfinite(bound).all()
         assert bound >= loss - 1e-12 * (1.0 + loss)
-        parabola = likelihood.parabola(one(y), one(u), 0.0)
-        assert np.isfinite([parabola.value, parabola.slope, parabola.curvature]).all()
-        assert parabola.curvature >= 0.0
+        model = likelihood.quadratic_model(one(y), one(u), 0.0)
+        assert np.isfinite([model.value, model.slope, model.curvature]).all()
+        assert model.curvature >= 0.0
 
 
-# --- the tilted bound -------------------------------------------------------------------------
+# --- dual objectives ---------------------------------------------------------------------------
 
-TILTS = [Tilt(one(c), m) for c in (1e-6, 0.1, 1.0, 7.0, 1e3, 1e8) for m in (1.0, 1.7, 10.0, 1e4)]
-LATENTS = [-700.0, -40.0, -4.0, -1.0, -1e-3, 0.0, 1e-9, 0.1, 0.5, 2.0, 10.0, 300.0]
-every_tilt = pytest.mark.parametrize("tilt", TILTS, ids=lambda t: f"c={t.c[0]:g}, m={t.m:g}")
-
-
-@every_likelihood
-@every_tilt
-def test_tilted_is_the_least_bound(name: str, tilt: Tilt) -> None:
-    """Bound - ln gamma + m ln(1 + gamma / c) over all widths, by bounded search."""
-    likelihood, _ = PAIRS[name]
-    y = one(1.0)
-    for u in LATENTS:
-        parabola, gamma = likelihood.tilted(y, one(u), tilt)
-
-        def cost(t: float, u: float = u) -> float:
-            width = np.exp(t)
-            bound = float(likelihood.bound(y, one(u), one(width))[0])
-            return bound - t + tilt.m * float(np.log1p(width / tilt.c[0]))
-
-        if name == "gaussian":
-            assert_allclose(parabola.value, cost(np.log(0.3)), rtol=1e-12)
-            assert gamma == 0.3
-            continue
-        grid = np.linspace(-25.0, 30.0, 111)
-        rough = min(grid, key=cost)
-        fine = minimize_scalar(
-            cost, bounds=(rough - 0.6, rough + 0.6), method="bounded", options={"xatol": 1e-11}
-        )
-        assert_allclose(parabola.value, fine.fun, rtol=1e-10, atol=1e-10)
-        assert_allclose(parabola.value, cost(np.log(gamma[0])), rtol=1e-12, atol=1e-12)
-        # A search by values knows the root of their rounding errors.
-        assert_allclose(gamma, np.exp(fine.x), rtol=1e-3)
-
-
-@every_likelihood
-@every_tilt
-def test_tilted_slopes_and_curvatures(name: str, tilt: Tilt) -> None:
-    likelihood, _ = PAIRS[name]
-    u = np.array([-40.0, -3.3, -1.0, 0.3, 1.7, 9.0])
-    y, step = np.ones_like(u), 1e-4
-    tilt = Tilt(np.full_like(u, tilt.c[0]), tilt.m)
-
-    def at(shift: float) -> Any:
-        return likelihood.tilted(y, u + shift, tilt)
-
-    (here, gamma), (ahead, wider), (behind, narrower) = at(0.0), at(step), at(-step)
-    slope = (ahead.value - behind.value) / (2 * step)
-    assert_allclose(here.slope, slope, rtol=1e-5, atol=1e-6)
-    assert (here.curvature >= 0.0).all()
-    curvature = (ahead.slope - behind.slope) / (2 * step)
-    # Where the width passes 4 the curvature jumps; where the tilt bends down too far it is held.
-    smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
-    smooth &= 1.0 - tilt.m * (gamma / (gamma + tilt.c)) ** 2 > 2e-3
-    assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)
-
-
-@free_width
-@given(y=values, u=values, v=values, log_c=st.floats(np.log(1e-8), np.log(1e8)))
-def test_tilted_is_convex(name: str, y: float, u: float, v: float, log_c: float) -> None:
-    """With m = 1, which no width bends down too far."""
-    likelihood, _ = PAIRS[name]
-    points = np.array([u, 0.5 * (u + v), v])
-    target, tilt = np.full(3, label(name, y)), Tilt(np.full(3, np.exp(log_c)), 1.0)
-    found = likelihood.tilted(target, points, tilt)[0].value
-    assert found[1] <= 0.5 * (found[0] + found[2]) + 1e-11 * (1.0 + np.abs(found).max())
-
-
-@free_width
-@pytest.mark.parametrize("m", [1.0, 3.0, 1e6])
-def test_tilted_at_the_ends_of_the_range(name: str, m: float) -> None:
-    likelihood, _ = PAIRS[name]
-    u, c = (
-        a.ravel() for a in np.meshgrid([-1e6, -700.0, 0.0, 700.0, 1e6], [1e-100, 1e-20, 1e20, 1e60])
-    )
-    parabola, gamma = likelihood.tilted(np.ones_like(u), u, Tilt(c, m))
-    for found in (parabola.value, parabola.slope, parabola.curvature, gamma):
-        assert np.isfinite(found).all()
-    assert (gamma > 0.0).all()
-    assert (parabola.curvature >= 0.0).all()
-
-
-@pytest.mark.parametrize("m", [1.0, 2.0, 1e6])
-def test_tilts_touch_the_log_determinant(m: float) -> None:
-    """One is exact for each width by itself; the larger m, the nearer to the tangent."""
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(6, 6))
-    K, gamma = A @ A.T, rng.uniform(0.5, 3.0, 6)
-    C = K + np.diag(gamma)
-    slopes = np.diag(np.linalg.inv(C))
-    tilt = Tilt.at(gamma, slopes, m)
-    for i, factor in ((0, 0.1), (3, 1.5), (5, 20.0)):
-        moved = gamma.copy()
-        moved[i] *= factor
-        change = np.linalg.slogdet(C + np.diag(moved - gamma))[1] - np.linalg.slogdet(C)[1]
-        found = float((tilt.value(moved) - tilt.value(gamma)).sum())
-        tangent = float(slopes @ (moved - gamma))
-        if m == 1.0:
-            assert_allclose(found, change, rtol=1e-10)
-        else:
-            assert change - 1e-12 <= found <= tangent + 1e-12
-        if m == 1e6:
-            assert_allclose(found, tangent, rtol=1e-4)
-    diagonal = Tilt.of_variance(np.diag(K))
-    assert_allclose(diagonal.value(gamma), np.log1p(gamma / np.diag(K)), rtol=1e-12)
-
-
-# --- duals ------------------------------------------------------------------------------------
 
 LOSSES: dict[str, Any] = {name: likelihood for name, (likelihood, _) in PAIRS.items()}
-LOSSES["hinge"] = SupportVectorLoss(Hinge(2.0))
-LOSSES["tube"] = SupportVectorLoss(EpsilonInsensitive(2.0, 0.3))
+LOSSES["hinge"] = Deviance(Hinge(2.0))
+LOSSES["tube"] = Deviance(EpsilonInsensitive(2.0, 0.3))
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -259,7 +157,7 @@ def test_fenchel_young(name: str, y: float, u: float, alpha: float) -> None:
     """-l*(-2 alpha) <= l(u) + 2 alpha u, whatever alpha and u."""
     loss = LOSSES[name]
     target = label("logistic" if name == "hinge" else name, y)
-    a = loss.feasible(target, one(alpha))
+    a = loss.loss.feasible(target, one(alpha))
     bound = loss.dual(target, one(alpha))
     assert bound == loss.dual(target, a)
     value = loss.value(target, one(u)) + 2.0 * float(a[0]) * u
@@ -268,7 +166,7 @@ def test_fenchel_young(name: str, y: float, u: float, alpha: float) -> None:
 
 @pytest.mark.parametrize("name", ["gaussian", "logistic"])
 @given(y=values, u=st.floats(-30.0, 30.0))
-def test_duals_touch_at_the_slope(name: str, y: float, u: float) -> None:
+def test_duals_are_tight_at_the_slope(name: str, y: float, u: float) -> None:
     likelihood, naive = PAIRS[name]
     target = label(name, y)
     alpha = -0.5 * naive.losses(target, one(u))[1]
@@ -278,44 +176,45 @@ def test_duals_touch_at_the_slope(name: str, y: float, u: float) -> None:
 
 @pytest.mark.parametrize("name", ["laplace", "hinge", "tube"])
 @pytest.mark.parametrize("u", [-3.0, 0.0, 0.6, 1.2, 2.0])
-def test_duals_touch_somewhere(name: str, u: float) -> None:
+def test_some_dual_variable_is_tight(name: str, u: float) -> None:
     loss, y = LOSSES[name], one(1.0)
-    reach = 4.0
+    largest = 4.0
     found = max(
-        loss.dual(y, one(a)) - 2.0 * float(loss.feasible(y, one(a))[0]) * u
-        for a in np.linspace(-reach, reach, 801)
+        loss.dual(y, one(a)) - 2.0 * float(loss.loss.feasible(y, one(a))[0]) * u
+        for a in np.linspace(-largest, largest, 801)
     )
     assert_allclose(found, loss.value(y, one(u)), rtol=1e-12, atol=1e-12)
 
 
-def test_dual_variables_that_are_not_feasible_are_clipped() -> None:
+def test_infeasible_dual_variables_are_clipped() -> None:
     y = np.array([1.0, -1.0, 1.0, -1.0])
     alpha = np.array([9.0, 9.0, -9.0, -0.3])
-    assert_allclose(LogisticLikelihood().feasible(y, alpha), [1.0, 0.0, 0.0, -0.3])
-    assert_allclose(LaplaceLikelihood(4.0).feasible(y, alpha), [4.0, 4.0, -4.0, -0.3])
-    assert_allclose(LOSSES["hinge"].feasible(y, alpha), [2.0, 0.0, 0.0, -0.3])
-    assert_allclose(LOSSES["tube"].feasible(y, alpha), [2.0, 2.0, -2.0, -0.3])
-    assert_allclose(GaussianLikelihood().feasible(y, alpha), alpha)
+    assert_allclose(LogisticLikelihood().loss.feasible(y, alpha), [1.0, 0.0, 0.0, -0.3])
+    assert_allclose(LaplaceLikelihood(4.0).loss.feasible(y, alpha), [4.0, 4.0, -4.0, -0.3])
+    assert_allclose(LOSSES["hinge"].loss.feasible(y, alpha), [2.0, 0.0, 0.0, -0.3])
+    assert_allclose(LOSSES["tube"].loss.feasible(y, alpha), [2.0, 2.0, -2.0, -0.3])
+    assert_allclose(GaussianLikelihood().loss.feasible(y, alpha), alpha)
 
 
-# --- learned noise, and probabilities ---------------------------------------------------------
+# --- learned noise and probabilities -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("m", [1.0, 4.0])
-def test_the_refitted_rate_is_the_best(m: float) -> None:
+def test_the_learned_rate_is_the_best(m: float) -> None:
     rng = np.random.default_rng(3)
     Y, U = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
-    tilts = [Tilt(rng.uniform(0.1, 5.0, 40), m) for _ in range(2)]
+    determinants = [DeterminantModel(rng.uniform(0.1, 5.0, 40), m) for _ in range(2)]
 
     def cost(log_rate: float) -> float:
         likelihood = LaplaceLikelihood(float(np.exp(log_rate)))
         return sum(
-            float(likelihood.tilted(Y[:, c], U[:, c], tilts[c])[0].value.sum()) for c in (0, 1)
+            float(likelihood.best_bound(Y[:, c], U[:, c], determinants[c])[0].value.sum())
+            for c in (0, 1)
         )
 
     best = minimize_scalar(cost, bounds=(-3.0, 6.0), method="bounded", options={"xatol": 1e-9})
     for start in (1e-3, 1.0, 300.0):
-        found = LaplaceLikelihood(start).refitted(Y, U, tilts)
+        found = LaplaceLikelihood(start).fit_noise(Y, U, determinants)
         assert_allclose(np.log(found.rate), best.x, atol=1e-5)
         assert cost(np.log(found.rate)) <= best.fun + 1e-10
 

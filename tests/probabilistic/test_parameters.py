@@ -152,7 +152,7 @@ def test_learned_parameters_are_stationary(model: Any, tolerance: float) -> None
 
     def phi(log_width: np.ndarray) -> float:
         kernels = [Gaussian(float(np.exp(log_width[0]))), Linear()]
-        if plain is None and model.objective == "mlm":
+        if plain is None and model.objective == "marginal_likelihood":
             K = np.tensordot(model.weights_, [k(X) for k in kernels], axes=1)
             return gaussian_evidence(K, y, noise)
         likelihood = LogisticLikelihood() if plain else LaplaceLikelihood.of_variance(noise)

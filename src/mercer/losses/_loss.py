@@ -1,14 +1,15 @@
-"""What a loss is, and the kernel machine that it defines for a Gram matrix.
+"""The interface of a loss, and the kernel machine that it defines for a Gram matrix.
 
-A machine minimizes 1/2 |f|^2 + sum_i l(y_i, f_i + b); its dual variables c are the coefficients of
-f = K c, and its dual objective is -sum_i l*(-c_i) - 1/2 c'Kc, with sum_i c_i = 0 where there is an
-intercept b.
+A kernel machine minimizes 1/2 |f|^2 + sum_i l(y_i, f_i + b). Its dual variables c are the
+coefficients of f = K c, and its dual objective is -sum_i l*(-c_i) - 1/2 c'Kc, with sum_i c_i = 0 if
+there is an intercept b.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from mercer._typing import Array
 
 @dataclass(frozen=True)
 class Machine:
-    """A kernel machine's dual variables and intercept.
+    """The dual variables and the intercept of a kernel machine.
 
     Attributes
     ----------
@@ -31,12 +32,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Losses whose conjugates are linear on boxes: c = sum_s signs_s a_s with 0 <= a_s <= C.
+    """The dual problem of a loss whose conjugate is linear on a box.
+
+    The dual variables are c = sum_s signs_s a_s with 0 <= a_s <= C.
 
     Attributes
     ----------
     signs, costs : ndarray of shape (n_sides, n_samples, n_problems)
-        The sum of l*(-c_i) is the least of sum costs a.
+        The sum of l*(-c_i) is the smallest sum of costs * a over all a that give c.
     C : float
     intercept : bool
         Whether the dual variables of each problem sum to zero.
@@ -48,34 +51,92 @@ class Boxes:
     intercept: bool
 
 
+@dataclass(frozen=True)
+class QuadraticModel:
+    """Second-order Taylor expansion of a separable function, one term for each argument.
+
+    Attributes
+    ----------
+    value, slope, curvature : ndarray of shape (n_arguments,)
+        The function and its first two derivatives.
+    """
+
+    value: Array
+    slope: Array
+    curvature: Array
+
+
 class Loss(ABC):
-    """A convex loss, times its weight against the norm of the function."""
+    """A convex loss, multiplied by its weight against the norm of the function.
+
+    Attributes
+    ----------
+    for_labels : bool
+        Whether the targets are labels -1 and 1, and not responses.
+    is_smooth : bool
+        Whether the loss has finite second derivatives everywhere, so that Newton's method applies;
+        the machines of other losses are found by `fit` alone.
+    """
+
+    for_labels: ClassVar[bool] = False
+    is_smooth: ClassVar[bool] = True
 
     @abstractmethod
     def value(self, y: Array, f: Array) -> float:
-        """Sum of the losses of predictions."""
-
-    @abstractmethod
-    def conjugate(self, y: Array, c: Array) -> float:
-        """Sum of l*(-c_i), for feasible c."""
-
-    @abstractmethod
-    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
-        """Second derivative of l*(-c_i) at predictions f; infinite where c_i does not move.
+        """Return the sum of the losses of predictions f.
 
         Parameters
         ----------
-        y : ndarray of shape (n_samples,)
-        f : ndarray of shape (n_samples,)
-        width : float
-            A kink counts as a parabola this wide on either side.
+        y, f : ndarray of shape (n_samples,)
         """
+
+    @abstractmethod
+    def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
+        """Expand the losses at predictions to second order.
+
+        Parameters
+        ----------
+        y, f : ndarray of shape (n_samples,)
+        width : float
+            A kink is replaced by a parabola that extends this far on either side.
+        """
+
+    @abstractmethod
+    def conjugate(self, y: Array, c: Array) -> float:
+        """Return the sum of l*(-c_i) for feasible dual variables c.
+
+        Parameters
+        ----------
+        y, c : ndarray of shape (n_samples,)
+        """
+
+    @abstractmethod
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
+        """Return the second derivatives of l*(-c_i) at the dual variables of predictions f.
+
+        They are infinite for dual variables that do not change with f.
+
+        Parameters
+        ----------
+        y, f : ndarray of shape (n_samples,)
+        width : float
+            A kink is replaced by a parabola that extends this far on either side.
+        """
+
+    def feasible(self, y: Array, c: Array) -> Array:
+        """Return the nearest dual variables at which the conjugate is finite.
+
+        Parameters
+        ----------
+        y, c : ndarray of shape (n_samples,)
+        """
+        return c
 
     @abstractmethod
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """The machine for a Gram matrix.
+        """Find the kernel machine of a Gram matrix.
 
         Parameters
         ----------
@@ -83,13 +144,13 @@ class Loss(ABC):
         y : ndarray of shape (n_samples,)
         intercept : bool
         accuracy : float
-            Duality gap to reach, relative to the objective.
+            Largest duality gap allowed, relative to the objective.
         start : Machine, default=None
-            A machine for a Gram matrix nearby.
+            A machine for a similar Gram matrix, from which an iterative solver may start.
         """
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes | None:
-        """The machines' dual problems as linear ones on boxes, for losses of which they are.
+        """Return the dual problems as linear ones on boxes; None if the conjugate is not linear.
 
         Parameters
         ----------
@@ -99,7 +160,7 @@ class Loss(ABC):
         return None
 
     def objective(self, K: Array, y: Array, machine: Machine) -> tuple[float, float]:
-        """Primal and dual objective of a machine.
+        """Return the primal and the dual objective of a machine.
 
         Parameters
         ----------
@@ -107,12 +168,8 @@ class Loss(ABC):
         y : ndarray of shape (n_samples,)
         machine : Machine
         """
-        used = np.flatnonzero(machine.c)
-        f = K[:, used] @ machine.c[used]
+        support = np.flatnonzero(machine.c)
+        f = K[:, support] @ machine.c[support]
         square = 0.5 * float(machine.c @ f)
         primal = square + self.value(y, f + machine.intercept)
         return primal, -self.conjugate(y, machine.c) - square
-
-    def _precise(self, K: Array, y: Array, accuracy: float, machine: Machine) -> bool:
-        primal, dual = self.objective(K, y, machine)
-        return primal - dual <= accuracy * abs(primal)

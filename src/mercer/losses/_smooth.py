@@ -1,8 +1,9 @@
-"""Squared and logistic losses: ridge regression and logistic regression."""
+"""Losses with closed-form derivatives: ridge and logistic regression, and interpolation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -10,15 +11,17 @@ from scipy.special import expit, xlogy
 
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
 from mercer._typing import Array
-from mercer.losses._loss import Loss, Machine
+from mercer.losses._loss import Loss, Machine, QuadraticModel
 
 _NEWTON_STEPS = 100
+"""Newton's method for logistic regression stops after this many steps at the latest."""
 _SHORTEST_STEP = 1e-10
+"""If no step above this size decreases the objective, rounding is to blame and the search stops."""
 
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """(y - f)^2 / (2 alpha): kernel ridge regression.
+    """The squared loss (y - f)^2 / (2 alpha) of kernel ridge regression.
 
     Parameters
     ----------
@@ -28,26 +31,32 @@ class Squared(Loss):
     alpha: float
 
     def value(self, y: Array, f: Array) -> float:
-        """Sum of (y - f)^2 / (2 alpha); see :meth:`Loss.value`."""
+        """Return the sum of (y - f)^2 / (2 alpha); see :meth:`Loss.value`."""
         residual = y - f
         return 0.5 * float(residual @ residual) / self.alpha
 
+    def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
+        """Return the loss itself, which is quadratic; see :meth:`Loss.quadratic_model`."""
+        curvature = np.full_like(f, 1.0 / self.alpha)
+        return QuadraticModel(0.5 * (y - f) ** 2 / self.alpha, curvature * (f - y), curvature)
+
     def conjugate(self, y: Array, c: Array) -> float:
-        """-sum y c + alpha / 2 c^2; see :meth:`Loss.conjugate`."""
+        """Return the sum of alpha / 2 c^2 - y c; see :meth:`Loss.conjugate`."""
         return -float(y @ c) + 0.5 * self.alpha * float(c @ c)
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
-        """The ridge alpha; see :meth:`Loss.conjugate_curvature`."""
+        """Return alpha for every sample; see :meth:`Loss.conjugate_curvature`."""
         return np.full(len(f), self.alpha)
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """C = (K + alpha I)^-1 (y - b), by a Cholesky factor; see :meth:`Loss.fit`."""
+        """Solve (K + alpha I) c = y - b by a Cholesky factor; see :meth:`Loss.fit`."""
         system = definite_factor(with_diagonal(K, self.alpha)), True
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
-        # The mean first: the intercept then adds little, and c sums to zero up to rounding.
+        # With the mean subtracted first, the intercept is a small correction, so that c sums to
+        # zero up to rounding.
         mean = float(y.mean())
         both = cho_solve(system, np.column_stack([y - mean, np.ones_like(y)]), check_finite=False)
         shift = float(both[:, 0].sum() / both[:, 1].sum())
@@ -56,8 +65,42 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
+class Interpolation(Loss):
+    """The loss that is zero for f = y and infinite elsewhere: the limit of small squared losses.
+
+    Its kernel machine interpolates the responses. If the Gram matrix holds the noise of a Gaussian
+    likelihood, as K + noise I, this loss replaces the likelihood.
+    """
+
+    is_smooth: ClassVar[bool] = False
+
+    def value(self, y: Array, f: Array) -> float:
+        """Return zero, as predictions are the responses; see :meth:`Loss.value`."""
+        return 0.0
+
+    def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
+        """Return infinite curvatures; see :meth:`Loss.quadratic_model`."""
+        zero = np.zeros_like(f)
+        return QuadraticModel(zero, zero, np.full_like(f, np.inf))
+
+    def conjugate(self, y: Array, c: Array) -> float:
+        """Return the sum of -y c; see :meth:`Loss.conjugate`."""
+        return -float(y @ c)
+
+    def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
+        """Return zeros; see :meth:`Loss.conjugate_curvature`."""
+        return np.zeros_like(f)
+
+    def fit(
+        self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
+    ) -> Machine:
+        """Return K^-1 y; there is no intercept. See :meth:`Loss.fit`."""
+        return Machine(cho_solve((definite_factor(K), True), y, check_finite=False), 0.0)
+
+
+@dataclass(frozen=True)
 class Logistic(Loss):
-    """C log(1 + exp(-y f)) for y in {-1, 1}: kernel logistic regression.
+    """The logistic loss C log(1 + exp(-y f)), for y in {-1, 1}.
 
     Parameters
     ----------
@@ -65,54 +108,65 @@ class Logistic(Loss):
     """
 
     C: float
+    for_labels: ClassVar[bool] = True
 
     def value(self, y: Array, f: Array) -> float:
-        """C sum log(1 + exp(-y f)); see :meth:`Loss.value`."""
+        """Return the sum of C log(1 + exp(-y f)); see :meth:`Loss.value`."""
         return self.C * float(np.logaddexp(0.0, -y * f).sum())
 
+    def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
+        """Expand the loss, s = 1 / (1 + exp(y f)); see :meth:`Loss.quadratic_model`."""
+        s = expit(-y * f)
+        value = self.C * np.logaddexp(0.0, -y * f)
+        return QuadraticModel(value, -self.C * y * s, self.C * s * (1.0 - s))
+
     def conjugate(self, y: Array, c: Array) -> float:
-        """C sum s log s + (1 - s) log(1 - s), s = y c / C; see :meth:`Loss.conjugate`."""
+        """Return C sum s log s + (1 - s) log(1 - s), s = y c / C; see :meth:`Loss.conjugate`."""
         s = np.clip(y * c / self.C, 0.0, 1.0)
         return self.C * float((xlogy(s, s) + xlogy(1.0 - s, 1.0 - s)).sum())
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
-        """1 / (C s (1 - s)), s = 1 / (1 + exp(y f)); see :meth:`Loss.conjugate_curvature`."""
-        s = expit(-y * f)
+        """Return 1 / (C s (1 - s)), where s = 1 / (1 + exp(y f)); see the base class."""
         with np.errstate(divide="ignore"):
-            return 1.0 / (self.C * s * (1.0 - s))
+            return 1.0 / self.quadratic_model(y, f, width).curvature
+
+    def feasible(self, y: Array, c: Array) -> Array:
+        """Clip y c to [0, C]; see :meth:`Loss.feasible`."""
+        return y * np.clip(y * c, 0.0, self.C)
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """By Newton steps from `start`, halved until they descend; see :meth:`Loss.fit`.
+        """Take Newton steps, halved until they decrease the objective; see :meth:`Loss.fit`.
 
-        A step costs a Cholesky factor, and nothing is divided by the curvature, which vanishes for
-        samples far from the margin.
+        A step costs one Cholesky factor. Nothing is divided by the curvature of the loss, which
+        vanishes for samples far from the margin.
         """
         machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
         primal = self.objective(K, y, machine)[0]
         for _ in range(_NEWTON_STEPS):
             target = self._newton(K, y, machine, intercept)
-            step, reached = 1.0, np.inf
-            while step > _SHORTEST_STEP:
-                trial = _between(machine, target, step)
+            step_size, reached = 1.0, np.inf
+            while step_size > _SHORTEST_STEP:
+                trial = _between(machine, target, step_size)
                 reached = self.objective(K, y, trial)[0]
                 if reached <= primal:
                     break
-                step *= 0.5
+                step_size *= 0.5
             if not reached <= primal:
                 break
             machine, primal = trial, reached
-            feasible = Machine(self._bounded(y, machine.c, intercept), machine.intercept)
-            if self._precise(K, y, accuracy, feasible):
-                return feasible
+            bounded = Machine(self._bounded(y, machine.c, intercept), machine.intercept)
+            upper, lower = self.objective(K, y, bounded)
+            if upper - lower <= accuracy * abs(upper):
+                return bounded
         return Machine(self._bounded(y, machine.c, intercept), machine.intercept)
 
     def _newton(self, K: Array, y: Array, machine: Machine, intercept: bool) -> Machine:
-        """The minimizer of the loss's second-order model at a machine's predictions."""
+        """Minimize the second-order expansion of the objective at a machine's predictions."""
         f = K @ machine.c + machine.intercept
-        s = expit(-y * f)
-        slope, root = -self.C * y * s, np.sqrt(self.C * s * (1.0 - s))
+        model = self.quadratic_model(y, f, 0.0)
+        slope, root = model.slope, np.sqrt(model.curvature)
         system = definite_factor(scaled_system(K, root, 1.0)), True
         sides = np.column_stack([root * (f + K @ slope), root])
         both = cho_solve(system, sides, check_finite=False)
@@ -124,9 +178,10 @@ class Logistic(Loss):
         return Machine(c - c.mean(), b)
 
     def _bounded(self, y: Array, c: Array, intercept: bool) -> Array:
-        """Dual variables within their bounds and, for an intercept, with the sum zero.
+        """Clip dual variables to their bounds and, with an intercept, balance the two classes.
 
-        Newton's are so up to rounding and the last step's curvature only.
+        Those of a Newton step violate these conditions by rounding and by the error of the last
+        second-order expansion only.
         """
         s = np.clip(y * c, 0.0, self.C)
         if intercept:
@@ -137,8 +192,9 @@ class Logistic(Loss):
         return y * s
 
 
-def _between(first: Machine, second: Machine, step: float) -> Machine:
+def _between(first: Machine, second: Machine, step_size: float) -> Machine:
+    """Move from one machine towards another."""
     return Machine(
-        (1.0 - step) * first.c + step * second.c,
-        (1.0 - step) * first.intercept + step * second.intercept,
+        (1.0 - step_size) * first.c + step_size * second.c,
+        (1.0 - step_size) * first.intercept + step_size * second.intercept,
     )

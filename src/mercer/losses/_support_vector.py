@@ -1,4 +1,4 @@
-"""Hinge and epsilon-insensitive losses: support vector machines."""
+"""Hinge and epsilon-insensitive losses: support vector machines by libsvm and an active set."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -14,103 +15,134 @@ from sklearn.svm import SVC, SVR
 
 from mercer._gram.dense import with_diagonal
 from mercer._typing import Array
-from mercer.losses._loss import Boxes, Loss, Machine
+from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
 _TOLERANCES = (1e-3, 1e-5)
-"""What libsvm is asked for in turn, until the active set gets from there to the duality gap."""
+"""libsvm is run with these tolerances in turn, until the active set that starts from its result
+reaches the duality gap."""
 _ITERATIONS = 1000
-"""Of libsvm, at most, for each sample: rounding may keep it from its tolerance for ever."""
+"""libsvm stops after this many iterations for each sample, as rounding may keep it from its
+tolerance for ever."""
 _FEWEST_ITERATIONS = 100_000
+"""libsvm may take at least this many iterations, however few samples there are."""
 _AT_BOUND = 1e-9
-"""Dual variables closer than this part of C to a bound are at it."""
+"""A dual variable of libsvm is at a bound if it is closer to it than this fraction of C."""
 _TUBES = 10.0 ** np.arange(1, 10)
-"""Wider and wider tubes, until one holds all predictions."""
+"""Widths of the tube that are tried in turn when a classifier without an intercept is found by
+regression; the first that contains all predictions is used."""
 _EXCHANGES = 100
-_EXACT = 1e-13
-"""Part of the largest response down to which a condition of optimality may fail by rounding."""
+"""The active set is abandoned after this many exchanges, as rounding could make it cycle."""
+_ROUNDING = 1e-13
+"""A condition of optimality holds up to this fraction of the largest response."""
 _JITTERS = (1e-13, 1e-10, 1e-7)
+"""Ridges, relative to the largest diagonal element, that are tried in turn to make the free
+variables' matrix positive definite."""
 
 
 class _SupportVector(Loss):
-    """Losses that are linear but for a kink: dual variables have bounds, and most are there."""
+    """A loss that is linear except for kinks: most of its dual variables are at their bounds."""
 
     C: float
+    is_smooth: ClassVar[bool] = False
 
     @abstractmethod
-    def libsvm(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
-        """The machine up to libsvm's tolerance."""
+    def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
+        """Find the machine by libsvm, up to its tolerance."""
 
     @abstractmethod
-    def pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
-        """Bounds of every dual variable and its linear coefficient in the dual objective.
+    def _pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
+        """Return lower bounds, upper bounds and linear coefficients of the dual variables.
 
-        `residual` is y - f, and tells a variable at a kink which way to go.
+        The dual objective is linear on either side of c = 0; a variable that is zero belongs to the
+        side of the sign of its residual y - f.
         """
 
     @abstractmethod
-    def kink(self, y: Array, f: Array) -> Array:
-        """How far predictions are from where the loss's slope jumps."""
+    def _kink_distance(self, y: Array, f: Array) -> Array:
+        """Return the distances of predictions from the nearest kink of the loss."""
+
+    def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
+        """Return the curvature of the smoothed kinks; see :meth:`Loss.quadratic_model`.
+
+        Value and slope are zero: the predictions of a machine of `fit` are optimal, so that a step
+        needs the curvature alone.
+        """
+        zero = np.zeros_like(f)
+        return QuadraticModel(zero, zero, 1.0 / self.conjugate_curvature(y, f, width))
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
-        """2 width / C near a kink; see :meth:`Loss.conjugate_curvature`."""
-        return np.where(self.kink(y, f) <= width, 2.0 * width / self.C, np.inf)
+        """Return 2 width / C near a kink; see :meth:`Loss.conjugate_curvature`."""
+        return np.where(self._kink_distance(y, f) <= width, 2.0 * width / self.C, np.inf)
+
+    def feasible(self, y: Array, c: Array) -> Array:
+        """Clip c to the box of the dual problem; see :meth:`Loss.feasible`."""
+        low, high, _ = self._pieces(y, c, y)
+        return np.clip(c, low, high)
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """By libsvm, and where that is not precise enough by an active set; see :meth:`Loss.fit`.
+        """Run libsvm and, if its result is not accurate enough, an active set; see the base class.
 
-        The active set starts from what libsvm found, and costs a Cholesky factor of the free
-        variables' matrix an exchange.
+        The active set starts from the result of libsvm. An exchange costs a Cholesky factor of the
+        free variables' matrix.
         """
-        best, least = Machine(np.zeros(len(y)), 0.0), np.inf
+        best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in _TOLERANCES:
-            rough = self.libsvm(K, y, intercept=intercept, tol=tol)
-            for improved in (lambda m: m, partial(self._exchanged, K, y, intercept=intercept)):
-                machine = improved(rough)
+            rough = self._solve(K, y, intercept=intercept, tol=tol)
+            for improve in (lambda m: m, partial(self._active_set, K, y, intercept=intercept)):
+                machine = improve(rough)
                 primal, dual = self.objective(K, y, machine)
-                if primal - dual < least:
-                    best, least = machine, primal - dual
-                if least <= accuracy * abs(primal):
+                # If c does not sum to zero, the dual objective is off by the intercept times the
+                # sum, and may even exceed the primal one.
+                error = max(abs(primal - dual), abs(machine.intercept * float(machine.c.sum())))
+                if error < smallest_error:
+                    best, smallest_error = machine, error
+                if smallest_error <= accuracy * abs(primal):
                     return best
         return best
 
-    def _exchanged(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
-        """Solve for the free variables, exchanging them with bound ones until none is wrong."""
+    def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
+        """Solve for the free variables, and exchange them with bound ones until all are optimal."""
         c, b = machine.c.copy(), machine.intercept
         size = np.abs(c)
         free = (size > _AT_BOUND * size.max()) & (size < self.C * (1.0 - _AT_BOUND))
-        tolerance = _EXACT * float(np.abs(y).max())
+        tolerance = _ROUNDING * float(np.abs(y).max())
         for _ in range(_EXCHANGES):
             residual = y - K @ c - b
-            low, high, linear = self.pieces(y, c, residual)
-            held = np.flatnonzero(free)
-            if held.size > intercept:
-                wanted, shift = _stationary(
-                    K[np.ix_(held, held)], (linear - y + residual)[held], intercept, -float(c.sum())
+            low, high, linear = self._pieces(y, c, residual)
+            indices = np.flatnonzero(free)
+            if indices.size > intercept:
+                step, shift = _stationary(
+                    K[np.ix_(indices, indices)],
+                    (linear - y + residual)[indices],
+                    intercept,
+                    -float(c.sum()),
                 )
-                room = np.where(wanted > 0.0, high[held] - c[held], c[held] - low[held])
-                blocked = np.abs(wanted) > room
-                part = float((room[blocked] / np.abs(wanted[blocked])).min(initial=1.0))
-                c[held] = np.clip(c[held] + part * wanted, low[held], high[held])
+                current = c[indices]
+                to_bound = np.where(step > 0.0, high[indices] - current, current - low[indices])
+                blocked = np.abs(step) > to_bound
+                ratios = to_bound[blocked] / np.abs(step[blocked])
+                step_size = float(ratios.min(initial=1.0))
+                c[indices] = np.clip(current + step_size * step, low[indices], high[indices])
                 b += shift
                 if blocked.any():
-                    free[held] = (c[held] > low[held]) & (c[held] < high[held])
+                    free[indices] = (c[indices] > low[indices]) & (c[indices] < high[indices])
                     continue
-                low, high, linear = self.pieces(y, c, y - K @ c - b)
+                low, high, linear = self._pieces(y, c, y - K @ c - b)
             elif intercept:
                 b = _middle(linear - K @ c, c < high, c > low)
             slope = linear - K @ c - b
-            wrong = ((slope > tolerance) & (c < high)) | ((slope < -tolerance) & (c > low))
-            if not (wrong & ~free).any():
+            improvable = ((slope > tolerance) & (c < high)) | ((slope < -tolerance) & (c > low))
+            if not (improvable & ~free).any():
                 break
-            free |= wrong
+            free |= improvable
         return Machine(c, b)
 
 
 @dataclass(frozen=True)
 class Hinge(_SupportVector):
-    """C max(0, 1 - y f) for y in {-1, 1}: the support vector machine.
+    """The hinge loss C max(0, 1 - y f) of support vector machines, for y in {-1, 1}.
 
     Parameters
     ----------
@@ -118,38 +150,39 @@ class Hinge(_SupportVector):
     """
 
     C: float
+    for_labels: ClassVar[bool] = True
 
     def value(self, y: Array, f: Array) -> float:
-        """C sum max(0, 1 - y f); see :meth:`Loss.value`."""
+        """Return the sum of C max(0, 1 - y f); see :meth:`Loss.value`."""
         return self.C * float(np.maximum(0.0, 1.0 - y * f).sum())
 
     def conjugate(self, y: Array, c: Array) -> float:
-        """-sum y c, for 0 <= y c <= C; see :meth:`Loss.conjugate`."""
+        """Return the sum of -y c, for 0 <= y c <= C; see :meth:`Loss.conjugate`."""
         return -float(y @ c)
 
-    def kink(self, y: Array, f: Array) -> Array:
-        """|1 - y f|."""
+    def _kink_distance(self, y: Array, f: Array) -> Array:
+        """Return |1 - y f|."""
         return np.abs(1.0 - y * f)
 
-    def pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
-        """One piece: 0 <= y c <= C."""
+    def _pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
+        """Return the bounds of 0 <= y c <= C, and y."""
         return np.minimum(self.C * y, 0.0), np.maximum(self.C * y, 0.0), y
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
-        """C = y a at the cost of -a; see :meth:`Loss.boxes`."""
+        """Write c = y a, at a cost of -a; see :meth:`Loss.boxes`."""
         return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept)
 
-    def libsvm(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
-        """By SVC; without an intercept by regression.
+    def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
+        """Run SVC or, without an intercept, SVR on the responses y (1 + e) with epsilon = e.
 
-        That is the regression of y (1 + e) with a tube of e, so wide that no prediction is above
-        it.
+        If e is so large that no prediction is outside of the tube on the far side, the
+        epsilon-insensitive losses of these responses are the hinge losses.
         """
         if intercept:
             svc = SVC(kernel="precomputed", C=self.C, tol=tol)
             return Machine(_coefficients(svc, K, y), float(svc.intercept_[0]))
         for tube in _TUBES:
-            machine = EpsilonInsensitive(self.C, tube).libsvm(
+            machine = EpsilonInsensitive(self.C, tube)._solve(
                 K, y * (1.0 + tube), intercept=False, tol=tol
             )
             if (y * machine.c >= 0.0).all():
@@ -159,7 +192,7 @@ class Hinge(_SupportVector):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(_SupportVector):
-    """C max(0, |y - f| - epsilon): support vector regression.
+    """The loss C max(0, |y - f| - epsilon) of support vector regression.
 
     Parameters
     ----------
@@ -171,19 +204,19 @@ class EpsilonInsensitive(_SupportVector):
     epsilon: float
 
     def value(self, y: Array, f: Array) -> float:
-        """C sum max(0, |y - f| - epsilon); see :meth:`Loss.value`."""
+        """Return the sum of C max(0, |y - f| - epsilon); see :meth:`Loss.value`."""
         return self.C * float(np.maximum(0.0, np.abs(y - f) - self.epsilon).sum())
 
     def conjugate(self, y: Array, c: Array) -> float:
-        """-sum y c + epsilon |c|, for |c| <= C; see :meth:`Loss.conjugate`."""
+        """Return the sum of epsilon |c| - y c, for |c| <= C; see :meth:`Loss.conjugate`."""
         return -float(y @ c) + self.epsilon * float(np.abs(c).sum())
 
-    def kink(self, y: Array, f: Array) -> Array:
-        """||y - f| - epsilon|."""
+    def _kink_distance(self, y: Array, f: Array) -> Array:
+        """Return ||y - f| - epsilon|."""
         return np.abs(np.abs(y - f) - self.epsilon)
 
-    def pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
-        """One piece on either side of zero: the one that c, or else the residual, is on."""
+    def _pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
+        """Return 0 <= c <= C or -C <= c <= 0, and y less or plus epsilon."""
         side = np.where(c == 0.0, residual, c)
         return (
             np.where(side > 0.0, 0.0, -self.C),
@@ -192,15 +225,15 @@ class EpsilonInsensitive(_SupportVector):
         )
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
-        """C = a_1 - a_2 at the cost of (epsilon - y) a_1 + (epsilon + y) a_2."""
+        """Write c = a_1 - a_2, at a cost of (epsilon - y) a_1 + (epsilon + y) a_2."""
         signs = np.stack([np.ones(Y.shape), -np.ones(Y.shape)])
         return Boxes(signs, self.epsilon - signs * Y, self.C, intercept)
 
-    def libsvm(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
-        """By SVR.
+    def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
+        """Run SVR, whose intercept requires that the dual variables sum to zero.
 
-        Without an intercept, two more samples whose kernel is zero and whose coefficients cost
-        nothing take up what is left of the sum.
+        Without an intercept two samples are added whose kernel is zero and whose dual variables
+        cost nothing: they absorb the sum of the others, which is then free.
         """
         n = len(y)
         weights, matrix, target = None, K, y
@@ -217,7 +250,7 @@ class EpsilonInsensitive(_SupportVector):
 def _coefficients(
     machine: SVC | SVR, K: Array, target: Array, weights: Array | None = None
 ) -> Array:
-    """Fit libsvm; coefficients of all samples, zero for those that are no support vectors."""
+    """Fit by libsvm, and return the dual variables of all samples."""
     machine.set_params(max_iter=max(_ITERATIONS * len(K), _FEWEST_ITERATIONS))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -228,14 +261,18 @@ def _coefficients(
 
 
 def _middle(slope: Array, rising: Array, falling: Array) -> float:
-    """The intercept half-way between the steepest variables that can rise and that can fall."""
+    """Return the intercept in the middle of the interval in which no variable can improve.
+
+    The interval is from the largest slope of a variable that can rise to the smallest slope of one
+    that can fall.
+    """
     highest = slope[rising].max() if rising.any() else slope[falling].min()
     lowest = slope[falling].min() if falling.any() else highest
     return 0.5 * float(highest + lowest)
 
 
 def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[Array, float]:
-    """Changes d and b with K d + b = slope and, where there is an intercept, sum d = total."""
+    """Solve K d + b = slope for d and b, with sum d = total for an intercept, else b = 0."""
     size = float(np.abs(np.diag(K)).max())
     for jitter in _JITTERS:
         try:
@@ -249,4 +286,6 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
     if not intercept:
         return both[:, 0], 0.0
     shift = (float(both[:, 0].sum()) - total) / float(both[:, 1].sum())
-    return both[:, 0] - shift * both[:, 1], shift
+    d = both[:, 0] - shift * both[:, 1]
+    # Both terms may be much larger than their difference, whose sum is then exact only afterwards.
+    return d + (total - d.sum()) / len(d), shift

@@ -1,9 +1,9 @@
-"""Probabilistic kernel learning: likelihoods, four objectives, and one Newton method for them."""
+"""Probabilistic kernel learning: likelihoods, four objectives, and the estimators."""
 
-from mercer.probabilistic._bayesian_classifier import BayesianMKLClassifier
+from mercer.probabilistic._bayesian_mkl import BayesianMKLClassifier
 from mercer.probabilistic._bayesian_regressor import BayesianMKLRegressor
-from mercer.probabilistic._latent_losses import SupportVectorLoss
 from mercer.probabilistic._likelihoods import (
+    Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
@@ -13,10 +13,10 @@ from mercer.probabilistic._posterior import FixedPosterior, posterior
 __all__ = [
     "BayesianMKLClassifier",
     "BayesianMKLRegressor",
+    "Deviance",
     "FixedPosterior",
     "GaussianLikelihood",
     "LaplaceLikelihood",
     "LogisticLikelihood",
-    "SupportVectorLoss",
     "posterior",
 ]

@@ -1,44 +1,41 @@
-"""What the probabilistic estimators share: a kernel and a posterior learned together."""
+"""The base of the probabilistic estimators, and Gaussian-process classification."""
 
 from __future__ import annotations
 
-import warnings
-from abc import abstractmethod
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.dense import gram_alignment
-from mercer._gram.tiles import Samples
-from mercer._history import ObjectiveStep
-from mercer._learners.legacy import KernelEstimator, base_kernels, owned
-from mercer._targets import Target, as_target
+from mercer._kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    kernel_rows,
+    new_samples,
+    trace_shares,
+    training_data,
+)
+from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number, check_positive
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Kernel, WeightedSum
-from mercer.probabilistic._model import LearnedModel, Settings, learn_model
-from mercer.probabilistic._posterior import LatentPosterior, ObjectiveName
-
-_CONSTANT = 1e-12
-"""A diagonal that varies by less than this part of its largest value is constant."""
+from mercer.probabilistic._learned_model import LatentPosterior, LearnedModel, checked_diagonal
+from mercer.probabilistic._likelihoods import LogisticLikelihood
+from mercer.probabilistic._model import LikelihoodName, Settings, learn_model
+from mercer.probabilistic._objectives import ObjectiveName
 
 
 class BayesianMKL(KernelEstimator):
-    """A kernel learned by a probabilistic objective, and the latent function's posterior.
-
-    A subclass says what the target and the likelihood are.
-    """
-
-    _task: ClassVar[Literal["classification", "regression"]]
-    _objectives: ClassVar[tuple[ObjectiveName, ...]]
+    """Base of the estimators that learn a kernel by a probabilistic objective."""
 
     kernels: Any
     objective: ObjectiveName
-    penalty: float
+    weight_penalty: float
     norm: float
     jitter: float
     learn_parameters: bool
@@ -52,89 +49,13 @@ class BayesianMKL(KernelEstimator):
     cholesky_: Array
     scale_: Array
     diagonal_: Array
-    objective_: float
-    history_: list[ObjectiveStep]
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
-        """Learn the kernel and the posterior.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, a setting is out of its range, or a kernel returns NaN or is not positive
-            semi-definite.
-        """
-        self._check_settings()
-        features, y = self._validated(X, y)
-        target = as_target(y, self._task, features.shape[0])
-        Y = self._targets(y, target)
-        table = X if hasattr(X, "columns") else features
-        kernels = base_kernels(self.kernels, table, Samples(features, self._n_kernels(features)))
-        with reported_steps(self) as report:
-            model = learn_model(
-                Samples(features, len(kernels)), kernels, Y, self._settings(), report
-            )
-        self._store(model, target.centered)
-        self._warn(model)
-        self.X_fit_ = None if self._takes_stack() else owned(features, X)
-        if self._takes_stack():
-            self.diagonal_ = np.einsum("iik->ik", features).copy()
-        return self
-
-    @abstractmethod
-    def _targets(self, y: Any, target: Target) -> Array:
-        """What each latent function is to explain, shape (n_samples, n_problems)."""
-
-    @abstractmethod
-    def _settings(self) -> Settings:
-        """What is minimized, and how."""
-
-    def _sources(self) -> Any:
-        return self.kernels
-
-    def _check_settings(self) -> None:
-        check_choice("objective", self.objective, self._objectives)
-        check_positive("penalty", self.penalty)
-        check_number("norm", self.norm, low=1.0)
-        check_positive("jitter", self.jitter)
-        if not isinstance(self.learn_parameters, bool | np.bool_):
-            raise ValueError(
-                f"learn_parameters must be True or False; got {self.learn_parameters!r}."
-            )
-        if self.learn_parameters and self.objective in ("map", "mkl"):
-            raise ValueError(
-                "learn_parameters=True needs an objective that prices the kernels' parameters, "
-                f'"mlm" or "vb"; got objective={self.objective!r}.'
-            )
-        if self.learn_parameters and self._takes_stack():
-            raise ValueError(
-                "learn_parameters=True needs kernels of features; precomputed Gram matrices have "
-                "no parameters."
-            )
-        check_number("n_starts", self.n_starts, whole=True, low=1)
-        check_positive("tol", self.tol)
-        check_number("max_iter", self.max_iter, whole=True, low=1)
-
-    def _store(self, model: LearnedModel, target: Array) -> None:
+    def _store(self, model: LearnedModel, data: TrainingData, target: Target) -> None:
+        """Set the fitted attributes that classifiers and regressors share."""
         self.weights_ = model.weights
         self.kernel_ = WeightedSum(model.kernels, model.weights)
-        self.alignment_ = gram_alignment(model.K, target)
-        parts = model.weights * model.traces
-        self.shares_ = parts / parts.sum() if parts.any() else parts
+        self.alignment_ = gram_alignment(model.K, target.centered)
+        self.shares_ = trace_shares(model.weights, model.traces)
         self.dual_coef_ = model.posterior.alpha
         factors = model.posterior.factors
         self.cholesky_ = np.array([factor for factor, _ in factors])
@@ -143,73 +64,335 @@ class BayesianMKL(KernelEstimator):
         self.history_ = model.history
         self.objective_history_ = np.array([step.objective for step in model.history])
         self.n_iter_ = len(model.history)
-        if self.objective in ("mlm", "vb"):
+        if self.objective in ("marginal_likelihood", "vb"):
             self.log_marginal_likelihood_ = -0.5 * model.value
         if model.gap is not None:
             self.dual_gap_ = model.gap
-
-    def _warn(self, model: LearnedModel) -> None:
-        if model.collapsed:
-            warnings.warn(
-                "The objective is as low without any kernel: joint MAP has collapsed. Raise jitter "
-                f"(now {self.jitter:g}), or take an objective that does not, such as "
-                'objective="vb".',
-                UserWarning,
-                stacklevel=4,
-            )
-        if not model.converged:
-            gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
-            warnings.warn(
-                f"Stopped after {self.n_iter_} steps before tol={self.tol:g} was reached{gap}: "
-                f"raise max_iter (now {self.max_iter}), or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        self.X_fit_ = data.stored
+        if data.stored is None:
+            self.diagonal_ = np.einsum("iik->ik", data.features).copy()
 
     def _means(self, X: Features) -> Array:
-        """Posterior means of the latent functions, shape (n_new, n_problems)."""
-        across, _ = self._across(X)
-        return self._posterior().means(across)
+        """Return posterior means of the latent functions, shape (n_new, n_problems)."""
+        return self._posterior().means(kernel_rows(self, X))
 
     def _means_and_variances(self, X: Features, diagonal: Any) -> tuple[Array, Array]:
-        """Posterior means and variances, both of shape (n_new, n_problems)."""
-        across, features = self._across(X)
-        posterior = self._posterior()
-        with_themselves = self._diagonal(features, diagonal)
+        """Return posterior means and variances, both of shape (n_new, n_problems)."""
+        across, posterior = kernel_rows(self, X), self._posterior()
+        samples = new_samples(self, X)
+        if self.X_fit_ is None:
+            shape = len(samples), self.weights_.size
+            with_themselves = checked_diagonal(diagonal, shape, self.diagonal_) @ self.weights_
+        elif diagonal is None:
+            with_themselves = self.kernel_.diag(samples)
+        else:
+            raise ValueError('diagonal is for kernels="precomputed" only.')
         return posterior.means(across), posterior.variances(across, with_themselves)
 
     def _posterior(self) -> LatentPosterior:
+        check_is_fitted(self)
         factors = tuple(zip(self.cholesky_, self.scale_, strict=True))
         return LatentPosterior(self.dual_coef_, factors)
 
-    def _across(self, X: Features) -> tuple[Array, Features]:
-        """The learned kernel between new samples and the training set, and the samples."""
+
+class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
+    """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
+
+    The latent function has the kernel K = sum weights_m K_m and the logistic likelihood. The
+    weights maximize a bound of the marginal likelihood, or are found together with the mode of the
+    latent values.
+
+    Parameters
+    ----------
+    kernels : list, None or "precomputed", default=None
+        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
+        for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
+        stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
+    objective : {"vb", "map", "mkl"}, default="vb"
+        "vb", the variational bound of the marginal likelihood, has nothing to set, and its
+        probabilities are calibrated. "map" maximizes the joint density of latent values and
+        weights, and is sparser. "mkl" penalizes the size of the weights, and is convex.
+    weight_penalty : float, default=1.0
+        Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
+        the function.
+    norm : float, default=1.0
+        Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
+    jitter : float, default=2.0
+        Used by "map": variance of white noise in the latent function, relative to the mean
+        diagonals of the kernels. Joint MAP decreases without bound as it vanishes, so that no
+        kernel is found if it is small; a warning says so.
+    learn_parameters : bool, default=False
+        Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
+        three scales of their widths.
+    n_starts : int, default=2
+        Number of searches from different scales of the weights, of which the best is kept; "mkl"
+        takes one, as it has a single optimum.
+    tol : float, default=1e-4
+        Relative precision of the objective.
+    max_iter : int, default=200
+        Largest number of steps of each search.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : WeightedSum
+        The learned kernel, callable.
+    weights_ : ndarray of shape (n_kernels,)
+        Coefficients of the kernels, zero for those that are not needed.
+    shares_ : ndarray of shape (n_kernels,)
+        Fraction of each kernel in the trace of the learned training Gram matrix; their sum is one.
+    alignment_ : float
+        Centered alignment of the learned kernel with the labels on the training set.
+    objective_ : float
+        The minimum of the objective, on the -2 log scale.
+    log_marginal_likelihood_ : float
+        Defined for "vb": the lower bound of it, summed over the classes if there are more than two.
+    objective_history_ : ndarray of shape (n_iter_,)
+        The objective after each step of the best search.
+    history_ : list of ObjectiveStep
+    n_iter_ : int
+    dual_gap_ : float
+        Defined for "mkl": a proven bound on the relative distance of the objective from its
+        optimum.
+    dual_coef_ : ndarray of shape (n_samples, n_problems)
+        The latent mean is k(x)'dual_coef_.
+    cholesky_, scale_ : ndarray of shape (n_problems, n_samples, n_samples), (n_problems, n_samples)
+        Factors of the latent variance.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for precomputed stacks.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only if X has feature names that are all strings.
+
+    See Also
+    --------
+    BayesianMKLRegressor : For responses.
+    MKLClassifier : The hinge loss, for large margins in place of probabilities.
+    TwoStageClassifier : Learns the kernel first, by alignment, which is faster.
+
+    Notes
+    -----
+    Latent functions have mean zero: wide kernels, or a constant one, replace an intercept. If there
+    are more than two classes, each has a latent function, against the rest. All share one kernel,
+    and their probabilities are divided by their sum.
+
+    Each step is a Newton step in latent values and weights together [1]_, O(n^3 + p n^2) for each
+    latent function and p kernels. Memory is a few n x n matrices and, if they fit into a quarter of
+    the working memory, the p Gram matrices.
+
+    References
+    ----------
+    .. [1] H. Nickisch, M. Seeger (2011). Multiple kernel learning: a unifying probabilistic
+       viewpoint. arXiv:1103.0897, sections 2 and 3.
+    .. [2] T. Jaakkola, M. Jordan (2000). Bayesian parameter estimation via variational methods.
+       Statistics and Computing 10, for the bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import BayesianMKLClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = BayesianMKLClassifier().fit(scale(X)[:200], y[:200])
+    >>> model.score(scale(X)[200:], y[200:]) > 0.94
+    True
+    >>> model.predict_proba(scale(X)[200:202]).shape
+    (2, 2)
+    """
+
+    classes_: NDArray[Any]
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        objective: Literal["vb", "map", "mkl"] = "vb",
+        weight_penalty: float = 1.0,
+        norm: float = 1.0,
+        jitter: float = 2.0,
+        learn_parameters: bool = False,
+        n_starts: int = 2,
+        tol: float = 1e-4,
+        max_iter: int = 200,
+    ) -> None:
+        self.kernels = kernels
+        self.objective = objective
+        self.weight_penalty = weight_penalty
+        self.norm = norm
+        self.jitter = jitter
+        self.learn_parameters = learn_parameters
+        self.n_starts = n_starts
+        self.tol = tol
+        self.max_iter = max_iter
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel and the posterior of the latent functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a parameter
+            is out of its range, or a kernel returns NaN or is not positive semi-definite.
+        """
+        settings = validated_settings(self, "logistic", ("vb", "map", "mkl"))
+        data = training_data(self, X, y)
+        target = data.target("classification")
+        kernels = data.dictionary(self.kernels)
+        assert target.classes is not None
+        self.classes_ = target.classes
+        signs = one_against_rest(data.y, self.classes_)
+        with reported_steps(self) as report:
+            model = learn_model(data.samples(len(kernels)), kernels, signs, settings, report)
+        self._store(model, data, target)
+        warn_about(model, settings)
+        return self
+
+    def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
+        """Predict the most probable classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            The precomputed kernels of each new sample with itself, for more than two classes; see
+            `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
-        features = self._new_samples(X)
-        if self.X_fit_ is None:
-            return self.kernel_(features), features
-        return self.kernel_(features, self.X_fit_), features
+        if len(self.classes_) == 2:
+            # The probability is above one half if the latent mean is positive, for any variance.
+            return self.classes_[(self._means(X)[:, 0] > 0.0).astype(int)]
+        return self.classes_[self.predict_proba(X, diagonal).argmax(axis=1)]
 
-    def _diagonal(self, features: Features, given: Any) -> Array:
-        """The learned kernel of new samples with themselves, shape (n_new,)."""
-        if self.X_fit_ is not None:
-            if given is not None:
-                raise ValueError('diagonal is for kernels="precomputed" only.')
-            return self.kernel_.diag(features)
-        if given is None:
-            given = np.broadcast_to(self._constant_diagonal(), (len(features), self.weights_.size))
-        diagonal = check_array(given, dtype=np.float64, input_name="diagonal")
-        if diagonal.shape != (len(features), self.weights_.size):
-            raise ValueError(
-                f"diagonal must have shape {(len(features), self.weights_.size)}, one value for "
-                f"each new sample and kernel; got {diagonal.shape}."
-            )
-        return np.asarray(diagonal @ self.weights_)
+    def predict_proba(self, X: Features, diagonal: Any = None) -> Array:
+        """Predict class probabilities, integrated over the posterior of the latent functions.
 
-    def _constant_diagonal(self) -> Array:
-        if np.ptp(self.diagonal_, axis=0).max() > _CONSTANT * np.abs(self.diagonal_).max():
-            raise ValueError(
-                "Variances need each new sample's kernels with itself: pass them as diagonal, of "
-                "shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
-            )
-        return self.diagonal_[0]
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            The precomputed kernels of each new sample with itself. It may be left out if the
+            diagonals of the training set are constant.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Columns are in the order of `classes_`.
+        """
+        means, variances = self._means_and_variances(X, diagonal)
+        likelihood = LogisticLikelihood()
+        own = np.column_stack(
+            [likelihood.probability(m, v) for m, v in zip(means.T, variances.T, strict=True)]
+        )
+        if own.shape[1] == 1:
+            return np.hstack([1.0 - own, own])
+        return np.asarray(own / own.sum(axis=1, keepdims=True))
+
+    def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
+        """Predict means and standard deviations of the latent functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            The precomputed kernels of each new sample with itself; see `predict_proba`.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, a positive mean predicts ``classes_[1]``.
+        """
+        means, variances = self._means_and_variances(X, diagonal)
+        std = np.sqrt(variances)
+        return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
+
+
+def validated_settings(
+    estimator: Any, likelihood: LikelihoodName, objectives: tuple[ObjectiveName, ...]
+) -> Settings:
+    """Check the parameters that classifiers and regressors share, and return them as settings.
+
+    Parameters
+    ----------
+    estimator : BayesianMKL
+    likelihood : {"gaussian", "laplace", "logistic"}
+    objectives : tuple of str
+        Values allowed for the parameter `objective`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range.
+    """
+    check_choice("objective", estimator.objective, objectives)
+    check_positive("weight_penalty", estimator.weight_penalty)
+    check_number("norm", estimator.norm, low=1.0)
+    check_positive("jitter", estimator.jitter)
+    check_bool("learn_parameters", estimator.learn_parameters)
+    if estimator.learn_parameters and estimator.objective in ("map", "mkl"):
+        raise ValueError(
+            'learn_parameters=True needs objective="marginal_likelihood" or "vb", since the others '
+            f"do not penalize narrow kernels; got objective={estimator.objective!r}."
+        )
+    if estimator.learn_parameters and estimator._takes_stack():
+        raise ValueError(
+            "learn_parameters=True needs kernels of features; precomputed Gram matrices have no "
+            "parameters."
+        )
+    check_number("n_starts", estimator.n_starts, whole=True, low=1)
+    check_positive("tol", estimator.tol)
+    check_number("max_iter", estimator.max_iter, whole=True, low=1)
+    return Settings(
+        objective=estimator.objective,
+        likelihood=likelihood,
+        noise=None,
+        jitter=float(estimator.jitter),
+        weight_penalty=float(estimator.weight_penalty),
+        norm=float(estimator.norm),
+        learns_parameters=bool(estimator.learn_parameters),
+        n_starts=int(estimator.n_starts),
+        tol=float(estimator.tol),
+        max_iter=int(estimator.max_iter),
+    )
+
+
+def warn_about(model: LearnedModel, settings: Settings) -> None:
+    """Warn if joint MAP has collapsed, or the search has not converged.
+
+    Parameters
+    ----------
+    model : LearnedModel
+    settings : Settings
+    """
+    if model.collapsed:
+        warn(
+            "The objective is as low without any kernel: joint MAP has collapsed. Raise jitter "
+            f"(now {settings.jitter:g}), or choose an objective that does not collapse, such as "
+            'objective="vb".'
+        )
+    if not model.converged:
+        gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
+        warn(
+            f"Stopped after {len(model.history)} steps before tol={settings.tol:g} was "
+            f"reached{gap}: raise max_iter (now {settings.max_iter}), or tol.",
+            ConvergenceWarning,
+        )

@@ -2,63 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_array
 
-from mercer._targets import Target
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._kernel_estimator import training_data
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_positive
-from mercer.probabilistic._bayesian_mkl import BayesianMKL
-from mercer.probabilistic._model import LearnedModel, Settings
+from mercer._validation import check_bool, check_choice, check_positive
+from mercer.probabilistic._bayesian_mkl import BayesianMKL, validated_settings, warn_about
+from mercer.probabilistic._model import Settings, learn_model
+from mercer.probabilistic._objectives import OBJECTIVES
 
 
 class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     """Responses with uncertainties, from a Gaussian process whose kernel is a learned sum.
 
-    With latent values u of the kernel K = sum theta_m K_m, weights and noise are learned by the
-    marginal likelihood ("mlm"), a bound of it ("vb"), together with the mode of u ("map"), or under
-    a penalty on their size ("mkl"). No setting needs cross-validation for "mlm" and "vb".
+    The latent function has the kernel K = sum weights_m K_m. The weights and the noise maximize the
+    marginal likelihood or a bound of it, or the weights are found together with the mode of the
+    latent values.
 
     Parameters
     ----------
     kernels : list, None or "precomputed", default=None
-        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; 20
-        Gaussian widths read off the data where None. "precomputed" takes stacks of Gram matrices of
-        shape (n_samples, n_samples, n_kernels) for X.
+        The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
+        for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
+        stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
     likelihood : {"gaussian", "laplace"}, default="gaussian"
         Noise of the responses; "laplace" is robust to outliers.
-    objective : {"mlm", "vb", "map", "mkl"}, default="mlm"
-        "mlm", the marginal likelihood itself, is for Gaussian noise, where "vb" is the same. "vb"
-        bounds it for Laplace noise. "map" drops a term of it, which makes it sparser. "mkl" is
-        convex.
+    objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="marginal_likelihood"
+        "marginal_likelihood" is in closed form for Gaussian noise only, and has nothing to set.
+        "vb", its variational bound, is for Laplace noise; for Gaussian noise it is the same. "map"
+        maximizes the joint density of latent values and weights, and is sparser. "mkl" penalizes
+        the size of the weights, and is convex.
     noise : float or None, default=None
-        Variance of the noise, in the squared unit of the responses. None learns it; by the marginal
-        likelihood also for "map" and "mkl", whose own objectives fall without bound as it vanishes.
-    penalty : float, default=1.0
-        Of "mkl", which adds penalty sum theta^norm: the larger, the smoother the function.
+        Variance of the noise, in the squared unit of the responses. None learns it, for "map" and
+        "mkl" by the bound "vb", as their own objectives decrease without bound as it vanishes.
+    weight_penalty : float, default=1.0
+        Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
+        the function.
     norm : float, default=1.0
-        Of "mkl"; at least 1. The smaller, the sparser the weights.
+        Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
     jitter : float, default=0.1
-        Of "map": variance of white noise in the latent function, in mean diagonals of the kernels
-        times the variance of the responses. Joint MAP falls without bound as it vanishes, so that
-        small values find no kernel at all; a warning says so.
+        Used by "map": variance of white noise in the latent function, relative to the mean
+        diagonals of the kernels and the variance of the responses. Joint MAP decreases without
+        bound as it vanishes, so that no kernel is found if it is small; a warning says so.
     normalize_y : bool, default=True
-        Whether responses are brought to mean zero and variance one before anything else; latent
-        functions have mean zero. Predictions are in their own unit either way, `objective_` and
-        `log_marginal_likelihood_` are those of the normalized responses.
+        Whether the responses are normalized to mean zero and variance one before anything else, as
+        latent functions have mean zero. Predictions are in the unit of the responses either way;
+        `objective_` and `log_marginal_likelihood_` are those of the normalized responses.
     learn_parameters : bool, default=False
-        Whether "mlm" and "vb" also learn the kernels' own parameters, within their bounds, from the
-        best of three scales of their widths.
+        Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
+        bounds, from the best of three scales of their widths.
     n_starts : int, default=2
-        Searches from different scales of the weights, of which the best is kept; "mkl", which has
-        no other optima, takes one.
+        Number of searches from different scales of the weights, of which the best is kept; "mkl"
+        takes one, as it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.
     max_iter : int, default=200
-        Steps of each search at most.
+        Largest number of steps of each search.
 
     Attributes
     ----------
@@ -69,30 +74,32 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     noise_variance_ : float or ndarray of shape (n_outputs,)
         Variance of the noise, in the squared unit of the responses.
     shares_ : ndarray of shape (n_kernels,)
-        Part of each kernel in the trace of the learned training Gram matrix, summing to one.
+        Fraction of each kernel in the trace of the learned training Gram matrix; their sum is one.
     alignment_ : float
         Centered alignment of the learned kernel with the responses on the training set.
     objective_ : float
-        What was minimized, on the -2 log scale.
+        The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Of "mlm"; of "vb" the lower bound of it; summed over several responses.
+        Defined for "marginal_likelihood" and, as the lower bound, for "vb"; the sum over several
+        responses.
     objective_history_ : ndarray of shape (n_iter_,)
-        The objective after each step of the search that won.
+        The objective after each step of the best search.
     history_ : list of ObjectiveStep
     n_iter_ : int
     dual_gap_ : float
-        Of "mkl": proven bound on how far the objective is above its optimum, relative to it.
+        Defined for "mkl": a proven bound on the relative distance of the objective from its
+        optimum.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
-        alpha: the latent mean is k(x)'alpha, of the normalized responses.
+        The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
     cholesky_, scale_ : ndarray of shape (n_outputs, n_samples, n_samples), (n_outputs, n_samples)
         Factors of the latent variance.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
-        What normalized the responses.
+        The normalized responses are (y - y_mean_) / y_scale_.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Defined only where X has feature names that are all strings.
+        Defined only if X has feature names that are all strings.
 
     See Also
     --------
@@ -102,11 +109,12 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
 
     Notes
     -----
-    Each step of the search is Newton's in latent values and weights together [1]_, with the noise
-    as one more kernel, the identity: O(n^3 + p n^2). Parameters of kernels are learned by L-BFGS,
-    together with weights and noise; each evaluation is O(n^3 + p n^2 d), and no array is larger
-    than n x n. Memory is a few n x n matrices and, where they fit into a quarter of the working
-    memory, the p Gram matrices. Several responses share kernel and noise.
+    Each step is a Newton step in latent values and weights together [1]_, O(n^3 + p n^2) for p
+    kernels; learned Gaussian noise is the weight of one more kernel, the identity. Parameters of
+    kernels are learned by L-BFGS, together with weights and noise; each evaluation is
+    O(n^3 + p n^2 d), and no array is larger than n x n. Memory is a few n x n matrices and, if they
+    fit into a quarter of the working memory, the p Gram matrices. Several responses share kernel
+    and noise.
 
     References
     ----------
@@ -126,17 +134,14 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     True
     """
 
-    _task = "regression"
-    _objectives = ("mlm", "vb", "map", "mkl")
-
     def __init__(
         self,
         kernels: Any = None,
         *,
         likelihood: Literal["gaussian", "laplace"] = "gaussian",
-        objective: Literal["mlm", "vb", "map", "mkl"] = "mlm",
+        objective: Literal["marginal_likelihood", "vb", "map", "mkl"] = "marginal_likelihood",
         noise: float | None = None,
-        penalty: float = 1.0,
+        weight_penalty: float = 1.0,
         norm: float = 1.0,
         jitter: float = 0.1,
         normalize_y: bool = True,
@@ -149,7 +154,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.likelihood = likelihood
         self.objective = objective
         self.noise = noise
-        self.penalty = penalty
+        self.weight_penalty = weight_penalty
         self.norm = norm
         self.jitter = jitter
         self.normalize_y = normalize_y
@@ -157,6 +162,44 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the kernel, the noise and the posterior of the latent functions.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Responses.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
+            parameter is out of its range, or a kernel returns NaN or is not positive semi-definite.
+        """
+        settings = self._validated_settings()
+        data = training_data(self, X, y)
+        target = data.target("regression")
+        responses = self._normalized(data.y)
+        if self.noise is not None:
+            noise = float(self.noise) / float(np.mean(self.y_scale_**2))
+            settings = replace(settings, noise=noise)
+        kernels = data.dictionary(self.kernels)
+        with reported_steps(self) as report:
+            model = learn_model(data.samples(len(kernels)), kernels, responses, settings, report)
+        self._store(model, data, target)
+        variances = model.noise * self.y_scale_**2
+        self.noise_variance_ = float(variances[0]) if self._one_column else variances
+        warn_about(model, settings)
+        return self
 
     def predict(
         self,
@@ -171,20 +214,21 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
         return_std : bool, default=False
-            Whether to return standard deviations too; not for Laplace noise by "map" or "mkl".
+            Whether to return standard deviations too. There are none for Laplace noise by "map" or
+            "mkl".
         include_noise : bool, default=False
-            Whether they are those of a new response, rather than of the latent function.
+            Whether standard deviations are those of new responses, and not of the latent function.
         diagonal : array-like of shape (n_samples, n_kernels), default=None
-            Of precomputed kernels: values of each new sample with itself. Not needed where they
-            were one constant on the training set.
+            The precomputed kernels of each new sample with itself. It may be left out if the
+            diagonals of the training set are constant.
 
         Returns
         -------
         mean : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         std : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Only where `return_std` is true.
+            Returned only if `return_std` is true.
         """
         if not return_std:
             return self._shaped(self._means(X) * self.y_scale_ + self.y_mean_)
@@ -200,23 +244,22 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         tags.target_tags.multi_output = True
         return tags
 
-    def _shaped(self, values: Array) -> Array:
-        return values[:, 0] if self._one_column else values
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def _validated_settings(self) -> Settings:
+        """Check all parameters, and return them as settings."""
+        settings = validated_settings(self, self.likelihood, OBJECTIVES)
         check_choice("likelihood", self.likelihood, ("gaussian", "laplace"))
-        if self.likelihood == "laplace" and self.objective == "mlm":
+        if self.likelihood == "laplace" and self.objective == "marginal_likelihood":
             raise ValueError(
-                'objective="mlm" is in closed form for likelihood="gaussian" only; '
+                'objective="marginal_likelihood" is in closed form for likelihood="gaussian" only; '
                 'objective="vb" bounds it for likelihood="laplace".'
             )
         if self.noise is not None:
             check_positive("noise", self.noise)
-        if not isinstance(self.normalize_y, bool | np.bool_):
-            raise ValueError(f"normalize_y must be True or False; got {self.normalize_y!r}.")
+        check_bool("normalize_y", self.normalize_y)
+        return settings
 
-    def _targets(self, y: Any, target: Target) -> Array:
+    def _normalized(self, y: Any) -> Array:
+        """Return the normalized responses, shape (n_samples, n_outputs), and store their scale."""
         responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._one_column = responses.ndim == 1
         responses = responses.reshape(len(responses), -1)
@@ -226,25 +269,6 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             self.y_mean_, self.y_scale_ = responses.mean(axis=0), responses.std(axis=0)
         return np.asarray((responses - self.y_mean_) / self.y_scale_)
 
-    def _settings(self) -> Settings:
-        noise = None
-        if self.noise is not None:
-            noise = float(self.noise) / float(np.mean(self.y_scale_**2))
-        return Settings(
-            objective=self.objective,
-            likelihood=self.likelihood,
-            noise=noise,
-            jitter=float(self.jitter),
-            penalty=float(self.penalty),
-            norm=float(self.norm),
-            learns_parameters=bool(self.learn_parameters),
-            n_starts=int(self.n_starts),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
-
-    def _store(self, model: LearnedModel, target: Array) -> None:
-        super()._store(model, target)
-        assert model.noise is not None
-        noise = model.noise * self.y_scale_**2
-        self.noise_variance_ = float(noise[0]) if self._one_column else noise
+    def _shaped(self, values: Array) -> Array:
+        """Return values of shape (n, n_outputs) in the shape of the responses of `fit`."""
+        return values[:, 0] if self._one_column else values

@@ -1,4 +1,8 @@
-"""Widths of the Gaussians that bound likelihoods, by themselves and against a log-determinant."""
+"""Widths of the Gaussian bounds of likelihoods, alone and together with a log-determinant.
+
+The width gamma of a bound is the variance of its Gaussian: on the -2 ln scale the bound is
+u^2 / gamma plus a linear function of u.
+"""
 
 from __future__ import annotations
 
@@ -9,75 +13,92 @@ import numpy as np
 
 from mercer._typing import Array
 
-_SMALL = 1e-2
-"""Arguments s below this use the series of s / tanh(s / 2)."""
-_LEAST_TILT = 1e-8
-_SOFTEST = 1e-3
-"""Limits where rounding, or a width far from where the tilt was taken, would be a problem."""
+_SMALL_ARGUMENT = 1e-2
+"""For arguments s below this, s / tanh(s / 2) is replaced by its Taylor series, as it is 0 / 0."""
+_SMALLEST_OFFSET = 1e-8
+"""The offset c of a determinant model is at least this fraction of the width, as the difference
+that defines it may vanish by rounding."""
+_SMALLEST_CURVATURE = 1e-3
+"""Curvatures in a width are at least this, since a model that is evaluated far from where it was
+fitted may not be convex there."""
 _ROOT_STEPS = 100
+"""A search for roots ends after this many steps at the latest."""
 _ROOT_PRECISION = 1e-8
-"""The step after one that is this small, relative to where it is, would be rounding."""
+"""A search for roots ends if the relative change of a step is below this: by quadratic convergence
+the next step would be rounding."""
 
 
 @dataclass(frozen=True)
-class Tilt:
-    """The function m ln(1 + gamma / c) that stands for ln|K + Gamma| of each width by itself.
+class DeterminantModel:
+    """Separable model of the log-determinant ln|K + Gamma| as a function of the widths gamma.
+
+    Up to a constant it is the sum of m ln(1 + gamma_i / c_i), where m is the damping.
 
     Attributes
     ----------
     c : ndarray of shape (n_samples,)
-    m : float
-        At least one. One is exact for each width while the others stay; the larger, the nearer to
-        the tangent, which is above ln|K + Gamma| for all widths together.
+    damping : float
+        The factor m, at least one. With m = 1 the model is exact if one width changes while all
+        others stay. With increasing m it approaches the tangent, which is above ln|K + Gamma|
+        however many widths change.
     """
 
     c: Array
-    m: float
+    damping: float
 
     @classmethod
-    def at(cls, gamma: Array, slope: Array, m: float) -> Tilt:
-        """The tilt of given slopes at given widths.
+    def fit(cls, gamma: Array, slope: Array, damping: float) -> DeterminantModel:
+        """Return the model that has given slopes at given widths.
 
         Parameters
         ----------
         gamma, slope : ndarray of shape (n_samples,)
-        m : float
+        damping : float
         """
-        return cls(np.maximum(m / slope - gamma, _LEAST_TILT * gamma), m)
+        return cls(np.maximum(damping / slope - gamma, _SMALLEST_OFFSET * gamma), damping)
 
     @classmethod
-    def of_variance(cls, variance: Array) -> Tilt:
-        """What is exact for one sample whose latent value has a prior variance.
+    def of_variance(cls, variance: Array) -> DeterminantModel:
+        """Return the exact model of independent latent values with given prior variances.
 
         Parameters
         ----------
         variance : ndarray of shape (n_samples,)
         """
-        return cls(np.maximum(variance, _LEAST_TILT), 1.0)
+        return cls(np.maximum(variance, _SMALLEST_OFFSET), 1.0)
 
     def value(self, gamma: Array) -> Array:
-        """The function m ln(1 + gamma / c) at widths, shape (n_samples,)."""
-        return self.m * np.log1p(gamma / self.c)
+        """Return m ln(1 + gamma / c), shape (n_samples,)."""
+        return self.damping * np.log1p(gamma / self.c)
 
-    def stiffness(self, gamma: Array) -> Array:
-        """1 - m (gamma / (gamma + c))^2: gamma^2 times the second derivative, with -ln gamma."""
-        return np.maximum(1.0 - self.m * (gamma / (gamma + self.c)) ** 2, _SOFTEST)
+    def slope(self, gamma: Array) -> Array:
+        """Return m / (gamma + c), shape (n_samples,)."""
+        return self.damping / (gamma + self.c)
+
+    def width_curvature(self, gamma: Array) -> Array:
+        """Return gamma^2 times the second derivative of the model less ln gamma.
+
+        It is 1 - m (gamma / (gamma + c))^2.
+        """
+        ratio = gamma / (gamma + self.c)
+        return np.maximum(1.0 - self.damping * ratio**2, _SMALLEST_CURVATURE)
 
 
-def touching_width(squared: Array) -> tuple[Array, Array]:
-    """The width gamma = 2 s / tanh(s / 2) of the logistic bound that touches at s, given s^2.
+def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
+    """Return the width of the logistic bound that is tight at u = s, and its derivative in s^2.
 
-    Also its derivative in s^2: 1/3 at zero, near 1 / s for large s.
+    The width is gamma = 2 s / tanh(s / 2). The derivative is 1/3 at zero and
+    near 1 / s for large s.
 
     Parameters
     ----------
     squared : ndarray of shape (n_samples,)
         s^2.
     """
-    s = np.sqrt(np.maximum(squared, _SMALL**2))
+    s = np.sqrt(np.maximum(squared, _SMALL_ARGUMENT**2))
     coth = 1.0 / np.tanh(0.5 * s)
     width, slope = 2.0 * s * coth, coth / s - 0.5 * (coth**2 - 1.0)
-    small = squared < _SMALL**2
+    small = squared < _SMALL_ARGUMENT**2
     if small.any():
         series = 4.0 + squared / 3.0 - squared**2 / 180.0
         width = np.where(small, series, width)
@@ -86,7 +107,7 @@ def touching_width(squared: Array) -> tuple[Array, Array]:
 
 
 def logistic_height(squared: Array, gamma: Array) -> Array:
-    """The logistic bound's h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma, given s^2.
+    """Return the logistic bound's h(gamma) = 2 ln 2 cosh(s / 2) - s^2 / gamma, given s^2.
 
     Parameters
     ----------
@@ -96,90 +117,96 @@ def logistic_height(squared: Array, gamma: Array) -> Array:
     return s + 2.0 * np.log1p(np.exp(-s)) - squared / gamma
 
 
-def touching_argument(gamma: Array) -> Array:
-    """The s^2 at which the logistic bound of a width touches, zero for widths up to 4.
+def tight_logistic_argument(gamma: Array) -> Array:
+    """Return the s^2 at which the logistic bound of a width is tight, zero for widths up to 4.
 
     Parameters
     ----------
     gamma : ndarray of shape (n_samples,)
     """
-    reach = np.maximum(gamma - 4.0, 0.0)
+    excess = np.maximum(gamma - 4.0, 0.0)
 
     def equation(v: Array) -> tuple[Array, Array]:
-        width, slope = touching_width(v)
+        width, slope = tight_logistic_width(v)
         return width - np.maximum(gamma, 4.0), slope
 
     # gamma - 4 <= 2 s and gamma - 4 <= s^2 / 3 bound s from below, 2 s <= gamma from above.
-    low, high = np.maximum(3.0 * reach, 0.25 * reach**2), 0.25 * gamma**2
+    low, high = np.maximum(3.0 * excess, 0.25 * excess**2), 0.25 * gamma**2
     return _increasing_root(equation, low, low, np.maximum(low, high))
 
 
-def tilted_logistic_width(u: Array, tilt: Tilt) -> tuple[Array, Array]:
-    """The s^2 at which the least tilted bound touches, zero for widths up to 4; and the width.
+def best_logistic_width(u: Array, determinant: DeterminantModel) -> tuple[Array, Array]:
+    """Return the width gamma that minimizes bound - ln gamma + determinant model, after its s^2.
+
+    Here s^2 is where the logistic bound of that width is tight, zero for widths up to 4.
 
     Parameters
     ----------
     u : ndarray of shape (n_samples,)
-    tilt : Tilt
+        Latent values.
+    determinant : DeterminantModel
     """
-    m, c = tilt.m, tilt.c
+    m, c = determinant.damping, determinant.c
 
     def equation(v: Array) -> tuple[Array, Array]:
-        gamma, slope = touching_width(v)
-        part = gamma / (gamma + c)
-        excess = v - u**2 - gamma + m * gamma * part
-        return excess, 1.0 + slope * (m * part * (2.0 - part) - 1.0)
+        gamma, slope = tight_logistic_width(v)
+        ratio = gamma / (gamma + c)
+        excess = v - u**2 - gamma + m * gamma * ratio
+        return excess, 1.0 + slope * (m * ratio * (2.0 - ratio) - 1.0)
 
     narrow = (equation(np.zeros_like(u))[0] >= 0.0) & (m > 1.0)
     high = np.where(narrow, 0.0, 1.5 * (u**2 + 4.0))
     squared = _increasing_root(equation, np.minimum(u**2 + 1.0, high), np.zeros_like(u), high)
-    gamma = touching_width(squared)[0]
+    gamma = tight_logistic_width(squared)[0]
     if narrow.any():
-        # There the bound's height is constant, which leaves a quadratic equation.
+        # The height h of bounds up to the width 4 is constant, so that the equation is quadratic.
         half = 0.5 * (u**2 + c)
         root = (half + np.sqrt(half**2 + (m - 1.0) * u**2 * c)) / (m - 1.0)
         gamma = np.where(narrow, root, gamma)
     return squared, gamma
 
 
-def tilted_laplace_width(r: Array, rate: float, tilt: Tilt) -> Array:
-    """The root of rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2.
+def best_laplace_width(r: Array, rate: float, determinant: DeterminantModel) -> Array:
+    """Return the width gamma that minimizes bound - ln gamma + determinant model.
+
+    It is the root of rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2.
 
     Parameters
     ----------
     r : ndarray of shape (n_samples,)
         Residuals u - y.
     rate : float
-    tilt : Tilt
+    determinant : DeterminantModel
     """
-    m, c, squared = tilt.m, tilt.c, rate**2
+    m, c, squared = determinant.damping, determinant.c, rate**2
 
     def equation(gamma: Array) -> tuple[Array, Array]:
         excess = squared * gamma - 1.0 + m * gamma / (gamma + c) - r**2 / gamma
         return excess, squared + m * c / (gamma + c) ** 2 + (r / gamma) ** 2
 
-    def quadratic(s: Array) -> Array:
+    def quadratic_root(s: Array) -> Array:
         return (1.0 + np.sqrt(1.0 + 4.0 * s * r**2)) / (2.0 * s)
 
     # m gamma / (gamma + c) is between zero and m gamma / c.
-    low, high = quadratic(squared + m / c), quadratic(np.full_like(r, squared))
+    low, high = quadratic_root(squared + m / c), quadratic_root(np.full_like(r, squared))
     return _increasing_root(equation, low, low, high)
 
 
 def _increasing_root(
     equation: Callable[[Array], tuple[Array, Array]], start: Array, low: Array, high: Array
 ) -> Array:
-    """Roots of increasing functions between bounds, by Newton's method with bisection."""
-    at = start
+    """Return roots of increasing functions between bounds, by Newton's method with bisection."""
+    current = start
     for _ in range(_ROOT_STEPS):
-        value, slope = equation(at)
-        low, high = np.where(value < 0.0, at, low), np.where(value > 0.0, at, high)
-        following = at - value / slope
+        value, slope = equation(current)
+        low = np.where(value < 0.0, current, low)
+        high = np.where(value > 0.0, current, high)
+        following = current - value / slope
         inside = (following >= low) & (following <= high)
         if not inside.all():
             following = np.where(inside, following, 0.5 * (low + high))
-        moved = np.abs(following - at) > _ROOT_PRECISION * (1.0 + following)
-        at = following
+        moved = np.abs(following - current) > _ROOT_PRECISION * (1.0 + following)
+        current = following
         if not moved.any():
             break
-    return at
+    return current

@@ -1,4 +1,4 @@
-"""Descent on an objective, step by step of Newton's method."""
+"""Minimization of an objective by majorization and Newton's method."""
 
 from __future__ import annotations
 
@@ -11,49 +11,68 @@ from mercer._gram.dense import with_diagonal
 from mercer._gram.tiles import serial_algebra
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
-from mercer.probabilistic._newton import Direction, NewtonModel
-from mercer.probabilistic._objectives import Majorizer, Point
-from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._majorizer import Direction, Majorizer, NewtonModel, Point
+from mercer.probabilistic._objectives import Problem
 
 _BOUNDARY = 0.99
-"""A step goes at most this part of the way to where a weight would vanish."""
+"""A step goes at most this fraction of the way to where a weight would become zero."""
 _ARMIJO = 1e-4
+"""A step is accepted if it reaches at least this fraction of the decrease that the slope predicts
+(Armijo)."""
 _FAITHFUL = 0.4
-"""Half of the slope is what the model expects a whole step to gain."""
-_SHORTER = 0.25
+"""Latent values of a step are kept if it reaches this fraction of the decrease that the slope
+predicts; a quadratic objective would reach one half."""
+_BACKTRACKING = 0.25
+"""A step in the weights that is not accepted is shortened by this factor."""
 _SHORTEST_STEP = 1e-8
+"""A line search gives up if no step above this size is accepted."""
 _FIRST_BARRIER = 1e-2
+"""The barrier is at most this fraction of the objective at the start, divided by the number of
+kernels."""
 _BARRIER_FACTOR = 0.1
-_SETTLED = 1e-2
-"""The latent values have settled where a step in them alone lowers the objective by no more."""
+"""The barrier is lowered by this factor when steps decrease the objective by less than it."""
+_LATENT_DECREASE = 1e-2
+"""Weights are changed once a step in the latent values alone decreases the objective by no more
+than this fraction."""
 _PROBES = 4
-_FIRST_REACH = 2.0
-_ADVANCE = 2.0
-_RETREAT = 4.0
-_EXACT = 1e-14
-"""Relative change of the objective that is rounding."""
+"""Number of random probes that estimate the concavity of the log-determinants; a few suffice, as
+the estimate changes the length of steps only."""
+_FIRST_EXTENSION = 2.0
+"""Steps may be extended by this factor at first."""
+_EXTENSION_GROWTH = 2.0
+"""The largest step extension grows by this factor after an extended step is accepted."""
+_EXTENSION_DECAY = 4.0
+"""The largest step extension is divided by this factor after an extended step is rejected."""
+_LARGEST_EXTENSION = 64.0
+"""Steps are extended by at most this factor."""
+_DAMPING_GROWTH = 1e3
+"""The damping of determinant models grows by this factor after a step is rejected."""
+_LARGEST_DAMPING = 1e6
+"""Determinant models of this damping are tangents up to rounding, so that it grows no further."""
+_ROUNDING = 1e-14
+"""A relative change of the objective up to this size is rounding."""
 _PATIENCE = 12
-"""Steps without a decrease, each of a lower barrier, after which rounding is to blame."""
-_ROUNDING = 1e-6
-"""Residual, for each sample, that rounding may leave."""
-_CAUTION = 1e3
-_MOST_CAUTIOUS = 1e6
-"""Multipliers of tilts grow by the one up to the other, which is the tangent but for rounding."""
-_LONGEST_REACH = 64.0
-"""Steps are made longer by up to a factor, which grows while that succeeds."""
+"""The search ends after this many successive steps without a decrease, each with a lower barrier,
+as rounding prevents one."""
+_PRECISE = 1e-7
+"""Relative precision of the latent values at the final weights, as predictions use them."""
+_LATENT_STEPS = 100
+"""Steps in the latent values at the final weights stop after this number at the latest."""
+_ROUNDED_RESIDUAL = 1e-6
+"""A search that rounding ends has converged if its residual is at most this for each sample."""
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where an objective was left.
+    """The end of a minimization.
 
     Attributes
     ----------
     point : Point
     majorizer : Majorizer
-        The one that touches the objective there.
+        The majorizer at the point.
     gradient : ndarray of shape (n_kernels,)
-        d objective / d theta, the latent values at their optimum.
+        d objective / d weights at the optimal latent values.
     history : list of ObjectiveStep
     converged : bool
     """
@@ -63,6 +82,21 @@ class Minimum:
     gradient: Array
     history: list[ObjectiveStep]
     converged: bool
+
+    @property
+    def value(self) -> float:
+        """The objective."""
+        return self.majorizer.value
+
+    @property
+    def size(self) -> float:
+        """The absolute value of the objective, at least one: what tolerances are relative to."""
+        return max(abs(self.value), 1.0)
+
+    @property
+    def residual(self) -> float:
+        """The largest |weight * gradient|, which is zero at an optimum."""
+        return float(np.abs(self.point.weights * self.gradient).max())
 
 
 @serial_algebra()
@@ -77,22 +111,22 @@ def minimize(
     max_iter: int,
     on_step: Callable[..., None] | None = None,
 ) -> Minimum:
-    """Minimize an objective over latent values and, where asked for, weights.
+    """Minimize an objective over latent values and, unless they are fixed, weights.
 
     Parameters
     ----------
     problem : Problem
     point : Point
-        Where to start; its weights are positive where they are free.
+        The starting point; free weights must be positive.
     free : bool, default=True
         Whether the weights are free.
     barrier : float, default=None
-        Of where to start; None for a hundredth of the objective.
+        The first weight of the barrier; None for a hundredth of the objective.
     previous : Majorizer, default=None
-        That of a point nearby.
+        The majorizer at a point nearby.
     tol : float
-        Stop where barrier, decrease, residual and, of a convex objective, duality gap are below
-        this part of the objective.
+        The search ends when barrier, decrease, residual and, for a convex objective, duality gap
+        are below this fraction of the objective.
     max_iter : int
     on_step : callable, default=None
         Called after each step.
@@ -101,11 +135,11 @@ def minimize(
     -----
     Each step minimizes the second-order model of the majorizer, jointly in latent values and
     weights, with a logarithmic barrier on the weights (Nickisch and Seeger 2011, algorithm 1). Two
-    things are added to that algorithm. Latent values follow the weights by a Newton step of their
-    own, or by an exact kernel machine where the loss has kinks. And the curvature that the concave
-    part takes away, which a tangent neglects, is estimated from a few random probes; it lengthens
-    steps as far as they have lowered the objective so far, and a step that does not is replaced by
-    one of the majorizer's own, which must.
+    things are added to that algorithm. After each step in the weights, the latent values are
+    improved by a Newton step of their own, or by a kernel machine if the loss is not smooth. And
+    the concavity of the log-determinants, which their tangents neglect, is estimated from a few
+    random probes; it extends steps by a factor that grows as long as extended steps decrease the
+    objective. A step that does not is replaced by a step of the majorizer, which must.
 
     A step is O(n^3 + p n^2 + p^2 n) for each problem, where p is the number of kernels, and nothing
     is multiplied by the inverse of the learned Gram matrix.
@@ -120,8 +154,32 @@ def minimize(
     return search.result(tol)
 
 
+def minimize_latents(
+    problem: Problem, point: Point, *, previous: Majorizer | None = None, tol: float = _PRECISE
+) -> Minimum:
+    """Minimize an objective over the latent values, to the precision that predictions need.
+
+    Parameters
+    ----------
+    problem : Problem
+    point : Point
+    previous : Majorizer, default=None
+        The majorizer at a point nearby.
+    tol : float, default=1e-7
+        Used if it is smaller than the default.
+    """
+    return minimize(
+        problem,
+        point,
+        free=False,
+        previous=previous,
+        tol=min(tol, _PRECISE),
+        max_iter=_LATENT_STEPS,
+    )
+
+
 class _Search:
-    """A descent: where it is, and what it has learned of its own steps."""
+    """The state of a minimization: a point, its majorizer, and the sizes of the next steps."""
 
     def __init__(
         self,
@@ -133,76 +191,74 @@ class _Search:
         previous: Majorizer | None,
     ) -> None:
         self.problem, self.grams, self.Y, self.free = problem, problem.grams, problem.Y, free
-        # Latent values that are found at once are at their optimum throughout.
-        self.point = self._solved(point) if problem.objective.direct else point
-        self.majorizer = self.problem.touching(self.point, previous)
-        first = _FIRST_BARRIER * self._size() / point.theta.size
+        # Latent values that a kernel machine finds are optimal throughout.
+        self.point = point if problem.objective.is_smooth else self._solve_latents(point)
+        self.majorizer = self.problem.majorize_at(self.point, previous)
+        first = _FIRST_BARRIER * self._size() / point.weights.size
         self.barrier = 0.0 if not free else first if barrier is None else barrier
         self.probes = np.random.default_rng(0).normal(size=(len(self.Y), _PROBES))
-        self.reach = 1.0 if problem.objective.convex else _FIRST_REACH
-        self.width = float(np.std(self.Y))
-        self.settled = not free or problem.objective.direct
-        self.decrease = self.moved = np.inf
-        self.stalled = 0
+        self.step_extension = 1.0 if problem.objective.convex else _FIRST_EXTENSION
+        self.kink_width = float(np.std(self.Y))
+        self.latents_converged = not free or not problem.objective.is_smooth
+        self.decrease = self.relative_change = np.inf
+        self.n_stalled = 0
         self.history: list[ObjectiveStep] = []
 
     def step(self) -> None:
-        """Go down, first in the latent values alone; lower the barrier after a short step."""
+        """Take a step, at first in the latent values alone; lower the barrier if it is short."""
         before = self.point.latent
-        if self.free and self.settled:
+        if self.free and self.latents_converged:
             self._step_in_weights()
         else:
             self._step_in_latents()
         change = np.abs(self.point.latent - before)
-        self.moved = float(change.max() / max(np.abs(before).max(), 1e-300))
-        self.width = float(change.max()) or self.width
+        self.relative_change = float(change.max() / max(np.abs(before).max(), 1e-300))
+        self.kink_width = float(change.max()) or self.kink_width
         self.history.append(ObjectiveStep(self.majorizer.value, self.barrier, self._residual()))
-        self.stalled = self.stalled + 1 if self.decrease <= 0.0 else 0
-        if not self.settled:
-            self.settled = self.decrease <= _SETTLED * self._size()
-        elif self.decrease < 0.5 * self.point.theta.size * self.barrier:
+        self.n_stalled = self.n_stalled + 1 if self.decrease <= 0.0 else 0
+        if not self.latents_converged:
+            self.latents_converged = self.decrease <= _LATENT_DECREASE * self._size()
+        elif self.decrease < 0.5 * self.point.weights.size * self.barrier:
             self.barrier *= _BARRIER_FACTOR
 
     def has_converged(self, tol: float) -> bool:
-        """Whether barrier, decrease, residual and, where there is one, the gap are small."""
+        """Whether barrier, decrease, residual and duality gap are small."""
         small = tol * self._size()
-        if not self.settled:
+        if not self.latents_converged:
             return False
         if not self.free:
-            return self.decrease <= small and self.moved <= tol
+            return self.decrease <= small and self.relative_change <= tol
         if self.is_stuck():
-            return self._residual() <= _ROUNDING * len(self.Y)
-        return (
-            max(self.point.theta.size * self.barrier, self.decrease, self._residual()) <= small
-            and self.gap() <= small
-        )
+            return self._residual() <= _ROUNDED_RESIDUAL * len(self.Y)
+        total_barrier = self.point.weights.size * self.barrier
+        return max(total_barrier, self.decrease, self._residual()) <= small and self._gap() <= small
 
     def is_stuck(self) -> bool:
-        """Whether rounding ends the search: no step has lowered the objective for a while."""
-        return self.stalled >= _PATIENCE
-
-    def gap(self) -> float:
-        """How far above the optimum a convex objective is at most; zero for others."""
-        bound = self.problem.dual(self.point)
-        return 0.0 if bound is None else self.majorizer.value - bound
+        """Whether rounding ends the search: several steps have not decreased the objective."""
+        return self.n_stalled >= _PATIENCE
 
     def result(self, tol: float) -> Minimum:
-        """Where the search has come to."""
+        """Return the present point as the minimum."""
         return Minimum(
             self.point, self.majorizer, self._gradient(), self.history, self.has_converged(tol)
         )
 
+    def _gap(self) -> float:
+        """Return the duality gap of a convex objective, zero for others."""
+        bound = self.problem.lower_bound(self.point)
+        return 0.0 if bound is None else self.majorizer.value - bound
+
     def _step_in_latents(self) -> None:
-        if self.majorizer.direct:
+        if not self.majorizer.is_smooth:
             self.decrease = 0.0
             return
-        trial = self._followed(self.point)
-        majorizer = self.problem.touching(trial, self.majorizer)
+        trial = self._improve_latents(self.point)
+        majorizer = self.problem.majorize_at(trial, self.majorizer)
         decrease = self.majorizer.value - majorizer.value
-        if abs(decrease) <= _EXACT * self._size():
+        if abs(decrease) <= _ROUNDING * self._size():
             decrease = 0.0
-        if decrease < 0.0 and self.majorizer.caution < _MOST_CAUTIOUS:
-            self._grow_cautious()
+        if decrease < 0.0 and self.majorizer.damping < _LARGEST_DAMPING:
+            self._increase_damping()
             self.decrease = np.inf
         elif decrease < 0.0 and self.history:
             self.decrease = 0.0
@@ -210,107 +266,124 @@ class _Search:
             self.point, self.majorizer, self.decrease = trial, majorizer, decrease
 
     def _step_in_weights(self) -> None:
-        """Take the longest step tried that lowers the objective, with the barrier and without."""
-        model = self._model()
-        bend = self.majorizer.bend(self.grams, self.probes) if self.reach > 1.0 else None
-        value = self.majorizer.value + self._bar(self.point)
-        step, stretched = 1.0, bend is not None
-        while step > _SHORTEST_STEP:
-            direction = model.direction(bend, self.reach) if stretched else model.direction()
-            trial, length = self._moved(direction, step)
-            most = value + _ARMIJO * length * direction.slope - self._bar(trial)
-            majorizer = self.problem.touching_below(trial, self.majorizer, most)
+        """Take the longest step tried that decreases the objective with its barrier.
+
+        A step that is not accepted is tried again without the extension, then with more damping,
+        then shorter.
+        """
+        model, objective = self._newton_model(), self.problem.objective
+        extended = self.step_extension > 1.0
+        concavity = self.majorizer.concavity(self.grams, self.probes) if extended else None
+        value = self.majorizer.value + self._barrier_value(self.point)
+        step_size = 1.0
+        while step_size > _SHORTEST_STEP:
+            direction = (
+                model.direction(concavity, self.step_extension) if extended else model.direction()
+            )
+            trial, length = self._after_step(direction, step_size)
+            most = value + _ARMIJO * length * direction.slope - self._barrier_value(trial)
+            majorizer = objective.majorize_at(self.problem, trial, self.majorizer, most)
             if majorizer is not None and majorizer.value <= most:
                 break
-            if stretched:
-                self.reach, stretched = max(self.reach / _RETREAT, _FIRST_REACH), False
-            elif self.majorizer.caution < _MOST_CAUTIOUS and self.majorizer.tilts is not None:
-                self._grow_cautious()
-                model = self._model()
+            if extended:
+                shorter = self.step_extension / _EXTENSION_DECAY
+                self.step_extension, extended = max(shorter, _FIRST_EXTENSION), False
+            elif (
+                self.majorizer.damping < _LARGEST_DAMPING
+                and self.majorizer.determinants is not None
+            ):
+                self._increase_damping()
+                model = self._newton_model()
             else:
-                step *= _SHORTER
+                step_size *= _BACKTRACKING
         else:
             self.decrease = 0.0
             return
         if majorizer.value > self.majorizer.value:
-            # Only the barrier went down: it is too strong for where the search is.
+            # Only the barrier term decreased: the barrier is too high for this point.
             self.decrease = 0.0
             return
-        if stretched:
-            self.reach = min(self.reach * _ADVANCE, _LONGEST_REACH)
-        self.decrease = value - majorizer.value - self._bar(trial)
+        if extended:
+            longer = self.step_extension * _EXTENSION_GROWTH
+            self.step_extension = min(longer, _LARGEST_EXTENSION)
+        self.decrease = value - majorizer.value - self._barrier_value(trial)
         self.point, self.majorizer = trial, majorizer
 
-    def _model(self) -> NewtonModel:
-        return NewtonModel(self.majorizer, self.Y, self.point, self.barrier, self.width)
+    def _newton_model(self) -> NewtonModel:
+        return NewtonModel(self.majorizer, self.Y, self.point, self.barrier, self.kink_width)
 
-    def _grow_cautious(self) -> None:
-        self.majorizer = self.majorizer.cautious(_CAUTION * self.majorizer.caution)
+    def _increase_damping(self) -> None:
+        self.majorizer = self.majorizer.damped(_DAMPING_GROWTH * self.majorizer.damping)
 
-    def _moved(self, direction: Direction, step: float) -> tuple[Point, float]:
-        """The point after a step, its latent values following; and how long the step was."""
-        length = step * _longest(self.point.theta, direction.theta)
-        theta = self.point.theta + length * direction.theta
+    def _after_step(self, direction: Direction, step_size: float) -> tuple[Point, float]:
+        """Return the point after a step, with improved latent values, and the step's length."""
+        length = step_size * _largest_step(self.point.weights, direction.weights)
+        weights = self.point.weights + length * direction.weights
         alpha = self.point.alpha + length * direction.alpha
-        images = self.point.images + length * self.grams.kernel_products(direction.alpha).as_array()
-        point = Point(theta, alpha, self.grams.weighted_sum(theta), images, self.point.jitter)
-        if self.problem.objective.convex and not self.majorizer.direct:
-            # Values cost next to nothing here, and tell whether the step's own latents will do.
-            reached = self.problem.touching(point, self.majorizer).value + self._bar(point)
+        products = (
+            self.point.products + length * self.grams.kernel_products(direction.alpha).as_array()
+        )
+        point = Point(weights, alpha, self.grams.weighted_sum(weights), products, self.point.jitter)
+        if self.problem.objective.convex and self.majorizer.is_smooth:
+            # The value of a convex objective costs next to nothing, and tells whether the latent
+            # values of the step itself are good enough.
+            value = self.problem.majorize_at(point, self.majorizer).value
+            value += self._barrier_value(point)
             expected = -_FAITHFUL * length * direction.slope
-            if self.majorizer.value + self._bar(self.point) - reached >= expected:
+            if self.majorizer.value + self._barrier_value(self.point) - value >= expected:
                 return point, length
-        return self._followed(point), length
+        return self._improve_latents(point), length
 
-    def _followed(self, point: Point) -> Point:
-        """Latent values nearer to their optimum for the majorizer and a point's weights."""
-        if self.majorizer.direct:
-            return self._solved(point)
-        model = NewtonModel(self.majorizer, self.Y, point, 0.0, self.width)
-        direction = model.settling()
-        images = self.grams.kernel_products(direction.alpha).as_array()
-        value, step = self._majorized(point), 1.0
-        while step > _SHORTEST_STEP:
+    def _improve_latents(self, point: Point) -> Point:
+        """Take a Newton step in the latent values, or find the best ones by a kernel machine."""
+        if not self.majorizer.is_smooth:
+            return self._solve_latents(point)
+        model = NewtonModel(self.majorizer, self.Y, point, 0.0, self.kink_width)
+        direction = model.latent_direction()
+        products = self.grams.kernel_products(direction.alpha).as_array()
+        value, step_size = self._latent_value(point), 1.0
+        while step_size > _SHORTEST_STEP:
             trial = replace(
                 point,
-                alpha=point.alpha + step * direction.alpha,
-                images=point.images + step * images,
+                alpha=point.alpha + step_size * direction.alpha,
+                products=point.products + step_size * products,
             )
-            if self._majorized(trial) <= value + _ARMIJO * step * direction.slope:
+            if self._latent_value(trial) <= value + _ARMIJO * step_size * direction.slope:
                 return trial
-            step *= 0.5
+            step_size *= 0.5
         return point
 
-    def _solved(self, point: Point) -> Point:
+    def _solve_latents(self, point: Point) -> Point:
         K = with_diagonal(point.K, point.jitter)
-        loss = self.problem.objective.loss
-        alpha = np.column_stack([loss.solved(K.copy(), y) for y in self.Y.T])
-        return replace(point, alpha=alpha, images=self.grams.kernel_products(alpha).as_array())
+        deviance = self.problem.objective.deviance
+        alpha = np.column_stack([deviance.solve(K.copy(), y) for y in self.Y.T])
+        return replace(point, alpha=alpha, products=self.grams.kernel_products(alpha).as_array())
 
-    def _majorized(self, point: Point) -> float:
-        """The majorizer as a function of the latent values, up to a constant."""
+    def _latent_value(self, point: Point) -> float:
+        """Return the majorizer as a function of the latent values, up to a constant."""
         U = point.latent
         return float(np.sum(point.alpha * U)) + sum(
-            float(self.majorizer.losses(self.Y[:, c], U[:, c], c).value.sum())
+            float(self.majorizer.expand(self.Y[:, c], U[:, c], c).value.sum())
             for c in range(U.shape[1])
         )
 
-    def _bar(self, point: Point) -> float:
-        return -self.barrier * float(np.log(point.theta).sum())
+    def _barrier_value(self, point: Point) -> float:
+        return -self.barrier * float(np.log(point.weights).sum())
 
     def _gradient(self) -> Array:
-        return self.majorizer.costs(self.point.theta).slope - self.point.quadratics
+        return self.majorizer.expand_costs(self.point.weights).slope - self.point.quadratics
 
     def _residual(self) -> float:
         if not self.free:
             return 0.0
-        return float(np.abs(self.point.theta * self._gradient()).max())
+        return float(np.abs(self.point.weights * self._gradient()).max())
 
     def _size(self) -> float:
         return max(abs(self.majorizer.value), 1.0)
 
 
-def _longest(theta: Array, move: Array) -> float:
-    """The whole step, or as much of it as keeps the weights positive."""
-    shrinking = move < 0.0
-    return min(1.0, _BOUNDARY * float((-theta[shrinking] / move[shrinking]).min(initial=np.inf)))
+def _largest_step(weights: Array, direction: Array) -> float:
+    """Return the size of the whole step, one, or less if weights would become negative."""
+    shrinking = direction < 0.0
+    to_zero = -weights[shrinking] / direction[shrinking]
+    return min(1.0, _BOUNDARY * float(to_zero.min(initial=np.inf)))

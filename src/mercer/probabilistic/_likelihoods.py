@@ -1,47 +1,136 @@
-"""Likelihoods as losses -2 ln p(y | u), with the Gaussians that bound them.
+"""Likelihoods p(y | u): losses on the scale of -2 ln p, with the Gaussians that bound them.
 
-A super-Gaussian likelihood is ln p(y | u) = b r + g(r^2) with r = u - c, so that for any width
+A super-Gaussian likelihood is ln p(y | u) = b r + g(r^2) with r = u - c and a convex g, so that for
+every width gamma
 
     -2 ln p(y | u) <= r^2 / gamma - 2 b r + h(gamma),    h(gamma) = max_x {-x / gamma - 2 g(x)}.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit, ndtr, xlogy
+from scipy.special import expit, ndtr
 
-from mercer import losses
 from mercer._typing import Array
 from mercer._validation import check_positive
+from mercer.losses import EpsilonInsensitive, Logistic, Loss, QuadraticModel, Squared
 from mercer.probabilistic._bound_widths import (
-    Tilt,
+    DeterminantModel,
+    best_laplace_width,
+    best_logistic_width,
     logistic_height,
-    tilted_laplace_width,
-    tilted_logistic_width,
-    touching_argument,
-    touching_width,
+    tight_logistic_argument,
+    tight_logistic_width,
 )
-from mercer.probabilistic._latent_losses import ConjugateLoss, Parabola, SupportVectorLoss
 
+_ACCURACY = 1e-9
+"""Largest relative duality gap of the kernel machines that give latent values."""
 _NARROWEST = 1e-8
-"""Least distance from the response at which a Laplace likelihood is bounded."""
-_LEAST_VARIANCE = 1e-8
-"""Of noise that is learned, in mean squares of the responses."""
-_WIDEST = 50.0
-"""Rates are looked for within this, in logarithms, of the one before."""
+"""The bound of a Laplace likelihood is tight at this distance from the response at least, since the
+width of the bound vanishes at the response itself."""
+_SMALLEST_VARIANCE = 1e-8
+"""Learned noise has at least this variance, relative to the mean square of the responses."""
+_LOG_RATE_RADIUS = 50.0
+"""Rates are searched for up to this distance from the previous one, in natural logarithms."""
 
 
-class Likelihood(ConjugateLoss):
-    """A log-concave, super-Gaussian likelihood p(y | u)."""
+class Deviance:
+    """A loss on the scale of -2 ln p: twice the loss, plus a constant for each sample.
+
+    Parameters
+    ----------
+    loss : mercer.losses.Loss
+        Stands for -ln p(y | u) up to a constant.
+    constant : float, default=0.0
+        -2 ln of the factor that normalizes the likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Hinge
+    >>> from mercer.probabilistic import Deviance
+    >>> Deviance(Hinge(C=0.5)).value(np.ones(2), np.array([0.0, 3.0]))
+    1.0
+    """
+
+    def __init__(self, loss: Loss, constant: float = 0.0) -> None:
+        self.loss, self.constant = loss, constant
+
+    def value(self, y: Array, u: Array) -> float:
+        """Return the sum over the samples.
+
+        Parameters
+        ----------
+        y, u : ndarray of shape (n_samples,)
+        """
+        return 2.0 * self.loss.value(y, u) + len(y) * self.constant
+
+    def quadratic_model(self, y: Array, u: Array, width: float) -> QuadraticModel:
+        """Expand to second order at latent values.
+
+        Parameters
+        ----------
+        y, u : ndarray of shape (n_samples,)
+        width : float
+            A kink is replaced by a parabola that extends this far on either side.
+        """
+        model = self.loss.quadratic_model(y, u, width)
+        return QuadraticModel(
+            2.0 * model.value + self.constant, 2.0 * model.slope, 2.0 * model.curvature
+        )
+
+    def dual(self, y: Array, alpha: Array) -> float:
+        """Return the sum of -l*(-2 alpha_i) over the samples, l the deviance of one sample.
+
+        Parameters
+        ----------
+        y, alpha : ndarray of shape (n_samples,)
+            Dual variables that are not feasible are replaced by the nearest ones that are.
+        """
+        feasible = self.loss.feasible(y, alpha)
+        return -2.0 * self.loss.conjugate(y, feasible) + len(y) * self.constant
+
+    def solve(self, K: Array, y: Array) -> Array:
+        """Return the alpha that minimizes u'K^-1 u plus the deviance, with u = K alpha.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        y : ndarray of shape (n_samples,)
+        """
+        return self.loss.fit(K, y, intercept=False, accuracy=_ACCURACY).c
+
+
+class Likelihood(Deviance, ABC):
+    """A log-concave, super-Gaussian likelihood p(y | u).
+
+    Attributes
+    ----------
+    variance : float
+        Variance of the noise, in the squared unit of y; NaN for labels.
+    """
+
+    variance: float = np.nan
+
+    @classmethod
+    @abstractmethod
+    def of_variance(cls, variance: float) -> Self:
+        """Return the likelihood of noise of a given variance.
+
+        Parameters
+        ----------
+        variance : float
+            Ignored by likelihoods of labels, which have no noise.
+        """
 
     @abstractmethod
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
-        """The Gaussian bound r^2 / gamma - 2 b r + h(gamma), shape (n_samples,).
+        """Return the Gaussian bound r^2 / gamma - 2 b r + h(gamma), shape (n_samples,).
 
         Parameters
         ----------
@@ -49,39 +138,55 @@ class Likelihood(ConjugateLoss):
         """
 
     @abstractmethod
-    def touching(self, y: Array, u: Array) -> Array:
-        """Widths of the bounds that touch at latent values, shape (n_samples,).
+    def tight_width(self, y: Array, u: Array) -> Array:
+        """Return the widths of the bounds that are tight at latent values, shape (n_samples,).
 
         Parameters
         ----------
         y, u : ndarray of shape (n_samples,)
         """
 
-    def refitted(self, Y: Array, U: Array, tilts: Sequence[Tilt]) -> Likelihood:
-        """The likelihood of that noise at which the sum of tilted losses is least.
+    @abstractmethod
+    def best_bound(
+        self, y: Array, u: Array, determinant: DeterminantModel
+    ) -> tuple[QuadraticModel, Array]:
+        """Minimize bound - ln gamma + determinant model over the widths gamma.
+
+        Parameters
+        ----------
+        y, u : ndarray of shape (n_samples,)
+        determinant : DeterminantModel
+
+        Returns
+        -------
+        model : QuadraticModel
+            The minimum as a function of the latent values.
+        gamma : ndarray of shape (n_samples,)
+        """
+
+    def fit_noise(self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]) -> Likelihood:
+        """Return the likelihood of that noise at which the sum of the best bounds is least.
 
         Parameters
         ----------
         Y, U : ndarray of shape (n_samples, n_problems)
-        tilts : sequence of Tilt
-            Of each problem.
+        determinants : sequence of DeterminantModel
+            One for each problem.
         """
         return self
 
-    @abstractmethod
-    def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
-        """The least bound - ln gamma + m ln(1 + gamma / c), as a function of u; and its gamma.
+    def log_variance_slope(self, gamma: Array) -> float:
+        """Return the derivative of the sum of bounds in ln variance at given widths.
 
         Parameters
         ----------
-        y, u : ndarray of shape (n_samples,)
-        tilt : Tilt
+        gamma : ndarray of shape (n_samples, n_problems)
         """
+        return 0.0
 
 
-@dataclass(frozen=True)
 class GaussianLikelihood(Likelihood):
-    """N(y | u, noise): its bound is itself.
+    """The likelihood N(y | u, noise), which is its own bound.
 
     Parameters
     ----------
@@ -96,47 +201,35 @@ class GaussianLikelihood(Likelihood):
     3.145
     """
 
-    noise: float = 1.0
+    def __init__(self, noise: float = 1.0) -> None:
+        check_positive("noise", noise)
+        super().__init__(Squared(noise), float(np.log(2.0 * np.pi * noise)))
+        self.noise = self.variance = noise
 
-    def __post_init__(self) -> None:
-        check_positive("noise", self.noise)
-
-    def value(self, y: Array, u: Array) -> float:
-        """Sum of (y - u)^2 / noise + ln(2 pi noise); see :meth:`Loss.value`."""
-        return float(self.bound(y, u, np.full_like(u, self.noise)).sum())
-
-    def parabola(self, y: Array, u: Array, width: float) -> Parabola:
-        """The loss itself; see :meth:`Loss.parabola`."""
-        curvature = np.full_like(u, 2.0 / self.noise)
-        return Parabola(self.bound(y, u, 0.5 * curvature), curvature * (u - y), curvature)
-
-    def dual(self, y: Array, alpha: Array) -> float:
-        """Sum of 2 y alpha - noise alpha^2 + ln(2 pi noise); see :meth:`ConjugateLoss.dual`."""
-        constant = len(y) * np.log(2.0 * np.pi * self.noise)
-        return float(2.0 * y @ alpha - self.noise * alpha @ alpha + constant)
-
-    def feasible(self, y: Array, alpha: Array) -> Array:
-        """Any are; see :meth:`ConjugateLoss.feasible`."""
-        return alpha
+    @classmethod
+    def of_variance(cls, variance: float) -> Self:
+        """Return the likelihood of a noise variance; see :meth:`Likelihood.of_variance`."""
+        return cls(variance)
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
-        """The loss itself; see :meth:`Likelihood.bound`."""
-        return (y - u) ** 2 / self.noise + np.log(2.0 * np.pi * self.noise)
+        """Return the deviance itself; see :meth:`Likelihood.bound`."""
+        return (y - u) ** 2 / self.noise + self.constant
 
-    def touching(self, y: Array, u: Array) -> Array:
-        """The noise; see :meth:`Likelihood.touching`."""
+    def tight_width(self, y: Array, u: Array) -> Array:
+        """Return the noise variance; see :meth:`Likelihood.tight_width`."""
         return np.full_like(u, self.noise)
 
-    def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
-        """The loss plus a constant, and the noise; see :meth:`Likelihood.tilted`."""
-        loss, width = self.parabola(y, u, 0.0), np.full_like(u, self.noise)
-        shift = tilt.value(width) - np.log(self.noise)
-        return Parabola(loss.value + shift, loss.slope, loss.curvature), width
+    def best_bound(
+        self, y: Array, u: Array, determinant: DeterminantModel
+    ) -> tuple[QuadraticModel, Array]:
+        """Return the deviance plus a constant, and the noise; see :meth:`Likelihood.best_bound`."""
+        model, width = self.quadratic_model(y, u, 0.0), np.full_like(u, self.noise)
+        shift = determinant.value(width) - np.log(self.noise)
+        return QuadraticModel(model.value + shift, model.slope, model.curvature), width
 
 
-@dataclass(frozen=True)
 class LaplaceLikelihood(Likelihood):
-    """rate / 2 exp(-rate |y - u|), which outliers hardly move.
+    """The likelihood rate / 2 exp(-rate |y - u|), on which outliers have little influence.
 
     Parameters
     ----------
@@ -151,15 +244,14 @@ class LaplaceLikelihood(Likelihood):
     4.0
     """
 
-    rate: float = 1.0
-    direct = True
-
-    def __post_init__(self) -> None:
-        check_positive("rate", self.rate)
+    def __init__(self, rate: float = 1.0) -> None:
+        check_positive("rate", rate)
+        super().__init__(EpsilonInsensitive(rate, 0.0), -2.0 * float(np.log(0.5 * rate)))
+        self.rate, self.variance = rate, 2.0 / rate**2
 
     @classmethod
-    def of_variance(cls, variance: float) -> LaplaceLikelihood:
-        """The likelihood of a variance, 2 / rate^2.
+    def of_variance(cls, variance: float) -> Self:
+        """Return the likelihood of rate sqrt(2 / variance).
 
         Parameters
         ----------
@@ -167,77 +259,61 @@ class LaplaceLikelihood(Likelihood):
         """
         return cls(float(np.sqrt(2.0 / variance)))
 
-    def solved(self, K: Array, y: Array) -> Array:
-        """By support vector regression with a tube of no width; see :meth:`Loss.solved`."""
-        return self._machine().solved(K, y)
+    def bound(self, y: Array, u: Array, gamma: Array) -> Array:
+        """Return (y - u)^2 / gamma + rate^2 gamma - 2 ln(rate / 2); see the base class."""
+        return (y - u) ** 2 / gamma + self.rate**2 * gamma + self.constant
 
-    def value(self, y: Array, u: Array) -> float:
-        """Sum of 2 rate |y - u| - 2 ln(rate / 2); see :meth:`Loss.value`."""
-        return self._machine().value(y, u) + self._constant(y)
+    def tight_width(self, y: Array, u: Array) -> Array:
+        """Return |y - u| / rate, or a little more than zero; see :meth:`Likelihood.tight_width`."""
+        return np.maximum(np.abs(y - u), _NARROWEST) / self.rate
 
-    def parabola(self, y: Array, u: Array, width: float) -> Parabola:
-        """The absolute value, its kink rounded; see :meth:`Loss.parabola`."""
-        return self._machine().parabola(y, u, width)
+    def best_bound(
+        self, y: Array, u: Array, determinant: DeterminantModel
+    ) -> tuple[QuadraticModel, Array]:
+        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        r = u - y
+        gamma = best_laplace_width(r, self.rate, determinant)
+        value = self.bound(y, u, gamma) - np.log(gamma) + determinant.value(gamma)
+        # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
+        # width.
+        in_width = determinant.width_curvature(gamma)
+        curvature = 2.0 / gamma * in_width / (in_width + 2.0 * r**2 / gamma)
+        return QuadraticModel(value, 2.0 * r / gamma, curvature), gamma
 
-    def dual(self, y: Array, alpha: Array) -> float:
-        """Sum of 2 y alpha - 2 ln(rate / 2), |alpha| <= rate; see :meth:`ConjugateLoss.dual`."""
-        return self._machine().dual(y, alpha) + self._constant(y)
-
-    def feasible(self, y: Array, alpha: Array) -> Array:
-        """Clipped to [-rate, rate]; see :meth:`ConjugateLoss.feasible`."""
-        return np.clip(alpha, -self.rate, self.rate)
-
-    def refitted(self, Y: Array, U: Array, tilts: Sequence[Tilt]) -> LaplaceLikelihood:
-        """Of the rate at which rate^2 sum gamma = n, up to a limit; see the base."""
+    def fit_noise(
+        self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]
+    ) -> LaplaceLikelihood:
+        """Solve rate^2 sum gamma = n for the rate; see :meth:`Likelihood.fit_noise`."""
 
         def excess(log_rate: float) -> float:
             rate = float(np.exp(log_rate))
             widths = [
-                tilted_laplace_width(u - y, rate, tilt)
-                for y, u, tilt in zip(Y.T, U.T, tilts, strict=True)
+                best_laplace_width(u - y, rate, determinant)
+                for y, u, determinant in zip(Y.T, U.T, determinants, strict=True)
             ]
             return rate**2 * float(np.sum(widths)) - Y.size
 
-        here = float(np.log(self.rate))
-        low, high = here - 0.5, here + 0.5
-        while excess(low) > 0.0 and low > here - _WIDEST:
+        current = float(np.log(self.rate))
+        low, high = current - 0.5, current + 0.5
+        while excess(low) > 0.0 and low > current - _LOG_RATE_RADIUS:
             low -= 1.0
-        while excess(high) < 0.0 and high < here + _WIDEST:
+        while excess(high) < 0.0 and high < current + _LOG_RATE_RADIUS:
             high += 1.0
         if excess(low) > 0.0 or excess(high) < 0.0:
             return self
         rate = float(np.exp(brentq(excess, low, high, xtol=1e-12)))
-        least = _LEAST_VARIANCE * float(np.mean(Y * Y))
-        return LaplaceLikelihood(min(rate, float(np.sqrt(2.0 / least))))
+        smallest = _SMALLEST_VARIANCE * float(np.mean(Y * Y))
+        return LaplaceLikelihood(min(rate, float(np.sqrt(2.0 / smallest))))
 
-    def _machine(self) -> SupportVectorLoss:
-        return SupportVectorLoss(losses.EpsilonInsensitive(self.rate, 0.0))
-
-    def _constant(self, y: Array) -> float:
-        return -2.0 * len(y) * float(np.log(0.5 * self.rate))
-
-    def bound(self, y: Array, u: Array, gamma: Array) -> Array:
-        """(y - u)^2 / gamma + rate^2 gamma - 2 ln(rate / 2); see :meth:`Likelihood.bound`."""
-        return (y - u) ** 2 / gamma + self.rate**2 * gamma - 2.0 * np.log(0.5 * self.rate)
-
-    def touching(self, y: Array, u: Array) -> Array:
-        """|y - u| / rate, and never quite zero; see :meth:`Likelihood.touching`."""
-        return np.maximum(np.abs(y - u), _NARROWEST) / self.rate
-
-    def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
-        """With the width that balances them; see :meth:`Likelihood.tilted`."""
-        r = u - y
-        gamma = tilted_laplace_width(r, self.rate, tilt)
-        value = self.bound(y, u, gamma) - np.log(gamma) + tilt.value(gamma)
-        # The width follows u, so that the curvature is below the 2 / gamma of a fixed parabola.
-        stiffness = tilt.stiffness(gamma)
-        curvature = 2.0 / gamma * stiffness / (stiffness + 2.0 * r**2 / gamma)
-        return Parabola(value, 2.0 * r / gamma, curvature), gamma
+    def log_variance_slope(self, gamma: Array) -> float:
+        """Return n - rate^2 sum gamma; see :meth:`Likelihood.log_variance_slope`."""
+        return gamma.size - self.rate**2 * float(gamma.sum())
 
 
-@dataclass(frozen=True)
 class LogisticLikelihood(Likelihood):
-    """1 / (1 + exp(-y u)) for y in {-1, 1}, bounded as by Jaakkola and Jordan (2000).
+    """The likelihood 1 / (1 + exp(-y u)) of labels -1 and 1.
+
+    Its bound is that of Jaakkola and Jordan (2000).
 
     Examples
     --------
@@ -247,49 +323,40 @@ class LogisticLikelihood(Likelihood):
     array([0.5   , 0.7752])
     """
 
-    of_classes = True
+    def __init__(self) -> None:
+        super().__init__(Logistic(1.0))
 
-    def value(self, y: Array, u: Array) -> float:
-        """Sum of 2 ln(1 + exp(-y u)); see :meth:`Loss.value`."""
-        return 2.0 * float(np.logaddexp(0.0, -y * u).sum())
-
-    def parabola(self, y: Array, u: Array, width: float) -> Parabola:
-        """The loss itself; see :meth:`Loss.parabola`."""
-        s = expit(-y * u)
-        return Parabola(2.0 * np.logaddexp(0.0, -y * u), -2.0 * y * s, 2.0 * s * (1.0 - s))
-
-    def dual(self, y: Array, alpha: Array) -> float:
-        """Twice the entropy of y alpha in [0, 1]; see :meth:`ConjugateLoss.dual`."""
-        s = y * self.feasible(y, alpha)
-        return -2.0 * float((xlogy(s, s) + xlogy(1.0 - s, 1.0 - s)).sum())
-
-    def feasible(self, y: Array, alpha: Array) -> Array:
-        """With y alpha clipped to [0, 1]; see :meth:`ConjugateLoss.feasible`."""
-        return y * np.clip(y * alpha, 0.0, 1.0)
+    @classmethod
+    def of_variance(cls, variance: float) -> Self:
+        """Return the likelihood, which has no noise; see :meth:`Likelihood.of_variance`."""
+        return cls()
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
-        """u^2 / gamma - y u + h(gamma); see :meth:`Likelihood.bound`."""
-        return u**2 / gamma - y * u + logistic_height(touching_argument(gamma), gamma)
+        """Return u^2 / gamma - y u + h(gamma); see :meth:`Likelihood.bound`."""
+        return u**2 / gamma - y * u + logistic_height(tight_logistic_argument(gamma), gamma)
 
-    def touching(self, y: Array, u: Array) -> Array:
-        """2 u / tanh(u / 2); see :meth:`Likelihood.touching`."""
-        return touching_width(u**2)[0]
+    def tight_width(self, y: Array, u: Array) -> Array:
+        """Return 2 u / tanh(u / 2); see :meth:`Likelihood.tight_width`."""
+        return tight_logistic_width(u**2)[0]
 
-    def tilted(self, y: Array, u: Array, tilt: Tilt) -> tuple[Parabola, Array]:
-        """With the width that balances them; see :meth:`Likelihood.tilted`."""
-        squared, gamma = tilted_logistic_width(u, tilt)
+    def best_bound(
+        self, y: Array, u: Array, determinant: DeterminantModel
+    ) -> tuple[QuadraticModel, Array]:
+        """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        squared, gamma = best_logistic_width(u, determinant)
         bound = u**2 / gamma - y * u + logistic_height(squared, gamma)
-        value = bound - np.log(gamma) + tilt.value(gamma)
-        # The width follows u, so that the curvature is below the 2 / gamma of a fixed parabola.
-        bend = np.where(
-            squared > 0.0, 1.0 / touching_width(squared)[1] - 2.0 * squared / gamma, 0.0
+        value = bound - np.log(gamma) + determinant.value(gamma)
+        # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
+        # width.
+        of_height = np.where(
+            squared > 0.0, 1.0 / tight_logistic_width(squared)[1] - 2.0 * squared / gamma, 0.0
         )
-        stiffness = bend + tilt.stiffness(gamma)
-        curvature = 2.0 / gamma * stiffness / (stiffness + 2.0 * u**2 / gamma)
-        return Parabola(value, 2.0 * u / gamma - y, curvature), gamma
+        in_width = of_height + determinant.width_curvature(gamma)
+        curvature = 2.0 / gamma * in_width / (in_width + 2.0 * u**2 / gamma)
+        return QuadraticModel(value, 2.0 * u / gamma - y, curvature), gamma
 
     def probability(self, mean: Array, variance: Array) -> Array:
-        """The sigmoid's mean under Gaussians, to about twelve digits.
+        """Return the mean of the sigmoid over Gaussians, to about twelve digits.
 
         Parameters
         ----------
@@ -301,8 +368,9 @@ class LogisticLikelihood(Likelihood):
 
         Notes
         -----
-        By the trapezoidal rule, which converges geometrically: over the Gaussian where it is the
-        narrower one, else over the logistic density whose distribution function the sigmoid is.
+        The trapezoidal rule converges geometrically here. It integrates over the Gaussian if that
+        is narrower than the logistic density, else over the logistic density, whose distribution
+        function is the sigmoid.
         """
         deviation = np.sqrt(np.maximum(variance, 0.0))[:, None]
         z = np.linspace(-9.0, 9.0, 145)

@@ -9,61 +9,73 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.kernel_products import GramsWithIdentity, base_grams
+from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.tiles import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-from mercer.probabilistic._descent import Minimum, minimize
+from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
+from mercer.probabilistic._learned_model import LearnedModel
 from mercer.probabilistic._likelihoods import (
     GaussianLikelihood,
     LaplaceLikelihood,
     Likelihood,
     LogisticLikelihood,
 )
-from mercer.probabilistic._parameters import Noise, learn_parameters
-from mercer.probabilistic._posterior import (
-    LatentPosterior,
+from mercer.probabilistic._majorizer import Point
+from mercer.probabilistic._objectives import (
+    JointMAP,
+    Objective,
     ObjectiveName,
+    Problem,
     as_objective,
-    latent_posterior,
 )
-from mercer.probabilistic._problem import Problem
-from mercer.probabilistic._weight_learning import (
-    PRECISE,
-    learn_theta,
-    starting_scales,
-    with_zeros,
-)
+from mercer.probabilistic._parameters import Noise, learn_parameters
 
 LikelihoodName: TypeAlias = Literal["gaussian", "laplace", "logistic"]
 
+_LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
+    "gaussian": GaussianLikelihood,
+    "laplace": LaplaceLikelihood,
+    "logistic": LogisticLikelihood,
+}
+"""This is the likelihood that each name of a setting stands for."""
 _SMALLEST_NOISE = 1e-10
-"""Variance of Gaussian noise that is always there, in mean squares of the targets."""
-_DESCENT = 3e-2
-"""Parameters change the objective by less than this part of the tolerance at the last step."""
-_MAX_ITER = 100
-_COLLAPSE = 1e-3
-_INDEFINITE = 1e-8
-"""A learned Gram matrix may be this far from definite, in mean squares of the targets."""
+"""Learned Gaussian noise has at least this variance, relative to the mean square of the targets, so
+that the Gram matrix with noise is positive definite."""
 _FIRST_NOISE = 0.1
-"""Part of the targets' mean square that is taken for noise at first."""
+"""The search for the noise starts at this fraction of the mean square of the targets."""
+_PARAMETER_TOLERANCE = 3e-2
+"""Factor on the tolerance of the search for parameters, since L-BFGS stops after a single step of
+little progress."""
+_ROUGH = 1e-3
+"""Relative precision of the searches from each start; only the best of them is continued."""
+_ROUNDS = 3
+"""The search is resumed at most this many times after the latent values have been made precise."""
+_ZERO_RESIDUAL = 2.0
+"""Weights may be set to zero if the residual of the others stays below this multiple of the
+tolerance."""
+_COLLAPSE = 1e-3
+"""Joint MAP has collapsed if the kernels lower it by less than this fraction."""
+_INDEFINITE = 1e-8
+"""A learned Gram matrix may have negative eigenvalues of at most this size by rounding, relative to
+the mean square of the targets."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is minimized, and how.
+    """The objective and the precision of a search.
 
     Attributes
     ----------
-    objective : {"mlm", "vb", "map", "mkl"}
+    objective : {"marginal_likelihood", "vb", "map", "mkl"}
     likelihood : {"gaussian", "laplace", "logistic"}
     noise : float, or None
-        Variance, in the squared unit of the targets; None where it is learned or there is none.
+        Variance, in the squared unit of the targets; None if it is learned or there is none.
     jitter : float
-        Of "map", in mean diagonals of the kernels.
-    penalty, norm : float
-        Of "mkl".
+        White noise of "map", relative to the mean diagonals of the kernels.
+    weight_penalty, norm : float
+        Used by "mkl" only.
     learns_parameters : bool
     n_starts : int
     tol : float
@@ -74,7 +86,7 @@ class Settings:
     likelihood: LikelihoodName
     noise: float | None
     jitter: float
-    penalty: float
+    weight_penalty: float
     norm: float
     learns_parameters: bool
     n_starts: int
@@ -82,62 +94,31 @@ class Settings:
     max_iter: int
 
     @property
+    def bounds_evidence(self) -> bool:
+        """Whether the objective is the marginal likelihood or its variational bound."""
+        return self.objective in ("marginal_likelihood", "vb")
+
+    @property
     def exact(self) -> bool:
-        """Whether the marginal likelihood is in closed form."""
-        return self.likelihood == "gaussian" and self.objective in ("mlm", "vb")
+        """Whether the objective is the marginal likelihood in closed form."""
+        return self.likelihood == "gaussian" and self.bounds_evidence
 
     @property
     def learns_noise(self) -> bool:
-        """Whether there is noise, and the objective knows how much of it."""
-        bounded = self.objective in ("mlm", "vb")
-        return self.noise is None and self.likelihood != "logistic" and bounded
+        """Whether there is noise and the objective can learn its variance."""
+        return self.noise is None and self.likelihood != "logistic" and self.bounds_evidence
 
-    def given(self, noise: float) -> Likelihood:
-        """The likelihood of a noise."""
-        if self.likelihood == "gaussian":
-            return GaussianLikelihood(noise)
-        if self.likelihood == "laplace":
-            return LaplaceLikelihood.of_variance(noise)
-        return LogisticLikelihood()
+    @property
+    def needs_noise(self) -> bool:
+        """Whether there is noise that the objective cannot learn.
 
+        MAP and MKL decrease without bound as the noise vanishes.
+        """
+        return self.likelihood != "logistic" and not self.bounds_evidence
 
-@dataclass(frozen=True)
-class LearnedModel:
-    """What an objective made of the data.
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-    weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are.
-    traces : ndarray of shape (n_kernels,)
-        Of the kernels' Gram matrices.
-    K : ndarray of shape (n_samples, n_samples)
-        The learned Gram matrix, without noise or jitter.
-    noise : float, or None
-        Variance; None where there is none.
-    value : float
-        The objective, on the -2 log scale.
-    gap : float, or None
-        Relative duality gap of a convex objective; None for others.
-    posterior : LatentPosterior
-    history : list of ObjectiveStep
-    converged : bool
-    collapsed : bool
-        Whether no kernel is as good as the learned ones.
-    """
-
-    kernels: list[Kernel]
-    weights: Array
-    traces: Array
-    K: Array
-    noise: float | None
-    value: float
-    gap: float | None
-    posterior: LatentPosterior
-    history: list[ObjectiveStep]
-    converged: bool
-    collapsed: bool
+    def of_noise(self, noise: float) -> Likelihood:
+        """Return the likelihood for a noise variance."""
+        return _LIKELIHOODS[self.likelihood].of_variance(noise)
 
 
 def learn_model(
@@ -147,7 +128,7 @@ def learn_model(
     settings: Settings,
     on_step: Callable[..., None] | None = None,
 ) -> LearnedModel:
-    """Learn weights, and noise and parameters where they are free.
+    """Learn weights and, if they are free, noise and parameters.
 
     Parameters
     ----------
@@ -159,54 +140,35 @@ def learn_model(
     on_step : callable, default=None
         Called after each step.
     """
-    if settings.noise is None and settings.objective in ("map", "mkl"):
-        settings = replace(settings, noise=_likely_noise(samples, kernels, Y, settings, on_step))
+    if settings.noise is None and settings.needs_noise:
+        evidence = replace(settings, objective="vb", learns_parameters=False)
+        known = learn_model(samples, kernels, Y, evidence, on_step).noise
+        settings = replace(settings, noise=known)
     size = float(np.mean(Y * Y))
     noise = _FIRST_NOISE * size if settings.noise is None else settings.noise
-    if settings.learns_parameters:
-        theta = np.full(len(kernels), size / len(kernels))
-        learned = learn_parameters(
-            samples,
-            kernels,
-            Y,
-            theta,
-            noise=Noise(
-                None if settings.exact else settings.given(noise), noise, settings.learns_noise
-            ),
-            tol=_DESCENT * settings.tol,
-            max_iter=settings.max_iter,
-            on_step=on_step,
-        )
-        kernels, noise = learned.kernels, learned.noise
-        problem = _Weighing(samples, kernels, Y, settings, noise=noise, size=size)
-        found = problem.at(learned.theta)
-        found = replace(
-            found,
-            history=[ObjectiveStep(value, 0.0, np.nan) for value in learned.history],
-            converged=learned.converged,
-        )
-    else:
-        problem = _Weighing(samples, kernels, Y, settings, noise=noise, size=size)
-        found = problem.learned(on_step)
-    return problem.summary(found, noise)
+    if not settings.learns_parameters:
+        dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
+        return dictionary.model(dictionary.learned(on_step))
+    learned = learn_parameters(
+        samples,
+        kernels,
+        Y,
+        np.full(len(kernels), size / len(kernels)),
+        noise=Noise(
+            None if settings.exact else settings.of_noise(noise), noise, settings.learns_noise
+        ),
+        tol=_PARAMETER_TOLERANCE * settings.tol,
+        max_iter=settings.max_iter,
+        on_step=on_step,
+    )
+    dictionary = _WeightedDictionary(samples, learned.kernels, Y, settings, learned.noise)
+    history = [ObjectiveStep(value, 0.0, np.nan) for value in learned.history]
+    found = dictionary.minimum_at(learned.weights)
+    return dictionary.model(replace(found, history=history, converged=learned.converged))
 
 
-def _likely_noise(
-    samples: Samples,
-    kernels: Sequence[Kernel],
-    Y: Array,
-    settings: Settings,
-    on_step: Callable[..., None] | None,
-) -> float | None:
-    """The noise of the highest marginal likelihood: MAP and MKL would let it vanish."""
-    if settings.likelihood == "logistic":
-        return None
-    bounded = replace(settings, objective="vb", learns_parameters=False)
-    return learn_model(samples, kernels, Y, bounded, on_step).noise
-
-
-class _Weighing:
-    """The problem of finding weights, with kernels scaled to a mean diagonal of one."""
+class _WeightedDictionary:
+    """The problem of finding weights, for kernels that are scaled to a mean diagonal of one."""
 
     def __init__(
         self,
@@ -214,11 +176,10 @@ class _Weighing:
         kernels: Sequence[Kernel],
         Y: Array,
         settings: Settings,
-        *,
         noise: float,
-        size: float,
     ) -> None:
-        self.kernels, self.settings, self.size, self.noise = list(kernels), settings, size, noise
+        self.kernels, self.settings, self.noise = list(kernels), settings, noise
+        self.size = float(np.mean(Y * Y))
         plain = base_grams(samples, self.kernels, centered=False)
         self.traces = plain.traces()
         if (self.traces < 0.0).any():
@@ -226,38 +187,40 @@ class _Weighing:
             raise ValueError(
                 f"A kernel is not positive semi-definite: the trace of {name} is negative."
             )
-        # Weights of kernels that are zero on the samples would cost nothing, and grow for ever.
+        # Kernels that are zero on the samples are left out: nothing would bound their weights.
         self.empty = not self.traces.any()
         self.used = np.arange(1) if self.empty else np.flatnonzero(self.traces)
-        traces = self.traces[self.used]
-        self.scales = np.zeros(1) if self.empty else samples.n_samples / traces
+        self.scales = np.zeros(1) if self.empty else samples.n_samples / self.traces[self.used]
         if self.used.size < len(self.kernels):
             plain = base_grams(samples, [self.kernels[k] for k in self.used], centered=False)
         self.plain = plain.scaled(self.scales)
-        self.noisy = settings.exact and settings.learns_noise
-        jitter = noise if settings.exact else settings.jitter
-        grams = self.plain
-        if self.noisy:
-            jitter, grams = _SMALLEST_NOISE * size, GramsWithIdentity(self.plain, samples.n_samples)
-        goal = as_objective(
-            "mlm" if settings.exact else settings.objective,
-            settings.given(noise),
-            jitter=jitter,
-            penalty=settings.penalty,
-            norm=settings.norm,
-            learns_noise=settings.learns_noise,
-        )
-        self.problem = Problem(goal, grams, Y)
+        # Learned Gaussian noise is the weight of one more kernel, the identity.
+        self.noise_is_weight = settings.exact and settings.learns_noise
+        objective: Objective
+        grams: BaseGrams = self.plain
+        if self.noise_is_weight:
+            objective = JointMAP.marginal_likelihood(_SMALLEST_NOISE * self.size)
+            grams = GramsWithIdentity(self.plain, samples.n_samples)
+        else:
+            objective = as_objective(
+                "marginal_likelihood" if settings.exact else settings.objective,
+                settings.of_noise(noise),
+                jitter=settings.jitter,
+                weight_penalty=settings.weight_penalty,
+                norm=settings.norm,
+                learns_noise=settings.learns_noise,
+            )
+        self.problem = Problem(objective, grams, Y)
 
     def learned(self, on_step: Callable[..., None] | None) -> Minimum:
-        """The best weights that the starts lead to."""
+        """Return the best minimum that the starts lead to."""
         p, settings = self.used.size, self.settings
         if self.empty:
-            # All is noise, whose most likely variance is what the targets have.
+            # The targets are noise alone, whose most likely variance is their mean square.
             self.noise = self.size
-            return self._inferred(self._with_noise(np.zeros(p)))
+            return self._minimum(self._with_noise(np.zeros(p)))
         equal = np.full(p, self.size / p)
-        return learn_theta(
+        return optimize_weights(
             self.problem,
             [self._with_noise(scale * equal) for scale in starting_scales(settings.n_starts)],
             tol=settings.tol,
@@ -265,54 +228,167 @@ class _Weighing:
             on_step=on_step,
         )
 
-    def at(self, weights: Array) -> Minimum:
-        """The posterior for weights of the kernels as they are, zero where they add nothing."""
+    def minimum_at(self, weights: Array) -> Minimum:
+        """Return the minimum over latent values for weights of the kernels as they were given.
+
+        Weights that contribute nothing become zero.
+        """
         if self.empty:
             return self.learned(None)
-        theta = weights[self.used] / self.scales
-        return with_zeros(self.problem, self._inferred(self._with_noise(theta)), self.settings.tol)
+        found = self._minimum(self._with_noise(weights[self.used] / self.scales))
+        return with_zeros(self.problem, found, self.settings.tol)
 
-    def _inferred(self, theta: Array) -> Minimum:
-        start = self.problem.start(theta)
-        return minimize(self.problem, start, free=False, tol=PRECISE, max_iter=_MAX_ITER)
-
-    def _with_noise(self, theta: Array) -> Array:
-        if not self.noisy:
-            return theta
-        return np.append(theta, max(self.noise - self.problem.objective.jitter, 0.0))
-
-    def summary(self, found: Minimum, noise: float) -> LearnedModel:
-        """What users want to know of a minimum."""
+    def model(self, found: Minimum) -> LearnedModel:
+        """Return the model that a minimum defines."""
         p, settings = self.used.size, self.settings
-        theta, value = found.point.theta, found.majorizer.value
-        loss = found.majorizer.loss
+        learned, objective = found.point.weights, self.problem.objective
         if settings.exact:
-            noise = float(theta[p:].sum()) + self.problem.objective.jitter
-        elif isinstance(loss, LaplaceLikelihood):
-            noise = 2.0 / loss.rate**2
-        if found.majorizer.direct:
-            # Support vector machines take any matrix, without a word.
-            least = _INDEFINITE * self.size
-            definite_factor(with_diagonal(found.point.K, self.problem.objective.jitter + least))
-        bound = self.problem.dual(found.point)
-        gap = None if bound is None else max(value - bound, 0.0) / max(abs(value), 1.0)
+            noise = float(learned[p:].sum()) + objective.jitter
+        else:
+            assert isinstance(found.majorizer.deviance, Likelihood)
+            noise = found.majorizer.deviance.variance
+        if not found.majorizer.is_smooth:
+            # Solvers of support vector machines do not notice that a matrix is indefinite.
+            ridge = objective.jitter + _INDEFINITE * self.size
+            definite_factor(with_diagonal(found.point.K, ridge))
+        bound = self.problem.lower_bound(found.point)
         weights = np.zeros(len(self.kernels))
-        weights[self.used] = theta[:p] * self.scales
+        weights[self.used] = learned[:p] * self.scales
         return LearnedModel(
             kernels=self.kernels,
             weights=weights,
             traces=self.traces,
-            K=self.plain.weighted_sum(theta[:p]),
-            noise=None if settings.likelihood == "logistic" else noise,
-            value=value,
-            gap=gap,
-            posterior=latent_posterior(found, self.problem.Y),
+            K=self.plain.weighted_sum(learned[:p]),
+            noise=noise,
+            value=found.value,
+            gap=None if bound is None else max(found.value - bound, 0.0) / found.size,
+            posterior=found.majorizer.posterior(self.problem.Y, found.point),
             history=found.history,
             converged=found.converged,
-            collapsed=settings.objective == "map" and self._collapsed(value),
+            collapsed=settings.objective == "map" and self._has_collapsed(found),
         )
 
-    def _collapsed(self, value: float) -> bool:
+    def _minimum(self, weights: Array) -> Minimum:
+        """Minimize over the latent values."""
+        return minimize_latents(self.problem, self.problem.start(weights))
+
+    def _with_noise(self, weights: Array) -> Array:
+        """Append the weight of the identity, if the noise is a weight."""
+        if not self.noise_is_weight:
+            return weights
+        return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
+
+    def _has_collapsed(self, found: Minimum) -> bool:
         """Whether the objective without any kernel is as low."""
-        empty = self._inferred(np.zeros(self.used.size))
-        return empty.majorizer.value - value <= _COLLAPSE * abs(value)
+        without = self._minimum(np.zeros(self.used.size))
+        return without.value - found.value <= _COLLAPSE * abs(found.value)
+
+
+def starting_scales(n_starts: int) -> Array:
+    """Return the sizes of the learned Gram matrix at the starts: 1, 0.1, 10, 0.01, ..."""
+    powers = [(k + 1) // 2 * (-1) ** k for k in range(n_starts)]
+    return 10.0 ** np.array(powers, dtype=float)
+
+
+def optimize_weights(
+    problem: Problem,
+    starts: list[Array],
+    *,
+    tol: float,
+    max_iter: int,
+    on_step: Callable[..., None] | None = None,
+) -> Minimum:
+    """Find the weights of lowest objective from several starts.
+
+    Parameters
+    ----------
+    problem : Problem
+    starts : list of ndarray of shape (n_kernels,)
+        Positive weights. Only the first is used for a convex objective.
+    tol : float
+        See :func:`minimize`.
+    max_iter : int
+        Largest number of steps from each start.
+    on_step : callable, default=None
+        Called after each step.
+
+    Returns
+    -------
+    Minimum
+        Its weights are zero where the barrier alone kept them positive.
+    """
+
+    def search(point: Point, tol: float, earlier: Minimum | None = None) -> Minimum:
+        return minimize(
+            problem,
+            point,
+            barrier=None if earlier is None else earlier.history[-1].barrier,
+            previous=None if earlier is None else earlier.majorizer,
+            tol=tol,
+            max_iter=max_iter,
+            on_step=on_step,
+        )
+
+    points = (problem.start(weights) for weights in starts)
+    if problem.objective.convex or len(starts) == 1:
+        best = search(next(points), tol)
+    else:
+        rough = [search(point, max(tol, _ROUGH)) for point in points]
+        best = min(rough, key=lambda found: found.value)
+        if tol < _ROUGH:
+            fine = search(best.point, tol, best)
+            best = replace(fine, history=best.history + fine.history)
+    precise = _with_precise_latents(problem, best.point, best, tol)
+    for _ in range(_ROUNDS):
+        # The error of latent values that are not quite optimal hides some of the gradient in the
+        # weights.
+        if not best.converged or precise.residual <= tol * precise.size:
+            break
+        more = search(precise.point, tol, replace(precise, history=best.history))
+        best = replace(more, history=best.history + more.history)
+        precise = _with_precise_latents(problem, best.point, best, tol)
+    return with_zeros(problem, precise if _is_certified(problem, precise, tol) else best, tol)
+
+
+def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
+    """Set weights that contribute nothing to zero, unless that increases the objective.
+
+    Parameters
+    ----------
+    problem : Problem
+    found : Minimum
+    tol : float
+        A weight contributes nothing if its term of the log-determinant or penalty is below this
+        fraction of the objective, and the objective increases with it.
+    """
+    weights, size = found.point.weights, found.size
+    slopes = found.majorizer.expand_costs(weights).slope
+    terms = np.where(found.gradient > 0.0, weights * slopes, np.inf)
+    # Many small terms may add up to a large one: if not all of them can be zero, only the smallest
+    # are tried.
+    for bound in (tol * size, tol * size / weights.size):
+        if not (terms <= bound).any():
+            break
+        sparse = np.where(terms <= bound, 0.0, weights)
+        point = replace(found.point, weights=sparse, K=problem.grams.weighted_sum(sparse))
+        final = _with_precise_latents(problem, point, found, tol)
+        if (
+            final.value <= found.value
+            and final.residual <= _ZERO_RESIDUAL * tol * size
+            and _is_certified(problem, final, tol)
+        ):
+            last = replace(found.history[-1], objective=final.value, residual=final.residual)
+            return replace(final, history=[*found.history[:-1], last])
+    return found
+
+
+def _is_certified(problem: Problem, found: Minimum, tol: float) -> bool:
+    """Whether the duality gap is small, as it must be after a search that has converged."""
+    bound = problem.lower_bound(found.point)
+    return bound is None or not found.converged or found.value - bound <= tol * found.size
+
+
+def _with_precise_latents(problem: Problem, point: Point, found: Minimum, tol: float) -> Minimum:
+    """Return the minimum over the latent values for the weights of a point."""
+    final = minimize_latents(problem, point, previous=found.majorizer, tol=tol)
+    return replace(final, history=found.history, converged=found.converged)

@@ -1,24 +1,24 @@
-"""What is minimized over latent values and weights, and its tangent where part of it is concave.
+"""Objectives of latent values and weights, and their majorizers.
 
-With K = sum_m theta_m K_m, latent values u and their loss l (Nickisch and Seeger 2011, section 2,
-on the -2 log scale):
+With K = sum_m weights_m K_m, latent values u and their deviance D, which is -2 ln of the likelihood
+(Nickisch and Seeger 2011, section 2):
 
-    MKL   u'K^-1 u + sum l(u) + penalty sum theta^norm
-    MAP   u'K_e^-1 u + sum l(u) + ln|K_e|,    K_e = K + jitter I
+    MKL   u'K^-1 u + sum D(u) + weight_penalty sum weights^norm
+    MAP   u'K_e^-1 u + sum D(u) + ln|K_e|,    K_e = K + jitter I
     VB    u'K^-1 u + sum [bound(u, gamma) - ln gamma] + ln|K + Gamma|,    Gamma = diag(gamma)
 
-The log-determinants are concave in (theta, gamma). With their tangents in place of them, MAP and VB
-become problems of the form of MKL, jointly convex in (u, theta), that lie above and touch. In gamma
-something better than the tangent is tried first: see :class:`Tilt`.
+The log-determinants are concave in (weights, gamma). If they are replaced by their tangents, MAP
+and VB have the form of MKL: jointly convex in (u, weights), above the objective, and equal to it at
+one point. In gamma a closer model than the tangent is tried first: see :class:`DeterminantModel`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from mercer._gram.dense import (
     definite_factor,
@@ -29,161 +29,14 @@ from mercer._gram.dense import (
 )
 from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
-from mercer.probabilistic._bound_widths import Tilt
-from mercer.probabilistic._latent_losses import ConjugateLoss, Loss, Parabola
-from mercer.probabilistic._likelihoods import Likelihood
+from mercer._validation import check_number, check_positive
+from mercer.losses._smooth import Interpolation
+from mercer.probabilistic._bound_widths import DeterminantModel
+from mercer.probabilistic._likelihoods import Deviance, GaussianLikelihood, Likelihood
+from mercer.probabilistic._majorizer import Majorizer, Point
 
-_LEAST = 1e-100
-"""Weights below this curve a penalty no more."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """Weights and dual variables, with what follows from them.
-
-    Attributes
-    ----------
-    theta : ndarray of shape (n_kernels,)
-    alpha : ndarray of shape (n_samples, n_problems)
-        u = (K + jitter I) alpha, for each problem.
-    K : ndarray of shape (n_samples, n_samples)
-        sum theta_m K_m.
-    images : ndarray of shape (n_problems, n_kernels, n_samples)
-        K_m alpha.
-    jitter : float
-    """
-
-    theta: Array
-    alpha: Array
-    K: Array
-    images: Array
-    jitter: float
-
-    @property
-    def latent(self) -> Array:
-        """The latent values u, shape (n_samples, n_problems)."""
-        return (self.theta @ self.images).T + self.jitter * self.alpha
-
-    @property
-    def quadratics(self) -> Array:
-        """Sums of alpha'K_m alpha over the problems, shape (n_kernels,)."""
-        return np.einsum("cmn,nc->m", self.images, self.alpha)
-
-
-@dataclass(frozen=True)
-class Majorizer:
-    """A function of latent values and weights that touches an objective from above.
-
-    Attributes
-    ----------
-    loss : Loss
-    value : float
-        The objective where they touch.
-    tilts : tuple of Tilt, or None
-        What stands for ln|K + Gamma| in gamma, for each problem; None where there is no such term.
-    gamma : ndarray of shape (n_samples, n_problems), or None
-        Widths of the bounds where they touch.
-    slopes : ndarray of shape (n_kernels,)
-        Slopes of the log-determinant in theta.
-    penalty, norm : float
-        The weights also cost penalty sum theta^norm.
-    factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
-        Of each log-determinant of a matrix C: the lower factor L and scale s of C^-1 = S L'^-1
-        L^-1 S, S = diag(s).
-    """
-
-    loss: Loss
-    value: float
-    tilts: tuple[Tilt, ...] | None
-    gamma: Array | None
-    slopes: Array
-    penalty: float
-    norm: float
-    factors: tuple[tuple[Array, Array], ...] = ()
-
-    @property
-    def direct(self) -> bool:
-        """Whether the latent values that are best for a Gram matrix are found at once."""
-        return self.tilts is None and self.loss.direct
-
-    def losses(self, y: Array, u: Array, which: int, width: float = 0.0) -> Parabola:
-        """The losses of one problem's latent values.
-
-        Parameters
-        ----------
-        y, u : ndarray of shape (n_samples,)
-        which : int
-            Position of the problem.
-        width : float, default=0.0
-            A kink counts as a parabola this wide on either side.
-        """
-        if self.tilts is None:
-            return self.loss.parabola(y, u, width)
-        assert isinstance(self.loss, Likelihood)
-        return self.loss.tilted(y, u, self.tilts[which])[0]
-
-    @property
-    def caution(self) -> float:
-        """The multiplier m of tilts, one where there are none."""
-        return 1.0 if self.tilts is None else self.tilts[0].m
-
-    def cautious(self, m: float) -> Majorizer:
-        """The same, its tilts touching at the same widths with another multiplier.
-
-        Parameters
-        ----------
-        m : float
-        """
-        if self.tilts is None or self.gamma is None or m == self.caution:
-            return self
-        tilts = tuple(
-            Tilt.at(gamma, tilt.m / (gamma + tilt.c), m)
-            for gamma, tilt in zip(self.gamma.T, self.tilts, strict=True)
-        )
-        return replace(self, tilts=tilts)
-
-    def costs(self, theta: Array) -> Parabola:
-        """What the weights cost, each by itself.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (n_kernels,)
-        """
-        value, slope, curvature = self.slopes * theta, self.slopes, np.zeros_like(theta)
-        if self.penalty:
-            p = self.norm
-            value = value + self.penalty * theta**p
-            slope = slope + self.penalty * p * theta ** (p - 1.0)
-            if p > 1.0:
-                curvature = self.penalty * p * (p - 1.0) * np.maximum(theta, _LEAST) ** (p - 2.0)
-        return Parabola(value, slope, curvature)
-
-    def bend(self, grams: BaseGrams, probes: Array) -> Array:
-        """Estimate minus the second derivative of the log-determinants in theta.
-
-        Parameters
-        ----------
-        grams : BaseGrams
-        probes : ndarray of shape (n_samples, n_probes)
-            Independent standard normal.
-
-        Returns
-        -------
-        ndarray of shape (n_kernels, n_kernels)
-            Positive semi-definite; its mean is tr(C^-1 K_m C^-1 K_l) = E[w'K_m C^-1 K_l w] for w of
-            covariance C^-1.
-        """
-        result = np.zeros((self.slopes.size, self.slopes.size))
-        for factor, scale in self.factors:
-            w = scale[:, None] * solve_triangular(
-                factor, probes, lower=True, trans=1, check_finite=False
-            )
-            images = grams.kernel_products(w).as_array() * scale
-            flat = images.reshape(-1, len(w)).T
-            E = solve_triangular(factor, flat, lower=True, check_finite=False)
-            E = E.reshape(len(w), probes.shape[1], -1)
-            result += np.einsum("nkm,nkl->ml", E, E, optimize=True) / probes.shape[1]
-        return result
+ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "map", "mkl"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "map", "mkl")
 
 
 class Objective(ABC):
@@ -191,150 +44,204 @@ class Objective(ABC):
 
     Attributes
     ----------
-    loss : Loss
+    deviance : Deviance
     jitter : float
-        What is added to the diagonal of the learned Gram matrix.
+        Added to the diagonal of the learned Gram matrix.
     convex : bool
-        Whether it is its own majorizer.
+        Whether the objective is its own majorizer.
     """
 
-    loss: Loss
+    deviance: Deviance
     jitter: float = 0.0
     convex: bool = False
 
     @property
-    def direct(self) -> bool:
-        """Whether the latent values that are best for a Gram matrix are found at once."""
-        return self.loss.direct
+    def is_smooth(self) -> bool:
+        """Whether Newton's method finds latent values; otherwise a kernel machine is solved."""
+        return self.deviance.loss.is_smooth
 
     @abstractmethod
-    def majorizer(
-        self,
-        grams: BaseGrams,
-        Y: Array,
-        point: Point,
-        *,
-        previous: Majorizer | None,
-        most: float = np.inf,
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
-        """The function that touches the objective at a point.
+        """Return a majorizer that equals the objective at a point.
 
         Parameters
         ----------
-        grams : BaseGrams
-        Y : ndarray of shape (n_samples, n_problems)
+        problem : Problem
         point : Point
-        previous : Majorizer, default=None
-            That of a point nearby, whose tilts tell the widths of the bounds.
-        most : float, default=inf
-            None is returned, and its inverse is not computed, where the objective is above this.
+        previous : Majorizer or None
+            The majorizer at a point nearby, whose determinant models give the widths of bounds.
+        most : float
+            If the objective is above this, None is returned and no matrix is inverted.
         """
 
-    def dual(self, grams: BaseGrams, Y: Array, point: Point) -> float | None:
-        """A lower bound on the optimum, from a point's dual variables; None where there is none.
+    def lower_bound(self, problem: Problem, point: Point) -> float | None:
+        """Return a lower bound on the optimum from a point's dual variables; None if unknown.
 
         Parameters
         ----------
-        grams : BaseGrams
-        Y : ndarray of shape (n_samples, n_problems)
+        problem : Problem
         point : Point
         """
         return None
 
-    def _fit(self, Y: Array, point: Point) -> float:
-        """u'K^-1 u + sum l(u), over all problems."""
+    def _penalized_deviance(self, problem: Problem, point: Point) -> float:
+        """Return u'K^-1 u + sum D(u), summed over all problems."""
         U = point.latent
         return float(np.sum(point.alpha * U)) + sum(
-            self.loss.value(Y[:, c], U[:, c]) for c in range(Y.shape[1])
+            self.deviance.value(y, u) for y, u in zip(problem.Y.T, U.T, strict=True)
         )
 
 
 @dataclass(frozen=True)
+class Problem:
+    """An objective for the Gram matrices and targets of given samples.
+
+    Attributes
+    ----------
+    objective : Objective
+    grams : BaseGrams
+    Y : ndarray of shape (n_samples, n_problems)
+    """
+
+    objective: Objective
+    grams: BaseGrams
+    Y: Array
+
+    def start(self, weights: Array) -> Point:
+        """Return the point of given weights and of latent values zero.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+        """
+        n, c = self.Y.shape
+        K = self.grams.weighted_sum(weights)
+        products = np.zeros((c, weights.size, n))
+        return Point(weights, np.zeros((n, c)), K, products, self.objective.jitter)
+
+    def majorize_at(self, point: Point, previous: Majorizer | None) -> Majorizer:
+        """Return the majorizer at a point; see :meth:`Objective.majorize_at`.
+
+        Parameters
+        ----------
+        point : Point
+        previous : Majorizer or None
+        """
+        majorizer = self.objective.majorize_at(self, point, previous, np.inf)
+        assert majorizer is not None
+        return majorizer
+
+    def lower_bound(self, point: Point) -> float | None:
+        """Return a lower bound on the optimum; see :meth:`Objective.lower_bound`.
+
+        Parameters
+        ----------
+        point : Point
+        """
+        return self.objective.lower_bound(self, point)
+
+
+@dataclass(frozen=True)
 class PenalizedRisk(Objective):
-    """Multiple kernel learning, u'K^-1 u + sum l(u) + penalty sum theta^norm: jointly convex.
+    """Multiple kernel learning, u'K^-1 u + sum D(u) + weight_penalty sum weights^norm.
+
+    The objective is jointly convex in the latent values and the weights.
 
     Parameters
     ----------
-    loss : Loss
-    penalty : float, default=1.0
+    deviance : Deviance
+    weight_penalty : float, default=1.0
     norm : float, default=1.0
     """
 
-    loss: ConjugateLoss
-    penalty: float = 1.0
+    deviance: Deviance
+    weight_penalty: float = 1.0
     norm: float = 1.0
     convex = True
 
-    def majorizer(
-        self,
-        grams: BaseGrams,
-        Y: Array,
-        point: Point,
-        *,
-        previous: Majorizer | None,
-        most: float = np.inf,
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
-        """The objective itself; see :meth:`Objective.majorizer`."""
-        value = self._fit(Y, point) + self.penalty * float((point.theta**self.norm).sum())
-        none = np.zeros_like(point.theta)
-        return Majorizer(self.loss, value, None, None, none, self.penalty, self.norm)
+        """Return the objective itself; see :meth:`Objective.majorize_at`."""
+        cost = self.weight_penalty * float((point.weights**self.norm).sum())
+        value = self._penalized_deviance(problem, point) + cost
+        slopes = np.zeros_like(point.weights)
+        return Majorizer(self.deviance, value, None, None, slopes, self.weight_penalty, self.norm)
 
-    def dual(self, grams: BaseGrams, Y: Array, point: Point) -> float:
-        """A lower bound on the optimum, from a point's dual variables; see :meth:`Objective.dual`.
+    def lower_bound(self, problem: Problem, point: Point) -> float:
+        """Return the dual objective of a point's dual variables; see the base class.
 
         Notes
         -----
-        With q_m = alpha'K_m alpha: -sum l*(-2 alpha) - (p - 1) penalty sum (q_m / (penalty p))^(p /
-        (p - 1)). For p = 1, where no q_m may be above the penalty, alpha is made that much smaller.
+        With q_m = alpha'K_m alpha, penalty l and norm p, the dual objective is
+        -sum D*(-2 alpha) - (p - 1) l sum (q_m / (l p))^(p / (p - 1)). With p = 1 no q_m may exceed
+        l, and alpha is scaled down until none does.
         """
-        columns = range(Y.shape[1])
-        alpha = np.column_stack([self.loss.feasible(Y[:, c], point.alpha[:, c]) for c in columns])
-        same = np.array_equal(alpha, point.alpha)
-        q = point.quadratics if same else grams.kernel_products(alpha).quadratics.sum(axis=1)
+        alpha = np.column_stack(
+            [
+                self.deviance.loss.feasible(y, a)
+                for y, a in zip(problem.Y.T, point.alpha.T, strict=True)
+            ]
+        )
+        feasible = np.array_equal(alpha, point.alpha)
+        q = (
+            point.quadratics
+            if feasible
+            else problem.grams.kernel_products(alpha).quadratics.sum(axis=1)
+        )
         if self.norm == 1.0:
-            alpha = alpha * min(1.0, np.sqrt(self.penalty / max(q.max(), 1e-300)))
+            alpha = alpha * min(1.0, np.sqrt(self.weight_penalty / max(q.max(), 1e-300)))
             cost = 0.0
         else:
             p = self.norm
-            ratio = np.maximum(q, 0.0) / (self.penalty * p)
-            cost = (p - 1.0) * self.penalty * float((ratio ** (p / (p - 1.0))).sum())
-        return sum(self.loss.dual(Y[:, c], alpha[:, c]) for c in columns) - cost
+            ratio = np.maximum(q, 0.0) / (self.weight_penalty * p)
+            cost = (p - 1.0) * self.weight_penalty * float((ratio ** (p / (p - 1.0))).sum())
+        return (
+            sum(self.deviance.dual(y, a) for y, a in zip(problem.Y.T, alpha.T, strict=True)) - cost
+        )
 
 
 @dataclass(frozen=True)
 class JointMAP(Objective):
-    """Joint maximum a posteriori, u'K_e^-1 u + sum l(u) + ln|K_e| with K_e = K + jitter I.
+    """Joint maximum a posteriori, u'K_e^-1 u + sum D(u) + ln|K_e| with K_e = K + jitter I.
 
-    With the loss `Interpolation` and Gaussian noise as jitter, minus twice the logarithm of the
-    marginal likelihood.
+    If the loss is `Interpolation` and the jitter is the variance of Gaussian noise, this is -2 ln
+    of the marginal likelihood (Nickisch and Seeger 2011, equation 6).
 
     Parameters
     ----------
-    loss : Loss
+    deviance : Deviance
     jitter : float
     """
 
-    loss: Loss
+    deviance: Deviance
     jitter: float
 
-    def majorizer(
-        self,
-        grams: BaseGrams,
-        Y: Array,
-        point: Point,
-        *,
-        previous: Majorizer | None,
-        most: float = np.inf,
+    @classmethod
+    def marginal_likelihood(cls, noise: float) -> JointMAP:
+        """Return -2 ln of the marginal likelihood of Gaussian noise.
+
+        Parameters
+        ----------
+        noise : float
+            Variance of the noise.
+        """
+        return cls(Deviance(Interpolation(), float(np.log(2.0 * np.pi))), noise)
+
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
-        """The tangent of ln|K_e| has slopes tr(K_e^-1 K_m); see :meth:`Objective.majorizer`."""
+        """Replace ln|K_e| by its tangent, of slopes tr(K_e^-1 K_m); see the base class."""
         factor = definite_factor(with_diagonal(point.K, self.jitter))
-        n_problems = Y.shape[1]
-        factors = ((factor, np.full(len(Y), 1.0)),) * n_problems
-        value = self._fit(Y, point) + n_problems * log_determinant(factor)
+        n_samples, n_problems = problem.Y.shape
+        factors = ((factor, np.ones(n_samples)),) * n_problems
+        value = self._penalized_deviance(problem, point) + n_problems * log_determinant(factor)
         if value > most:
             return None
-        slopes = n_problems * grams.inner_products(inverted(factor))
-        return Majorizer(self.loss, value, None, None, slopes, 0.0, 1.0, factors)
+        slopes = n_problems * problem.grams.inner_products(inverted(factor))
+        return Majorizer(self.deviance, value, None, None, slopes, 0.0, 1.0, factors)
 
 
 @dataclass(frozen=True)
@@ -343,40 +250,37 @@ class VariationalBound(Objective):
 
     Parameters
     ----------
-    loss : Likelihood
+    deviance : Likelihood
     learns_noise : bool, default=False
-        Whether the noise of the likelihood is free.
+        Whether the noise of the likelihood is learned.
     """
 
-    loss: Likelihood
+    deviance: Likelihood
     learns_noise: bool = False
-    direct = False
 
-    def majorizer(
-        self,
-        grams: BaseGrams,
-        Y: Array,
-        point: Point,
-        *,
-        previous: Majorizer | None,
-        most: float = np.inf,
+    @property
+    def is_smooth(self) -> bool:
+        """True, as the best bound is smooth even if the deviance is not."""
+        return True
+
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
-        """The tangent of ln|K + Gamma| has slopes tr(C^-1 K_m) and diag(C^-1); see the base."""
-        U = point.latent
-        diagonal = np.diag(point.K)
-        before = [Tilt.of_variance(diagonal)] * Y.shape[1]
-        loss = self.loss
+        """Model ln|K + Gamma| by its slopes tr(A^-1 K_m) and diag(A^-1), A = K + Gamma."""
+        Y, U = problem.Y, point.latent
+        before = [DeterminantModel.of_variance(np.diag(point.K))] * Y.shape[1]
+        likelihood = self.deviance
         if previous is not None:
-            assert previous.tilts is not None
-            assert isinstance(previous.loss, Likelihood)
-            before, loss = list(previous.tilts), previous.loss
+            assert previous.determinants is not None
+            assert isinstance(previous.deviance, Likelihood)
+            before, likelihood = list(previous.determinants), previous.deviance
             if self.learns_noise:
-                loss = loss.refitted(Y, U, before)
+                likelihood = likelihood.fit_noise(Y, U, before)
         gamma, factors = np.empty_like(U), []
         value = float(np.sum(point.alpha * U))
-        for c, (y, u, tilt) in enumerate(zip(Y.T, U.T, before, strict=True)):
-            tilted, width = loss.tilted(y, u, tilt)
-            bound = tilted.value - tilt.value(width) + np.log(width)
+        for c, (y, u, determinant) in enumerate(zip(Y.T, U.T, before, strict=True)):
+            best, width = likelihood.best_bound(y, u, determinant)
+            bound = best.value - determinant.value(width) + np.log(width)
             scale = 1.0 / np.sqrt(width)
             factor = definite_factor(scaled_system(point.K, scale, 1.0))
             value += float(bound.sum()) + log_determinant(factor)
@@ -384,12 +288,62 @@ class VariationalBound(Objective):
             factors.append((factor, scale))
         if value > most:
             return None
-        tilts, total = [], np.zeros_like(point.K)
-        for (factor, scale), tilt, width in zip(factors, before, gamma.T, strict=True):
+        determinants, total = [], np.zeros_like(point.K)
+        for (factor, scale), determinant, width in zip(factors, before, gamma.T, strict=True):
             inverse = inverted(factor)
             inverse *= scale[:, None]
             inverse *= scale
-            tilts.append(Tilt.at(width, np.diag(inverse), tilt.m))
+            determinants.append(DeterminantModel.fit(width, np.diag(inverse), determinant.damping))
             total += inverse
-        slopes = grams.inner_products(total)
-        return Majorizer(loss, value, tuple(tilts), gamma, slopes, 0.0, 1.0, tuple(factors))
+        slopes = problem.grams.inner_products(total)
+        return Majorizer(
+            likelihood, value, tuple(determinants), gamma, slopes, 0.0, 1.0, tuple(factors)
+        )
+
+
+def as_objective(
+    name: ObjectiveName,
+    deviance: Deviance,
+    *,
+    jitter: float = 0.0,
+    weight_penalty: float = 1.0,
+    norm: float = 1.0,
+    learns_noise: bool = False,
+) -> Objective:
+    """Return the objective of a name.
+
+    Parameters
+    ----------
+    name : {"marginal_likelihood", "vb", "map", "mkl"}
+    deviance : Deviance
+        A likelihood, unless the name is "mkl".
+    jitter : float, default=0.0
+        White noise in the latent function, used by "map" only.
+    weight_penalty, norm : float, default=1.0
+        Used by "mkl" only.
+    learns_noise : bool, default=False
+        Used by "vb" only.
+
+    Raises
+    ------
+    ValueError
+        If the objective needs another likelihood, or a setting is out of its range.
+    """
+    check_positive("weight_penalty", weight_penalty)
+    check_number("norm", norm, low=1.0)
+    check_number("jitter", jitter)
+    if name == "mkl":
+        return PenalizedRisk(deviance, weight_penalty, norm)
+    if not isinstance(deviance, Likelihood):
+        raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
+    if name == "map":
+        check_positive("jitter", jitter)
+        return JointMAP(deviance, jitter)
+    if name == "vb":
+        return VariationalBound(deviance, learns_noise)
+    if not isinstance(deviance, GaussianLikelihood):
+        raise ValueError(
+            'objective="marginal_likelihood" is in closed form for Gaussian noise only: '
+            'objective="vb" bounds it for other likelihoods.'
+        )
+    return JointMAP.marginal_likelihood(deviance.noise)

@@ -1,11 +1,10 @@
-"""The parameters of kernels, with their weights and the noise, by marginal likelihood."""
+"""Parameters of kernels, weights and noise that maximize the marginal likelihood together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -18,35 +17,38 @@ from mercer._gram.tiles import Samples, Tile, map_tiles, serial_algebra
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, gram_tile_vjp
 from mercer.probabilistic._descent import minimize
-from mercer.probabilistic._likelihoods import LaplaceLikelihood, Likelihood
-from mercer.probabilistic._objectives import VariationalBound
-from mercer.probabilistic._problem import Problem
+from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._objectives import Problem, VariationalBound
 
-_REACH = 20.0
-"""Logarithms of weights and noise stay within this of where they start."""
-_LADDER = (0.0, -1.2, 1.2)
-"""Widths are tried as they are, and a factor e^1.2 narrower and wider."""
-_FEW = 250
-"""Samples that the search starts on, where there are at least twice as many."""
+_LOG_RADIUS = 20.0
+"""Natural logarithms of weights and noise stay within this distance of their starting values."""
+_WIDTH_SHIFTS = (0.0, -1.2, 1.2)
+"""The search starts from the best of the given widths and of widths that differ by these shifts of
+their natural logarithms."""
+_SUBSAMPLE = 250
+"""The search starts on this many samples, if there are at least twice as many."""
 _ROUGH = 1e-4
-"""Relative precision of that start."""
+"""Relative precision of the search on the subsample."""
 _INNER = 1e-8
-"""Relative precision of latent values, within one evaluation."""
+"""Relative precision of the latent values within one evaluation of the objective."""
+_INNER_ITERATIONS = 100
+"""The latent values within one evaluation are improved by at most this many steps."""
 _PAIRS = 20
+"""Number of pairs of steps and gradients that L-BFGS stores."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What is known of the noise.
+    """The likelihood, and its noise if it has any.
 
     Attributes
     ----------
     likelihood : Likelihood, or None
         None for Gaussian noise, whose marginal likelihood is in closed form.
     variance : float
-        Where the search starts; of no meaning where there is no noise.
+        Starting value of the search; without meaning for a likelihood without noise.
     free : bool
-        Whether it is learned.
+        Whether the variance is learned.
     """
 
     likelihood: Likelihood | None
@@ -61,17 +63,16 @@ class LearnedParameters:
     Attributes
     ----------
     kernels : list of Kernel
-    theta : ndarray of shape (n_kernels,)
-        Their weights.
+    weights : ndarray of shape (n_kernels,)
     noise : float
-        Variance of the noise; NaN where there is none.
+        Variance of the noise; without meaning for a likelihood without noise.
     history : list of float
         Objective after each step, on the -2 log scale.
     converged : bool
     """
 
     kernels: list[Kernel]
-    theta: Array
+    weights: Array
     noise: float
     history: list[float]
     converged: bool
@@ -79,10 +80,10 @@ class LearnedParameters:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """What a Gram matrix says of the data, and how that changes with the matrix.
+    """The objective of a Gram matrix, and its derivatives.
 
-    `slope` is the derivative in the logarithm of the noise, `inverse` less alpha alpha' that in the
-    matrix.
+    `slope` is the derivative in the logarithm of the noise variance; the derivative in the matrix
+    is `inverse` less alpha alpha'.
     """
 
     value: float
@@ -95,7 +96,7 @@ def learn_parameters(
     samples: Samples,
     kernels: Sequence[Kernel],
     Y: Array,
-    theta: Array,
+    weights: Array,
     *,
     noise: Noise,
     tol: float,
@@ -110,146 +111,140 @@ def learn_parameters(
     kernels : sequence of Kernel
         Bound to the samples; their bounds are kept.
     Y : ndarray of shape (n_samples, n_problems)
-    theta : ndarray of shape (n_kernels,)
+    weights : ndarray of shape (n_kernels,)
         Positive weights to start from.
     noise : Noise
     tol : float
-        Stop where a step changes the objective by less than this part of it.
+        The search ends when a step changes the objective by less than this fraction.
     max_iter : int
     on_step : callable, default=None
         Called after each step.
 
     Notes
     -----
-    L-BFGS in logarithms, from the best of three scales of the widths, on some hundred samples
-    first. With C = K + Gamma the gradient is <C^-1 - alpha alpha', dK>, which every kernel
+    L-BFGS searches in logarithms, from the best of three scales of the widths, and on a subsample
+    first. With A = K + Gamma the gradient is <A^-1 - alpha alpha', dK>, which every kernel
     contracts tile by tile. An evaluation is O(n^3 + p n^2 d), its memory a few n x n matrices.
     """
-    problem = _Problem(samples, list(kernels), Y, noise)
-    bounds = problem.bounds(np.log(theta))
-    starts = [np.clip(problem.start(np.log(theta), shift), *bounds.T) for shift in _LADDER]
+    whole = _EvidenceProblem(samples, list(kernels), Y, noise)
+    log_weights = np.log(weights)
+    bounds = whole.bounds(log_weights)
+    starts = [np.clip(whole.start(log_weights, shift), *bounds.T) for shift in _WIDTH_SHIFTS]
     history: list[float] = []
 
-    def descended(problem: _Problem, start: Array, tol: float, max_iter: int) -> Any:
+    def search(problem: _EvidenceProblem, start: Array, tol: float) -> OptimizeResult:
         return descend(  # type: ignore[call-overload]
             problem,
             start,
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            callback=after if problem.is_whole else None,
+            callback=after_step if problem is whole else None,
             options={"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxcor": _PAIRS},
         )
 
-    def after(intermediate_result: OptimizeResult) -> None:
+    def after_step(intermediate_result: OptimizeResult) -> None:
         history.append(float(intermediate_result.fun))
         if on_step is not None:
             on_step()
 
-    few = problem.of_few()
+    subsample = whole.subsampled()
     with serial_algebra():
-        start = min(starts, key=few.value) if problem.widths.any() else starts[0]
-        if few is not problem:
-            start = descended(few, start, max(tol, _ROUGH), max_iter).x
-    found = descended(problem, start, tol, max_iter)
+        start = min(starts, key=subsample.value) if whole.is_width.any() else starts[0]
+        if subsample is not whole:
+            start = search(subsample, start, max(tol, _ROUGH)).x
+    found = search(whole, start, tol)
     history = history or [float(found.fun)]
-    learned, weights, variance = problem.read(found.x)
+    learned, weights, variance = whole.read(found.x)
     return LearnedParameters(learned, weights, variance, history, bool(found.success))
 
 
-class _Problem:
-    """The objective as a function of the logarithms of weights, noise and parameters."""
+class _EvidenceProblem:
+    """The objective as a function of log-parameters: of weights, of the noise, and of kernels."""
 
-    def __init__(
-        self,
-        samples: Samples,
-        kernels: list[Kernel],
-        Y: Array,
-        noise: Noise,
-    ) -> None:
-        self.samples, self.kernels, self.Y = samples, kernels, Y
-        self.likelihood, self.noise, self.learns_noise = (
-            noise.likelihood,
-            noise.variance,
-            noise.free,
-        )
+    def __init__(self, samples: Samples, kernels: list[Kernel], Y: Array, noise: Noise) -> None:
+        self.samples, self.kernels, self.Y, self.noise = samples, kernels, Y, noise
         sizes = [kernel.theta.size for kernel in kernels]
         first = len(kernels) + noise.free
         edges = first + np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-        self.parts = [slice(int(a), int(b)) for a, b in pairwise(edges)]
-        self.widths = np.zeros(int(edges[-1]), dtype=bool)
-        for kernel, part in zip(kernels, self.parts, strict=True):
-            self.widths[part.start : part.start + kernel.structure.n_widths] = True
-        self.is_whole = True
+        self.slices = [slice(int(a), int(b)) for a, b in pairwise(edges)]
+        self.is_width = np.zeros(int(edges[-1]), dtype=bool)
+        for kernel, own in zip(kernels, self.slices, strict=True):
+            self.is_width[own.start : own.start + kernel.structure.n_widths] = True
         self._alpha: Array | None = None
 
-    def of_few(self) -> _Problem:
-        """The same problem for some of the samples, where there are many."""
+    def subsampled(self) -> _EvidenceProblem:
+        """Return the problem for a subsample, or this one if there are few samples."""
         n = self.samples.n_samples
-        if n < 2 * _FEW:
+        if n < 2 * _SUBSAMPLE:
             return self
-        rows = np.unique(np.linspace(0, n - 1, _FEW).round().astype(int))
-        noise = Noise(self.likelihood, self.noise, self.learns_noise)
-        few = _Problem(Samples(self.samples.X[rows]), self.kernels, self.Y[rows], noise)
-        few.is_whole = False
-        return few
+        rows = np.unique(np.linspace(0, n - 1, _SUBSAMPLE).round().astype(int))
+        samples = Samples(self.samples.X[rows])
+        return _EvidenceProblem(samples, self.kernels, self.Y[rows], self.noise)
 
-    def start(self, log_theta: Array, shift: float) -> Array:
-        own = [np.log([self.noise])] if self.learns_noise else []
-        x = np.concatenate([log_theta, *own, *(kernel.theta for kernel in self.kernels)])
-        return np.asarray(x + shift * self.widths)
+    def start(self, log_weights: Array, shift: float) -> Array:
+        """Return the log-parameters at a start, those of widths shifted."""
+        noise = [np.log([self.noise.variance])] if self.noise.free else []
+        x = np.concatenate([log_weights, *noise, *(kernel.theta for kernel in self.kernels)])
+        return np.asarray(x + shift * self.is_width)
 
-    def bounds(self, log_theta: Array) -> Array:
-        center = self.start(log_theta, 0.0)
-        bounds = np.stack([center - _REACH, center + _REACH], axis=1)
-        for kernel, part in zip(self.kernels, self.parts, strict=True):
-            bounds[part] = kernel.log_bounds(self.samples.X)
+    def bounds(self, log_weights: Array) -> Array:
+        """Return bounds of the log-parameters, shape (n_parameters, 2)."""
+        center = self.start(log_weights, 0.0)
+        bounds = np.stack([center - _LOG_RADIUS, center + _LOG_RADIUS], axis=1)
+        for kernel, own in zip(self.kernels, self.slices, strict=True):
+            bounds[own] = kernel.log_bounds(self.samples.X)
         return bounds
 
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
+        """Return the kernels, the weights and the noise variance of log-parameters."""
         p = len(self.kernels)
-        noise = float(np.exp(x[p])) if self.learns_noise else self.noise
+        noise = float(np.exp(x[p])) if self.noise.free else self.noise.variance
         learned = [
-            kernel.with_theta(x[part])
-            for kernel, part in zip(self.kernels, self.parts, strict=True)
+            kernel.with_theta(x[own]) for kernel, own in zip(self.kernels, self.slices, strict=True)
         ]
         return learned, np.exp(x[:p]), noise
 
     def value(self, x: Array) -> float:
-        kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
-        if self.likelihood is not None:
-            return self._bound(K, noise).value
+        """Return the objective."""
+        kernels, weights, noise = self.read(x)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(weights)
+        if self.noise.likelihood is not None:
+            return self._bound(self.noise.likelihood, K, noise).value
         return self._gaussian(K, noise)[0]
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        kernels, theta, noise = self.read(x)
-        K = base_grams(self.samples, kernels, centered=False).weighted_sum(theta)
-        evidence = self._evidence(K, noise) if self.likelihood is None else self._bound(K, noise)
-        widest = max(part.stop - part.start for part in self.parts)
+        """Return the objective and its gradient."""
+        kernels, weights, noise = self.read(x)
+        K = base_grams(self.samples, kernels, centered=False).weighted_sum(weights)
+        if self.noise.likelihood is None:
+            evidence = self._evidence(K, noise)
+        else:
+            evidence = self._bound(self.noise.likelihood, K, noise)
+        most = max(own.stop - own.start for own in self.slices)
 
         def contract(tile: Tile) -> Array:
-            part = evidence.inverse[tile.rows, tile.columns] - (
+            P = evidence.inverse[tile.rows, tile.columns] - (
                 evidence.alpha[tile.rows] @ evidence.alpha[tile.columns].T
             )
-            result = np.zeros((len(kernels), 1 + widest))
+            result = np.zeros((len(kernels), 1 + most))
             for k, kernel in enumerate(kernels):
-                value, slopes = gram_tile_vjp(kernel, self.samples.X, part, tile.rows, tile.columns)
+                value, slopes = gram_tile_vjp(kernel, self.samples.X, P, tile.rows, tile.columns)
                 result[k, 0], result[k, 1 : 1 + slopes.size] = value, slopes
             return tile.count * result
 
         total = np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
-        total *= theta[:, None]
+        total *= weights[:, None]
         gradient = np.empty_like(x)
-        gradient[: len(theta)] = total[:, 0]
-        if self.learns_noise:
-            gradient[len(theta)] = evidence.slope
-        for k, part in enumerate(self.parts):
-            gradient[part] = total[k, 1 : 1 + part.stop - part.start]
+        gradient[: len(weights)] = total[:, 0]
+        if self.noise.free:
+            gradient[len(weights)] = evidence.slope
+        for k, own in enumerate(self.slices):
+            gradient[own] = total[k, 1 : 1 + own.stop - own.start]
         return evidence.value, gradient
 
     def _gaussian(self, K: Array, noise: float) -> tuple[float, Array, Array]:
-        """The objective, the Cholesky factor of K with the noise, and the dual variables."""
+        """Return the objective, the Cholesky factor of K + noise I, and the dual variables."""
         K[np.diag_indices_from(K)] += noise
         n, m = self.Y.shape
         factor = definite_factor(K)
@@ -258,6 +253,7 @@ class _Problem:
         return float(np.sum(self.Y * alpha)) + constant, factor, alpha
 
     def _evidence(self, K: Array, noise: float) -> _Evidence:
+        """Return the marginal likelihood of Gaussian noise."""
         value, factor, alpha = self._gaussian(K, noise)
         inverse = inverted(factor)
         if self.Y.shape[1] > 1:
@@ -265,22 +261,19 @@ class _Problem:
         slope = noise * (float(np.trace(inverse)) - float(np.sum(alpha * alpha)))
         return _Evidence(value, slope, inverse, alpha)
 
-    def _bound(self, K: Array, noise: float) -> _Evidence:
-        assert self.likelihood is not None
-        likelihood, slope = self.likelihood, 0.0
-        if isinstance(likelihood, LaplaceLikelihood):
-            likelihood = LaplaceLikelihood.of_variance(noise)
+    def _bound(self, likelihood: Likelihood, K: Array, noise: float) -> _Evidence:
+        """Return the variational bound of the marginal likelihood."""
+        likelihood = likelihood.of_variance(noise)
         problem = Problem(VariationalBound(likelihood), DenseGram(K), self.Y)
         point = problem.start(np.ones(1))
         if self._alpha is not None:
-            images = (K @ self._alpha).T[:, None]
-            point = replace(point, alpha=self._alpha, images=images)
-        found = minimize(problem, point, free=False, tol=_INNER, max_iter=100)
+            products = (K @ self._alpha).T[:, None]
+            point = replace(point, alpha=self._alpha, products=products)
+        found = minimize(problem, point, free=False, tol=_INNER, max_iter=_INNER_ITERATIONS)
         self._alpha = found.point.alpha
         inverse = np.zeros_like(K)
         for factor, scale in found.majorizer.factors:
             inverse += inverted(factor) * scale * scale[:, None]
-        if isinstance(likelihood, LaplaceLikelihood):
-            assert found.majorizer.gamma is not None
-            slope = self.Y.size - likelihood.rate**2 * float(found.majorizer.gamma.sum())
-        return _Evidence(found.majorizer.value, slope, inverse, self._alpha)
+        assert found.majorizer.gamma is not None
+        slope = likelihood.log_variance_slope(found.majorizer.gamma)
+        return _Evidence(found.value, slope, inverse, self._alpha)

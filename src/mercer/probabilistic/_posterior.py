@@ -1,106 +1,66 @@
-"""Gaussian posteriors of latent functions, and their predictions."""
+"""The posterior of the latent function for given weights of the kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.utils import check_array, check_X_y
 
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.tiles import Samples
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, check_number, check_positive
+from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
-from mercer.probabilistic._descent import Minimum, minimize
-from mercer.probabilistic._latent_losses import ConjugateLoss, Interpolation
-from mercer.probabilistic._likelihoods import GaussianLikelihood, Likelihood
-from mercer.probabilistic._newton import NewtonModel
-from mercer.probabilistic._objectives import (
-    JointMAP,
-    Objective,
-    PenalizedRisk,
-    VariationalBound,
-)
-from mercer.probabilistic._problem import Problem
-
-ObjectiveName: TypeAlias = Literal["mlm", "vb", "map", "mkl"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("mlm", "vb", "map", "mkl")
+from mercer.probabilistic._descent import minimize
+from mercer.probabilistic._learned_model import LatentPosterior
+from mercer.probabilistic._likelihoods import Deviance
+from mercer.probabilistic._objectives import OBJECTIVES, ObjectiveName, Problem, as_objective
 
 _TOL = 1e-10
+"""Relative precision of the latent values: weights are given, so that steps are few."""
 _MAX_ITER = 1000
-
-
-def as_objective(
-    name: ObjectiveName,
-    likelihood: ConjugateLoss,
-    *,
-    jitter: float = 0.0,
-    penalty: float = 1.0,
-    norm: float = 1.0,
-    learns_noise: bool = False,
-) -> Objective:
-    """The objective of a name; its marginal likelihood leaves Gaussian noise to the caller.
-
-    Parameters
-    ----------
-    name : {"mlm", "vb", "map", "mkl"}
-    likelihood : ConjugateLoss
-    jitter : float, default=0.0
-        Of "map" and, where it is the variance of Gaussian noise, of "mlm".
-    penalty, norm : float, default=1.0
-        Of "mkl".
-    learns_noise : bool, default=False
-        Of "vb".
-
-    Raises
-    ------
-    ValueError
-        If the objective needs another likelihood, or a setting is out of its range.
-    """
-    check_positive("penalty", penalty)
-    check_number("norm", norm, low=1.0)
-    check_number("jitter", jitter)
-    if name == "mkl":
-        return PenalizedRisk(likelihood, penalty, norm)
-    if not isinstance(likelihood, Likelihood):
-        raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
-    if name == "map":
-        check_positive("jitter", jitter)
-        return JointMAP(likelihood, jitter)
-    if name == "vb":
-        return VariationalBound(likelihood, learns_noise)
-    if not isinstance(likelihood, GaussianLikelihood):
-        raise ValueError(
-            'objective="mlm" is in closed form for Gaussian noise only: objective="vb" bounds it '
-            "for other likelihoods."
-        )
-    return JointMAP(Interpolation(), jitter)
+"""Steps in the latent values stop after this number at the latest."""
 
 
 def as_problem(
-    X: Features, y: Any, kernels: Sequence[Any]
+    X: Features, y: Any, kernels: Sequence[Any], deviance: Deviance
 ) -> tuple[BaseGrams, Array, list[Kernel]]:
-    """Gram matrices, targets of shape (n_samples, 1) and bound kernels of one problem.
+    """Validate the data of one problem.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-    kernels : sequence of Kernel, or of what stands for one
+    kernels : sequence of Kernel, name or callable
+    deviance : Deviance
+
+    Returns
+    -------
+    grams : BaseGrams
+    Y : ndarray of shape (n_samples, 1)
+    kernels : list of Kernel
+        Bound to X.
+
+    Raises
+    ------
+    ValueError
+        If X or y holds NaN or infinities, or the deviance needs labels and y holds others than -1
+        and 1.
     """
     table = X if hasattr(X, "columns") or hasattr(X, "toarray") else np.asarray(X)
     bound = as_dictionary(kernels, table)
     features, targets = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+    if deviance.loss.for_labels and not np.isin(targets, (-1.0, 1.0)).all():
+        raise ValueError("The labels of this likelihood must be -1 and 1.")
     samples = Samples(features, len(bound))
     return base_grams(samples, bound, centered=False), targets.astype(float)[:, None], bound
 
 
 def check_weights(weights: Any, n_kernels: int) -> Array:
-    """Weights of kernels, one or several rows of them, as floats.
+    """Validate one or several vectors of weights.
 
     Parameters
     ----------
@@ -110,115 +70,35 @@ def check_weights(weights: Any, n_kernels: int) -> Array:
     Raises
     ------
     ValueError
-        If their number is another, or one is negative, NaN or infinite.
+        If there are more or fewer weights than kernels, or one is negative, NaN or infinite.
     """
-    theta = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
-    if theta.shape[-1] != n_kernels:
+    checked = check_array(weights, ensure_2d=False, dtype=np.float64, input_name="weights")
+    if checked.shape[-1] != n_kernels:
         raise ValueError(
             f"weights must hold {n_kernels} numbers, one for each of the {n_kernels} "
-            f"kernels; got {theta.shape[-1]}."
+            f"kernels; got {checked.shape[-1]}."
         )
-    if theta.min() < 0.0:
-        raise ValueError(f"weights must be finite and not negative; got {theta.min():g}.")
-    return theta
-
-
-def check_labels(Y: Array, likelihood: ConjugateLoss) -> None:
-    """Refuse labels that a likelihood of classes does not have.
-
-    Parameters
-    ----------
-    Y : ndarray of shape (n_samples, n_problems)
-    likelihood : ConjugateLoss
-    """
-    if likelihood.of_classes and not np.isin(Y, (-1.0, 1.0)).all():
-        raise ValueError("The labels of this likelihood must be -1 and 1.")
-
-
-@dataclass(frozen=True)
-class LatentPosterior:
-    """Gaussian posteriors of latent functions, one for each problem.
-
-    Attributes
-    ----------
-    alpha : ndarray of shape (n_samples, n_problems)
-        The mean at x is k(x)'alpha.
-    factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
-        L and s of each problem: the variance at x is k(x, x) - |L^-1 (s * k(x))|^2. Empty where the
-        loss has kinks, and no curvature to read a variance off.
-    """
-
-    alpha: Array
-    factors: tuple[tuple[Array, Array], ...]
-
-    def means(self, across: Array) -> Array:
-        """Posterior means, shape (n_new, n_problems).
-
-        Parameters
-        ----------
-        across : ndarray of shape (n_new, n_samples)
-            The kernel between new samples and the training samples.
-        """
-        return across @ self.alpha
-
-    def variances(self, across: Array, diagonal: Array) -> Array:
-        """Posterior variances, shape (n_new, n_problems).
-
-        Parameters
-        ----------
-        across : ndarray of shape (n_new, n_samples)
-        diagonal : ndarray of shape (n_new,)
-            The kernel of new samples with themselves.
-        """
-        if not self.factors:
-            raise ValueError("There are no variances: the loss has no curvature at the mode.")
-        result = np.empty((len(across), len(self.factors)))
-        for c, (factor, scale) in enumerate(self.factors):
-            half = solve_triangular(
-                factor, scale[:, None] * across.T, lower=True, check_finite=False
-            )
-            result[:, c] = diagonal - np.einsum("nm,nm->m", half, half)
-        return np.maximum(result, 0.0)
-
-
-def latent_posterior(found: Minimum, Y: Array) -> LatentPosterior:
-    """The posterior that an objective's minimum stands for.
-
-    Where a log-determinant comes with widths of its own these are the noise; elsewhere the
-    curvature of the loss at the mode is, as in Laplace's approximation.
-
-    Parameters
-    ----------
-    found : Minimum
-    Y : ndarray of shape (n_samples, n_problems)
-    """
-    majorizer = found.majorizer
-    if majorizer.tilts is not None or isinstance(majorizer.loss, Interpolation):
-        return LatentPosterior(found.point.alpha, majorizer.factors)
-    if majorizer.direct:
-        return LatentPosterior(found.point.alpha, ())
-    model = NewtonModel(majorizer, Y, found.point, 0.0, width=0.0)
-    return LatentPosterior(
-        found.point.alpha, tuple((problem.factor, problem.root) for problem in model.problems)
-    )
+    if checked.min() < 0.0:
+        raise ValueError(f"weights must be finite and not negative; got {checked.min():g}.")
+    return checked
 
 
 @dataclass(frozen=True)
 class FixedPosterior:
-    """An objective, and the posterior it gives, for given weights of the kernels.
+    """The minimum of an objective and its posterior, for given weights of the kernels.
 
     Attributes
     ----------
     objective : float
-        Its minimum over latent values, on the -2 log scale.
+        Minimum over the latent values, on the -2 log scale.
     gradient : ndarray of shape (n_kernels,)
-        Derivatives of that minimum in the weights.
+        Derivatives of the minimum in the weights.
     latent : ndarray of shape (n_samples,)
         Latent values u of the training samples.
     dual : ndarray of shape (n_samples,)
-        alpha, with u = K alpha.
+        The dual variables alpha, with u = K alpha.
     gamma : ndarray of shape (n_samples,), or None
-        Variances of the Gaussians that bound the likelihood; None where there are none.
+        Variances of the Gaussians that bound the likelihood; None for "map" and "mkl".
     kernel : WeightedSum
     X : ndarray of shape (n_samples, n_features)
     """
@@ -233,7 +113,7 @@ class FixedPosterior:
     _posterior: LatentPosterior
 
     def predict(self, X: Features) -> tuple[Array, Array]:
-        """Means and variances of the latent function.
+        """Return means and variances of the latent function.
 
         Parameters
         ----------
@@ -242,7 +122,7 @@ class FixedPosterior:
         Returns
         -------
         mean, variance : ndarray of shape (n_new,)
-            The variance is NaN where the loss has kinks, and no curvature to read one off.
+            The variance is NaN if the loss has kinks, as it has no curvature then.
         """
         across = self.kernel(X, self.X)
         mean = self._posterior.means(across)[:, 0]
@@ -257,10 +137,10 @@ def posterior(
     kernels: Sequence[Any],
     weights: Any,
     *,
-    likelihood: ConjugateLoss,
+    likelihood: Deviance,
     objective: ObjectiveName = "vb",
     jitter: float = 0.0,
-    penalty: float = 1.0,
+    weight_penalty: float = 1.0,
     norm: float = 1.0,
 ) -> FixedPosterior:
     """Infer the latent function for given weights of the kernels.
@@ -270,15 +150,16 @@ def posterior(
     X : array-like or sparse matrix of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels -1 and 1, or responses.
-    kernels : sequence of Kernel, or of what stands for one
+    kernels : sequence of Kernel, name or callable
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
-    likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or SupportVectorLoss
-    objective : {"mlm", "vb", "map", "mkl"}, default="vb"
+    likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
+        A deviance that is no likelihood, such as that of the hinge loss, has objective="mkl" only.
+    objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="vb"
     jitter : float, default=0.0
         Added to the diagonal by "map".
-    penalty, norm : float, default=1.0
-        "mkl" adds penalty sum weights^norm.
+    weight_penalty, norm : float, default=1.0
+        "mkl" adds weight_penalty sum weights^norm.
 
     Returns
     -------
@@ -300,31 +181,26 @@ def posterior(
     (array([-1.51,  1.51]), array([1.695, 1.695]))
     """
     check_choice("objective", objective, OBJECTIVES)
-    noise = likelihood.noise if isinstance(likelihood, GaussianLikelihood) else 0.0
     goal = as_objective(
-        objective,
-        likelihood,
-        jitter=noise if objective == "mlm" else jitter,
-        penalty=penalty,
-        norm=norm,
+        objective, likelihood, jitter=jitter, weight_penalty=weight_penalty, norm=norm
     )
-    grams, Y, bound = as_problem(X, y, kernels)
-    check_labels(Y, likelihood)
-    theta = check_weights(weights, grams.n_kernels)
+    grams, Y, bound = as_problem(X, y, kernels, likelihood)
+    checked = check_weights(weights, grams.n_kernels)
     problem = Problem(goal, grams, Y)
-    found = minimize(problem, problem.start(theta), free=False, tol=_TOL, max_iter=_MAX_ITER)
-    majorizer = found.majorizer
+    found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
+    majorizer, point = found.majorizer, found.point
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
-    latent = found.point.latent[:, 0]
-    if objective == "mlm":
-        gamma, latent = np.full_like(latent, noise), latent - noise * found.point.alpha[:, 0]
+    latent = point.latent[:, 0]
+    if objective == "marginal_likelihood":
+        # Here the latent values of the objective are the responses, u and noise together.
+        gamma, latent = np.full_like(latent, goal.jitter), latent - goal.jitter * point.alpha[:, 0]
     return FixedPosterior(
-        majorizer.value,
+        found.value,
         found.gradient,
         latent,
-        found.point.alpha[:, 0],
+        point.alpha[:, 0],
         gamma,
-        WeightedSum(bound, theta),
+        WeightedSum(bound, checked),
         X,
-        latent_posterior(found, Y),
+        majorizer.posterior(Y, point),
     )

@@ -1,0 +1,41 @@
+"""Hinge and epsilon-insensitive losses: kinks, and the estimators of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loss_cases import (
+    GRAMS,
+    LOSSES,
+    decision,
+    predictions,
+)
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.svm import SVC, SVR
+
+
+@pytest.mark.parametrize("name", ["hinge", "epsilon", "epsilon-0"])
+def test_dual_variables_move_near_a_kink_only(name: str) -> None:
+    case, width = LOSSES[name], 0.25
+    f = predictions()
+    found = case.loss.conjugate_curvature(case.y, f, width)
+    slopes = [case.naive.losses(case.y, f + d) for d in (-width, 0.0, width)]
+    jump = np.abs(slopes[2] - 2.0 * slopes[1] + slopes[0]) > 1e-12
+    assert_array_equal(np.isfinite(found), jump)
+    assert jump.any()
+    assert not jump.all()
+    assert_allclose(found[jump], 2.0 * width / case.loss.C)
+
+
+def test_hinge_is_svc() -> None:
+    case, K = LOSSES["hinge"], GRAMS["gaussian"]
+    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
+    svc = SVC(kernel="precomputed", C=1.0, tol=1e-10).fit(K, case.y)
+    assert_allclose(decision(K, machine), svc.decision_function(K), atol=1e-6)
+
+
+def test_epsilon_insensitive_is_svr() -> None:
+    case, K = LOSSES["epsilon"], GRAMS["gaussian"]
+    machine = case.loss.fit(K, case.y, intercept=True, accuracy=1e-12)
+    svr = SVR(kernel="precomputed", C=1.0, epsilon=0.1, tol=1e-10).fit(K, case.y)
+    assert_allclose(decision(K, machine), svr.predict(K), atol=1e-6)

@@ -1,0 +1,307 @@
+"""Learned models: objective and noise, invariances, extreme data, and the collapse of joint MAP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from bayesian_cases import (
+    CLASSIFIERS,
+    PROBLEMS,
+    REGRESSORS,
+    SOLVERS,
+    finest_tol,
+    fitted,
+    noise_gradient,
+    noise_of,
+    normalized,
+)
+from learner_cases import problem
+from numpy.testing import assert_allclose
+from probabilistic_reference import (
+    NaiveGaussian,
+    NaiveLaplace,
+    NaiveLikelihood,
+    NaiveLogistic,
+    gaussian_evidence,
+    joint_map,
+    mkl,
+    variational,
+)
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
+
+from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer.kernels import Gaussian, Linear, Polynomial
+
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
+
+
+KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
+
+
+def suitable_problem(solver: str) -> str:
+    """Return the name of a problem of the solver's kind."""
+    return "features" if solver in CLASSIFIERS else "regression"
+
+
+def data(solver: str) -> tuple[np.ndarray, Any]:
+    return problem("binary", 40) if solver in CLASSIFIERS else problem("regression", 25)
+
+
+def make(solver: str, **options: Any) -> Any:
+    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
+
+
+# --- objective and noise -----------------------------------------------------------------------
+
+
+def naive_objective(model: Any, case: Any, likelihood: NaiveLikelihood) -> float:
+    grams, weights, Y = normalized(model, case)
+    K, y = np.tensordot(weights, grams, axes=1), Y[:, 0]
+    if model.objective == "map":
+        return joint_map(K, y, likelihood, model.jitter)
+    if model.objective == "mkl":
+        return mkl(K, y, likelihood, weights, weight_penalty=model.weight_penalty, norm=model.norm)
+    if isinstance(likelihood, NaiveGaussian):
+        return gaussian_evidence(K, y, likelihood.noise)
+    return variational(K, y, likelihood)[0]
+
+
+@every_solver
+def test_the_objective_is_its_definition(solver: str) -> None:
+    case, model = PROBLEMS[suitable_problem(solver)](), fitted(suitable_problem(solver), solver)
+    name = solver.split(maxsplit=1)[0]
+    likelihood: NaiveLikelihood = NaiveLogistic()
+    if name == "gaussian":
+        likelihood = NaiveGaussian(noise_of(model))
+    elif name == "laplace":
+        likelihood = NaiveLaplace(float(np.sqrt(2.0 / noise_of(model))))
+    assert_allclose(model.objective_, naive_objective(model, case, likelihood), rtol=1e-7)
+    if model.objective in ("vb", "marginal_likelihood"):
+        assert_allclose(model.log_marginal_likelihood_, -0.5 * model.objective_, rtol=1e-14)
+    else:
+        assert not hasattr(model, "log_marginal_likelihood_")
+    assert hasattr(model, "dual_gap_") == (model.objective == "mkl")
+
+
+@pytest.mark.parametrize("solver", ["gaussian marginal", "gaussian vb", "laplace vb"])
+@pytest.mark.parametrize("problem", [name for name in PROBLEMS if not PROBLEMS[name]().classes])
+def test_learned_noise_is_stationary(problem: str, solver: str) -> None:
+    model = fitted(problem, solver, 1e-7)
+    slope = noise_gradient(model, PROBLEMS[problem]())
+    assert abs(slope) <= 1e-5 * max(abs(model.objective_), 1.0)
+
+
+@pytest.mark.parametrize("solver", REGRESSORS)
+def test_responses_without_noise_are_interpolated(solver: str) -> None:
+    X, _ = data(solver)
+    y = X @ [1.0, -2.0, 0.5, 0.0]
+    model = make(solver).fit(X, y)
+    assert model.noise_variance_ >= 0.0
+    if solver in ("gaussian marginal", "gaussian vb", "laplace vb"):
+        assert model.noise_variance_ < 1e-3
+        assert model.score(X, y) > 0.999
+        Z = np.random.default_rng(5).normal(size=(12, 4))
+        assert_allclose(model.predict(Z), Z @ [1.0, -2.0, 0.5, 0.0], atol=0.1)
+
+
+@pytest.mark.parametrize("solver", ["gaussian marginal", "gaussian vb", "laplace vb"])
+def test_responses_of_noise_alone_are_explained_by_noise(solver: str) -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(100, 3)), 5.0 * rng.normal(size=100) + 2.0
+    model = make(solver).fit(X, y)
+    assert_allclose(model.noise_variance_, y.var(), rtol=0.3)
+    assert model.predict(X).std() < 0.5 * y.std()
+    likelihood = "gaussian" if "gaussian" in solver else "laplace"
+    # The likelihood of white noise alone is a lower limit.
+    r = np.abs(y - y.mean()) / y.std()
+    none = {
+        "gaussian": -50.0 * (np.log(2.0 * np.pi) + 1.0),
+        "laplace": -100.0 * (np.log(2.0 * r.mean()) + 1.0),
+    }
+    assert model.log_marginal_likelihood_ >= none[likelihood] * (1.0 + 1e-4)
+
+
+# --- invariances -------------------------------------------------------------------------------
+
+
+@every_solver
+def test_neither_order_nor_scale_of_kernels_matters(solver: str) -> None:
+    case = PROBLEMS[suitable_problem(solver)]()
+    stack = np.moveaxis(case.grams, 0, -1)
+    model = clone(SOLVERS[solver]).set_params(
+        kernels="precomputed", tol=finest_tol(solver), max_iter=400
+    )
+    here = clone(model).fit(stack, case.y)
+    order = np.array([2, 0, 3, 1])
+    there = clone(model).fit(stack[..., order], case.y)
+    assert_allclose(there.objective_, here.objective_, rtol=1e-7)
+    assert_allclose(there.weights_, here.weights_[order], rtol=1e-2, atol=1e-4)
+    factors = np.array([1e-8, 1.0, 1e8, 1e3])
+    there = clone(model).fit(stack * factors, case.y)
+    assert_allclose(there.objective_, here.objective_, rtol=1e-7)
+    assert_allclose(there.weights_ * factors, here.weights_, rtol=1e-2, atol=1e-4)
+    assert_allclose(there.predict(stack * factors), here.predict(stack), atol=1e-3)
+
+
+# Norms above one prefer two equal kernels to one.
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if not name.endswith("2")])
+def test_a_kernel_may_be_split_in_two(solver: str) -> None:
+    case = PROBLEMS[suitable_problem(solver)]()
+    model = clone(SOLVERS[solver]).set_params(
+        kernels=case.kernels, tol=finest_tol(solver), max_iter=400
+    )
+    whole = clone(model).fit(case.X, case.y)
+    split = clone(model).set_params(kernels=[*case.kernels, case.kernels[0]])
+    split.fit(case.X, case.y)
+    assert_allclose(split.objective_, whole.objective_, rtol=1e-6)
+    joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
+    assert_allclose(joined, whole.weights_, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("solver", REGRESSORS)
+@pytest.mark.parametrize(("factor", "offset"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6), (-1.0, 0.0)])
+def test_the_unit_of_responses_does_not_matter(solver: str, factor: float, offset: float) -> None:
+    case, here = PROBLEMS["regression"](), fitted("regression", solver)
+    model = clone(SOLVERS[solver]).set_params(kernels=case.kernels, max_iter=400)
+    if model.noise is not None:
+        model.set_params(noise=model.noise * factor**2)
+    there = model.fit(case.X, factor * case.y + offset)
+    assert_allclose(there.objective_, here.objective_, rtol=1e-4, atol=1e-3)
+    predicted = (there.predict(case.X) - offset) / factor
+    assert_allclose(predicted, here.predict(case.X), rtol=1e-3, atol=1e-3 * here.y_scale_[0])
+    assert_allclose(there.noise_variance_, factor**2 * here.noise_variance_, rtol=2e-2)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+@pytest.mark.parametrize(
+    "solver", ["logistic vb", "logistic map", "gaussian marginal", "laplace vb"]
+)
+def test_the_unit_of_a_feature_does_not_matter(solver: str, factor: float) -> None:
+    case = PROBLEMS[suitable_problem(solver)]()
+    model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)])
+    here = clone(model).fit(case.X, case.y)
+    there = clone(model).fit(case.X * [factor, 1.0, 1.0, 1.0 / factor], case.y)
+    assert_allclose(there.objective_, here.objective_, rtol=1e-6)
+    assert_allclose(there.shares_, here.shares_, atol=1e-4)
+
+
+# --- extreme data ------------------------------------------------------------------------------
+
+
+@every_solver
+@may_collapse
+def test_two_samples_suffice(solver: str) -> None:
+    model = make(solver).fit([[0.0, 1.0], [2.0, 1.0]], [0, 1])
+    assert np.isfinite(model.objective_)
+    assert np.isfinite(model.predict([[0.0, 1.0], [1.0, 1.0], [50.0, -3.0]])).all()
+    if solver in CLASSIFIERS:
+        assert_allclose(model.predict_proba([[1.0, 1.0]]).sum(), 1.0, rtol=1e-14)
+
+
+@every_solver
+@may_collapse
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_stacks_of_constant_matrices_give_constant_predictions(solver: str, value: float) -> None:
+    _, y = data(solver)
+    n = len(y)
+    model = make(solver, kernels="precomputed").fit(np.full((n, n, 2), value), y)
+    assert np.isfinite(model.weights_).all()
+    assert np.isfinite(model.objective_)
+    assert np.isfinite(model.shares_).all()
+    assert len(np.unique(model.predict(np.full((2, n, 2), value)))) == 1
+
+
+@every_solver
+@pytest.mark.parametrize("factor", [1e-150, 1e8])
+def test_kernels_may_have_any_scale(solver: str, factor: float) -> None:
+    X, y = data(solver)
+    stack = np.stack([k(X) for k in KERNELS], axis=-1)
+    model = make(solver, kernels="precomputed", tol=max(finest_tol(solver), 1e-6))
+    here, there = model.fit(stack, y), clone(model).fit(factor * stack, y)
+    assert_allclose(there.weights_ * factor, here.weights_, rtol=1e-3, atol=1e-6)
+    assert_allclose(there.predict(factor * stack), here.predict(stack), rtol=1e-4, atol=1e-5)
+
+
+def test_rounding_ends_a_search() -> None:
+    """If large terms cancel, fewer digits are left than tol asks for."""
+    X, y = problem("regression", 40)
+    stack = 1e-8 * np.stack([k(X) for k in KERNELS], axis=-1)
+    model = BayesianMKLRegressor("precomputed", tol=1e-7).fit(stack, y)
+    assert model.n_iter_ < 100
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(3), Linear()])
+@pytest.mark.parametrize("solver", ["logistic vb", "gaussian marginal", "laplace vb"])
+def test_diagonals_may_be_very_different(solver: str, kernel: Any) -> None:
+    X, y = data(solver)
+    X[0] *= 1e4
+    model = make(solver, kernels=[kernel, Gaussian(1.0)], max_iter=1000).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()
+
+
+# --- the limit of iterations, and collapse -----------------------------------------------------
+
+
+PAIR: list[Any] = [Gaussian(1.0), "linear"]
+
+
+MODELS = {name: clone(model).set_params(kernels=PAIR) for name, model in SOLVERS.items()}
+
+
+every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
+
+
+def small_data(model: Any) -> tuple[np.ndarray, Any]:
+    return problem("binary" if isinstance(model, BayesianMKLClassifier) else "regression", 30)
+
+
+@pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
+@every_model
+def test_a_warning_reports_the_limit_of_iterations(model: Any) -> None:
+    X, y = small_data(model)
+    model = clone(model).set_params(
+        kernels=[Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2)], max_iter=1, tol=1e-9
+    )
+    with pytest.warns(ConvergenceWarning, match="before tol=1e-09 .*raise max_iter") as told:
+        model.fit(X, y)
+    message = str(next(w.message for w in told if "tol=" in str(w.message)))
+    if model.objective == "mkl":
+        assert f"relative duality gap of {model.dual_gap_:.2g}" in message
+    assert f"Stopped after {model.n_iter_} step" in message
+    assert all(w.filename == __file__ for w in told)
+    assert np.isfinite(model.predict(X)).all()
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_warning_reports_the_limit_for_parameters(make: Any) -> None:
+    X, y = small_data(make())
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        make([Gaussian(0.5, ard=True)], learn_parameters=True, max_iter=1, tol=1e-9).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["ionosphere", "sonar", "heart", "german"])
+def test_joint_map_collapses_for_small_jitter_only(name: str, data: Callable[[str], Bunch]) -> None:
+    found = data(name)
+    rows = np.random.default_rng(0).permutation(len(found.target))
+    rows = rows[:150] if name == "german" else rows
+    X, y = np.asarray(found.data, dtype=float)[rows], found.target[rows]
+    deviation = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    model = BayesianMKLClassifier(objective="map").fit(X, y)
+    assert model.weights_.sum() > 0.0
+    if name != "german":
+        assert model.score(X, y) > 0.8
+    with pytest.warns(UserWarning, match=r"joint MAP has collapsed. Raise jitter") as told:
+        clone(model).set_params(jitter=1e-3).fit(X[:150], y[:150])
+    assert told[0].filename == __file__

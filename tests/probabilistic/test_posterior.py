@@ -1,0 +1,365 @@
+"""Posteriors for given weights: published values, extreme data, other inputs, validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, WEIGHTS, naive, problem
+from probabilistic_reference import (
+    NaiveGaussian,
+    NaiveLogistic,
+    gaussian_evidence,
+    joint_map,
+    mkl,
+    variational,
+)
+from reference import central_difference, gaussian
+from scipy.sparse import csr_array
+from sklearn.utils import Bunch
+
+from mercer import BayesianMKLClassifier
+from mercer.kernels import Gaussian, Linear, OnColumns
+from mercer.probabilistic import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+    posterior,
+)
+
+every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
+
+
+every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
+
+
+# --- reference values --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Values for given weights, on n training rows and the next five rows.
+
+    "vb" and "marginal_likelihood" agree with an independent implementation by one of the authors of
+    the paper.
+    """
+
+    data: str
+    n: int
+    scales: list[float]
+    weights: list[float]
+    settings: dict[str, Any]
+    phi: float
+    gradient: list[float]
+    latent: list[float]
+    dual: list[float]
+    mean: list[float]
+    others: dict[str, list[float]] = field(default_factory=dict)
+
+
+IONOSPHERE: dict[str, Any] = {
+    "data": "ionosphere",
+    "n": 150,
+    "scales": [2.0, 4.0, 8.0],
+    "weights": [1.0, 2.0, 4.0],
+}
+
+
+KIN8NM: dict[str, Any] = {
+    "data": "kin8nm",
+    "n": 200,
+    "scales": [1.0, 2.0, 4.0],
+    "weights": [0.3, 0.6, 0.5],
+}
+
+
+LOGISTIC = LogisticLikelihood()
+
+
+CASES = {
+    "ionosphere, vb": Reference(
+        **IONOSPHERE,
+        settings={"likelihood": LOGISTIC, "objective": "vb"},
+        phi=149.4349144,
+        gradient=[2.329796653, 0.3361781223, 0.1952132309],
+        latent=[2.052386991, -2.20808202, 2.69507789],
+        dual=[0.1308472198, -0.1387610955, 0.07573254193],
+        mean=[-1.687873043, 2.132588371, -1.192204105, 0.3618609965, -1.3456248],
+        others={
+            "variance": [2.100220459, 0.5331768663, 0.7310722025, 2.560948176, 0.7880724803],
+            "gamma": [5.559722425, 6.112525513, 6.352308758],
+            "probability": [0.2253430323, 0.8747511023, 0.2617479793, 0.561700302, 0.2382860747],
+        },
+    ),
+    "kin8nm, marginal": Reference(
+        **KIN8NM,
+        settings={"likelihood": GaussianLikelihood(0.1), "objective": "marginal_likelihood"},
+        phi=411.8969298,
+        gradient=[127.2425738, 20.52138098, 3.268611836],
+        latent=[-0.6549086854, -1.353144641, -0.6388922983],
+        dual=[-0.008777338205, -1.037006325, -0.7867773786],
+        mean=[-0.6782585338, 2.186954471, 0.9425859536, -0.4588210172, 0.6103812549],
+        others={
+            "variance": [0.6717751974, 0.4428627965, 0.405786926, 0.5570867527, 0.5855854805],
+            "gamma": [0.1, 0.1, 0.1],
+        },
+    ),
+    "kin8nm, vb of laplace": Reference(
+        **KIN8NM,
+        settings={"likelihood": LaplaceLikelihood(4.0), "objective": "vb"},
+        phi=512.057792,
+        gradient=[138.1897192, 20.66610033, 3.149881562],
+        latent=[-0.6597872301, -1.393677163, -0.6671291851],
+        dual=[0.07587095394, -1.082504343, -0.8420630421],
+        mean=[-0.6890707655, 2.216870901, 0.9583554381, -0.4604671773, 0.598503329],
+        others={
+            "variance": [0.6631702999, 0.4267687335, 0.3916792047, 0.5476986022, 0.5755598976],
+            "gamma": [0.05273178558, 0.05835367878, 0.05990151388],
+        },
+    ),
+    "ionosphere, map": Reference(
+        **IONOSPHERE,
+        settings={"likelihood": LOGISTIC, "objective": "map", "jitter": 0.5},
+        phi=207.9129069,
+        gradient=[31.24579086, 11.35413127, 3.552749279],
+        latent=[1.994817333, -1.947743851, 2.579031016],
+        dual=[0.1197481436, -0.1247995768, 0.07050020189],
+        mean=[-1.453187197, 2.026253802, -1.054090679, 0.3713619733, -1.19053654],
+    ),
+    "kin8nm, map": Reference(
+        **KIN8NM,
+        settings={"likelihood": GaussianLikelihood(0.1), "objective": "map", "jitter": 0.05},
+        phi=-78.29725504,
+        gradient=[193.3663157, 35.54930441, 4.893493759],
+        latent=[-0.648769853, -1.356482563, -0.6453813837],
+        dual=[-0.07016566265, -1.003627102, -0.7218865243],
+        mean=[-0.6581812422, 2.152694017, 0.9304880107, -0.4552449026, 0.6252329942],
+    ),
+    "ionosphere, mkl": Reference(
+        **IONOSPHERE,
+        settings={"likelihood": LOGISTIC, "objective": "mkl", "weight_penalty": 3.0},
+        phi=109.4199035,
+        gradient=[-6.41395834, -2.745490266, 0.7876761223],
+        latent=[1.957795516, -1.911258826, 2.548721985],
+        dual=[0.1237058214, -0.1288394956, 0.07251239048],
+        mean=[-1.465258211, 2.037449285, -0.9989237413, 0.424414676, -1.139082569],
+    ),
+}
+
+
+def standardized(found: Bunch, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The first n rows and the next five, by the mean and deviation of the first n."""
+    X, y = found.data[: n + 5], np.asarray(found.target[:n], dtype=float)
+    deviation = X[:n].std(axis=0)
+    X = (X - X[:n].mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    if len(np.unique(y)) > 2:
+        y = (y - y.mean()) / y.std()
+    return X[:n], y, X[n:]
+
+
+def widths(scales: list[float]) -> list[Gaussian]:
+    return [Gaussian(float(np.sqrt(2.0) * scale)) for scale in scales]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_for_given_weights(name: str, data: Callable[[str], Bunch]) -> None:
+    case = CASES[name]
+    X, y, new = standardized(data(case.data), case.n)
+    found = posterior(X, y, widths(case.scales), case.weights, **case.settings)
+    assert_allclose(found.objective, case.phi, rtol=5.1e-10)
+    assert_allclose(found.gradient, case.gradient, rtol=0.0, atol=1e-6)
+    assert_allclose(found.latent[:3], case.latent, rtol=0.0, atol=1e-6)
+    assert_allclose(found.dual[:3], case.dual, rtol=0.0, atol=1e-6)
+    mean, variance = found.predict(new)
+    assert_allclose(mean, case.mean, rtol=0.0, atol=1e-6)
+    if "variance" in case.others:
+        assert_allclose(variance, case.others["variance"], rtol=0.0, atol=1e-6)
+        assert found.gamma is not None
+        assert_allclose(found.gamma[:3], case.others["gamma"], rtol=0.0, atol=1e-6)
+    else:
+        assert found.gamma is None
+    if "probability" in case.others:
+        probability = LOGISTIC.probability(mean, variance)
+        assert_allclose(probability, case.others["probability"], rtol=0.0, atol=1e-6)
+
+
+def test_the_optimum_of_multiple_kernel_learning(data: Callable[[str], Bunch]) -> None:
+    X, y, new = standardized(data("ionosphere"), 150)
+    kernels = widths([1.0, 2.0, 4.0, 8.0, 16.0])
+    model = BayesianMKLClassifier(kernels, objective="mkl", weight_penalty=3.0, tol=1e-10).fit(X, y)
+    assert_allclose(model.objective_, 93.32871806, rtol=0.0, atol=1e-7)
+    assert 0.0 <= model.dual_gap_ <= 1e-10
+    weights = [0.0, 8.485915, 0.146206, 0.0, 1.042479]
+    assert_allclose(model.weights_, weights, rtol=0.0, atol=2e-5)
+    assert (model.weights_[[0, 3]] == 0.0).all()
+    mean = [-1.2417124, 3.0856129, -0.3791566, -0.5231998, -0.6432001]
+    assert_allclose(model.predict_latent(new)[0], mean, rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["kin8nm, marginal", "ionosphere, map", "kin8nm, map"])
+def test_the_naive_references(name: str, data: Callable[[str], Bunch]) -> None:
+    """The references of other tests agree with the published values."""
+    case = CASES[name]
+    X, y, _ = standardized(data(case.data), case.n)
+    grams = np.stack([gaussian(X, np.sqrt(2.0) * scale) for scale in case.scales])
+
+    def phi(weights: np.ndarray) -> float:
+        K = np.tensordot(weights, grams, axes=1)
+        if name == "ionosphere, map":
+            return joint_map(K, y, NaiveLogistic(), 0.5)
+        if name == "kin8nm, map":
+            return joint_map(K, y, NaiveGaussian(0.1), 0.05)
+        return gaussian_evidence(K, y, 0.1)
+
+    assert_allclose(phi(np.array(case.weights)), case.phi, rtol=1e-9)
+    if name == "kin8nm, marginal":
+        assert_allclose(central_difference(phi, np.array(case.weights)), case.gradient, rtol=1e-6)
+
+
+def test_the_naive_reference_of_multiple_kernel_learning(data: Callable[[str], Bunch]) -> None:
+    case = CASES["ionosphere, mkl"]
+    X, y, _ = standardized(data(case.data), case.n)
+    weights = np.array(case.weights)
+    grams = np.stack([gaussian(X, np.sqrt(2.0) * scale) for scale in case.scales])
+    K = np.tensordot(weights, grams, axes=1)
+    assert_allclose(
+        mkl(K, y, NaiveLogistic(), weights, weight_penalty=3.0, norm=1.0), case.phi, rtol=1e-9
+    )
+
+
+# --- extreme data ------------------------------------------------------------------------------
+
+
+@every_likelihood
+@every_objective
+def test_all_weights_may_be_zero(name: str, kind: str) -> None:
+    X, y, grams = problem(name)
+    likelihood, naive_likelihood = LIKELIHOODS[name]
+    found = posterior(X, y, KERNELS, np.zeros(3), likelihood=likelihood, **OBJECTIVES[kind])
+    expected = naive_likelihood.losses(y, np.zeros(len(y)))[0].sum()
+    if kind == "map":
+        expected = joint_map(np.zeros_like(grams[0]), y, naive_likelihood, 0.3)
+    assert_allclose(found.objective, expected, rtol=1e-8)
+    mean, variance = found.predict(X)
+    assert_array_equal(mean, 0.0)
+    if "laplace" not in name or kind == "vb":
+        assert_array_equal(variance, 0.0)
+    assert np.isfinite(found.gradient).all()
+
+
+@every_likelihood
+@every_objective
+@pytest.mark.parametrize("size", [1e-12, 1e6, 1e10])
+def test_kernels_may_have_any_scale(name: str, kind: str, size: float) -> None:
+    X, y, _ = problem(name)
+    found = posterior(
+        X, y, KERNELS, size * WEIGHTS, likelihood=LIKELIHOODS[name][0], **OBJECTIVES[kind]
+    )
+    assert np.isfinite(found.objective)
+    assert np.isfinite(found.gradient).all()
+    assert np.isfinite(found.latent).all()
+    if size < 1.0:
+        assert_allclose(found.predict(X)[0], 0.0, atol=1e-9)
+        if "mkl" not in kind and not (name == "laplace" and kind == "map"):
+            assert_allclose(found.predict(X)[1], size * 3.5, rtol=1e-6)
+
+
+@every_likelihood
+@every_objective
+def test_one_sample_suffices(name: str, kind: str) -> None:
+    X, y = np.zeros((1, 2)), np.ones(1)
+    grams = np.ones((3, 1, 1))
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=LIKELIHOODS[name][0], **OBJECTIVES[kind])
+    assert_allclose(found.objective, naive(name, kind, y, grams, WEIGHTS), rtol=1e-8, atol=1e-8)
+
+
+@every_likelihood
+@every_objective
+def test_gram_matrices_may_be_singular(name: str, kind: str) -> None:
+    X, y, _ = problem(name, 6)
+    X, y = np.repeat(np.column_stack([X, np.zeros(6)]), 3, axis=0), np.repeat(y, 3)
+    y[0] = -y[0]
+    kernels = [Gaussian(1.0), OnColumns(Linear(), [2]), Linear()]
+    grams = np.stack([gaussian(X, 1.0), np.zeros((18, 18)), X @ X.T])
+    found = posterior(X, y, kernels, WEIGHTS, likelihood=LIKELIHOODS[name][0], **OBJECTIVES[kind])
+    if kind == "vb":
+        # The reference inverts K, which is singular here.
+        K = np.tensordot(WEIGHTS, grams, axes=1) + 1e-9 * np.eye(18)
+        expected = variational(K, y, LIKELIHOODS[name][1])[0]
+    else:
+        expected = naive(name, kind, y, grams, WEIGHTS)
+    assert_allclose(found.objective, expected, rtol=1e-6)
+
+
+def test_predictions_far_away_are_the_prior() -> None:
+    for name, (likelihood, _) in LIKELIHOODS.items():
+        X, y, _ = problem(name)
+        found = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood)
+        mean, variance = found.predict(np.full((1, 2), 1e3))
+        assert_allclose(mean, 0.0, atol=1e-12)
+        assert_allclose(variance, 3.5, rtol=1e-12)
+        assert (found.predict(X)[1] < 3.5).all()
+        assert (found.predict(X)[1] > 0.0).all()
+
+
+# --- inputs ------------------------------------------------------------------------------------
+
+
+def test_inputs_may_be_of_other_types() -> None:
+    X, y, _ = problem("logistic")
+    X = np.round(X, 1).astype(np.float32).astype(float)
+    expected = posterior(
+        X, y, [Linear(), Gaussian(1.5)], [1.0, 2.0], likelihood=LogisticLikelihood()
+    )
+    for table, labels in (
+        (X.astype(np.float32), y),
+        (csr_array(X), y),
+        (X.tolist(), y.astype(int).tolist()),
+    ):
+        found = posterior(
+            table, labels, ["linear", Gaussian(1.5)], (1, 2), likelihood=LogisticLikelihood()
+        )
+        assert_allclose(found.objective, expected.objective, rtol=1e-7)
+        assert_allclose(found.predict(table)[0], expected.predict(X)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"objective": "marginal_likelihood"},
+            'objective="marginal_likelihood" is in closed form for Gaussian noise only',
+        ),
+        ({"objective": "ml2"}, "objective must be one of"),
+        ({"weights": [1.0]}, "weights must hold 3|3 kernels"),
+        ({"weights": [1.0, -1.0, 0.0]}, "weights must .*(at least zero|not negative)"),
+        ({"weights": [1.0, np.nan, 0.0]}, "weights .*NaN"),
+        ({"kernels": []}, "empty"),
+        ({"objective": "map"}, "jitter must be positive"),
+        ({"objective": "map", "jitter": -1.0}, "jitter must be"),
+        ({"objective": "mkl", "weight_penalty": -1.0}, "weight_penalty must be"),
+        ({"objective": "mkl", "norm": 0.5}, "norm must be at least 1"),
+        ({"y": [1.0, -1.0]}, "inconsistent numbers of samples"),
+        ({"y": np.arange(14.0)}, "labels .*-1 and 1"),
+        ({"y": np.full(14, np.nan)}, "y contains NaN"),
+        ({"X": np.full((14, 2), np.nan)}, "X contains NaN"),
+    ],
+)
+def test_invalid_arguments_are_rejected(changes: dict[str, Any], message: str) -> None:
+    X, y, _ = problem("logistic")
+    given_ = {"X": X, "y": y, "kernels": KERNELS, "weights": WEIGHTS, **changes}
+    X, y, kernels, weights = (given_.pop(name) for name in ("X", "y", "kernels", "weights"))
+    with pytest.raises(ValueError, match=message):
+        posterior(X, y, kernels, weights, likelihood=LogisticLikelihood(), **given_)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_invalid_noise_is_rejected(value: float) -> None:
+    X, y, _ = problem("gaussian")
+    for likelihood in (GaussianLikelihood, LaplaceLikelihood):
+        with pytest.raises(ValueError, match=r"(noise|rate) must be"):
+            posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood(value))
