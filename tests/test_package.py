@@ -58,7 +58,6 @@ PUBLIC_NAMES = {
     ],
     "mercer.datasets": [
         "SINE_FREQUENCIES",
-        "load",
         "make_relevance",
         "make_ringnorm",
         "make_sine",
@@ -95,17 +94,18 @@ PUBLIC_NAMES = {
         "Logistic",
         "Loss",
         "Machine",
+        "QuadraticModel",
         "Squared",
     ],
     "mercer.metrics": ["alignment", "centered_alignment", "hsic"],
     "mercer.probabilistic": [
         "BayesianMKLClassifier",
         "BayesianMKLRegressor",
+        "Deviance",
         "FixedPosterior",
         "GaussianLikelihood",
         "LaplaceLikelihood",
         "LogisticLikelihood",
-        "SupportVectorLoss",
         "posterior",
     ],
 }

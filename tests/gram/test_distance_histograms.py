@@ -25,7 +25,7 @@ from mercer._gram.distance_histograms import (
     squared_range,
 )
 from mercer._gram.tiles import Samples, Tile
-from mercer._search.families import HistogramSearch
+from mercer._search.width_search import HistogramSearch
 from mercer.kernels import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels._radial import Radial
 

@@ -115,12 +115,12 @@ def test_strength_zero_and_no_widths_cost_nothing() -> None:
 )
 def test_invalid_strengths_raise(value: Any, kind: type, message: str) -> None:
     with pytest.raises(kind, match=message):
-        check_strength(value)
+        check_strength("penalty", value)
 
 
 @pytest.mark.parametrize("value", ["auto", 0, 0.0, 3, np.float64(0.1), np.inf])
 def test_valid_strengths_pass(value: Any) -> None:
-    check_strength(value)
+    check_strength("penalty", value)
 
 
 def test_an_unknown_form_raises() -> None:
