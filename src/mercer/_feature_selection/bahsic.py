@@ -166,7 +166,7 @@ def _check_step(step: Any) -> None:
 def _check_kernel(kernel: Any) -> None:
     """Refuse a kernel that is neither linear nor a function of the distance of all features."""
     named = isinstance(kernel, str) and kernel in ("gaussian", "linear")
-    radial = isinstance(kernel, Kernel) and isinstance(kernel.structure, RadialFunction)
+    radial = isinstance(getattr(kernel, "structure", None), RadialFunction)
     if not (named or radial or isinstance(kernel, Linear)):
         raise ValueError(
             'kernel must be "gaussian", "linear" or a kernel of one distance, such as '

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from mercer._typing import Array
-
-if TYPE_CHECKING:
-    from mercer.kernels._kernel import Kernel
 
 Columns: TypeAlias = tuple[int, ...] | None
 """Positions of columns of a table, None for all of them."""
@@ -49,7 +46,7 @@ class Structure:
     """
 
     n_widths: int = 0
-    isotropic: Callable[[], Kernel | None] = NoneType
+    isotropic: Callable[[], Any] = NoneType
 
 
 @dataclass(frozen=True)
