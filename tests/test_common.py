@@ -93,3 +93,27 @@ def test_every_estimator_is_checked() -> None:
 @parametrize_with_checks([*DEFAULTS, *SETTINGS])
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("name", "default"),
+    [
+        ("task", "auto"),
+        ("output_kernel", None),
+        ("random_state", 0),
+        ("width_penalty", 0.0),
+        ("ard_penalty", "auto"),
+        ("weight_penalty", 1.0),
+        ("n_jobs", None),
+    ],
+)
+def test_a_parameter_has_one_default_in_all_estimators(name: str, default: Any) -> None:
+    found = [getattr(made, name) for made in DEFAULTS if name in made.get_params(deep=False)]
+    assert found
+    assert all(type(value) is type(default) and value == default for value in found)
+
+
+def test_penalties_are_named_for_what_they_are_on() -> None:
+    assert not [
+        type(made).__name__ for made in DEFAULTS if "penalty" in made.get_params(deep=False)
+    ]

@@ -1,20 +1,44 @@
-"""Training data, shares and unit scale of every estimator that learns a kernel."""
+"""Validated training data, shares and unit scale of estimators that learn a kernel."""
 
 from __future__ import annotations
 
+import tracemalloc
+from typing import Any
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import sklearn
 from learner_cases import LEARNERS, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.base import BaseEstimator, clone
+from sklearn.compose import make_column_selector
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
+from sklearn.utils import get_tags
 
-from mercer import UniformCombination
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    IndependentAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 from mercer._kernel_estimator import trace_shares
-from mercer.kernels import Gaussian
+from mercer.kernels import (
+    Dirichlet,
+    Gaussian,
+    Linear,
+    OnColumns,
+)
+
+NAMES = ["age", "bmi", "dose", "noise"]
+X, Y = problem("binary")
 
 
 @pytest.mark.parametrize(
@@ -60,3 +84,282 @@ def test_a_predictor_with_its_default_penalty_suits_kernels_of_any_scale(factor:
         model = make_pipeline(learner, SVC(kernel="precomputed")).fit(X, y)
         score.append(model.score(X_test, y_test))
     assert score[0] == score[1] > 0.6
+
+
+every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+
+
+def refused(
+    estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError
+) -> None:
+    with pytest.raises(kind, match=message):
+        clone(estimator).fit(X, y)
+
+
+# --- features and targets ---------------------------------------------------------------------
+
+
+@every_learner
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")],
+)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_features_that_are_not_finite(
+    learner: BaseEstimator, value: float, message: str, container: Any
+) -> None:
+    X, y = problem("binary")
+    fitted = clone(learner).fit(container(X), y)
+    X[3, 1] = value
+    refused(learner, container(X), y, message)
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(container(X))
+
+
+@every_learner
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_targets_that_are_not_finite(learner: BaseEstimator, value: float) -> None:
+    X, y = problem("regression")
+    y[5] = value
+    refused(learner, X, y, "Input y contains (NaN|infinity)")
+
+
+@every_learner
+def test_one_class(learner: BaseEstimator) -> None:
+    X, _ = problem("binary")
+    refused(learner, X, np.full(60, "yes"), "only one class: .*yes")
+    refused(learner, X, np.full(60, 0.5), "y is constant")
+
+
+@every_learner
+def test_one_sample(learner: BaseEstimator) -> None:
+    refused(learner, np.ones((1, 4)), [1], "1 sample")
+
+
+@every_learner
+def test_no_sample_and_no_feature(learner: BaseEstimator) -> None:
+    refused(learner, np.empty((0, 4)), [], "0 sample")
+    refused(learner, np.empty((4, 0)), [0, 1, 0, 1], "0 feature")
+
+
+@every_learner
+def test_two_samples_are_enough(learner: BaseEstimator) -> None:
+    """Two samples that differ are two perfect clusters."""
+    fitted = clone(learner).fit([[0.0, 1.0], [2.0, 1.0]], ["a", "b"])
+    np.testing.assert_allclose(fitted.alignment_, 1.0, rtol=1e-9)
+
+
+@every_learner
+@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+def test_constant_features_are_learned_from_without_nan(
+    learner: BaseEstimator, value: float
+) -> None:
+    """There is nothing to find, which is no error: a pipeline's fold may be so."""
+    fitted = clone(learner).fit(np.full((20, 3), value), np.arange(20) % 2)
+    assert np.isfinite(fitted.weights_).all()
+    assert abs(fitted.alignment_) < 1e-6
+    assert np.isfinite(fitted.transform(np.full((2, 3), value))).all()
+
+
+@every_learner
+def test_one_constant_feature_does_no_harm(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    fitted = clone(learner).fit(np.column_stack([X, np.full(60, 0.1)]), y)
+    assert fitted.alignment_ > 0.1
+    assert np.isfinite(fitted.transform(np.column_stack([X, np.full(60, 0.1)]))).all()
+
+
+@every_learner
+def test_shapes(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    refused(learner, X[:, 0], y, "Expected 2D array, got 1D")
+    refused(learner, X[:, :, None], y, "Found array with dim 3")
+    refused(learner, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
+    refused(learner, X, None, "requires y to be passed")
+    fitted = clone(learner).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
+        fitted.transform(X[:, :3])
+    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
+        fitted.transform(X[0])
+
+
+@every_learner
+def test_words_for_numbers(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    words = np.array(X, dtype=object)
+    words[2, 1] = "tall"
+    refused(learner, words, y, "could not convert string to float: 'tall'")
+    refused(learner, X.astype(complex), y, "Complex data not supported")
+
+
+@every_learner
+@pytest.mark.parametrize(
+    ("y", "task", "message"),
+    [
+        (np.linspace(0, 1, 60), "classification", "Unknown label type: continuous"),
+        (np.array(["a", "b"] * 30), "regression", "could not convert string|numeric"),
+        (np.arange(60) % 2, "clustering", "task must be .*; got 'clustering'"),
+        (np.column_stack([np.arange(60) % 2, np.arange(60) % 3]), "classification", "1d|multi"),
+    ],
+)
+def test_tasks_that_do_not_fit(
+    learner: BaseEstimator, y: np.ndarray, task: str, message: str
+) -> None:
+    refused(clone(learner).set_params(task=task), problem("binary")[0], y, message)
+
+
+def test_columns_missing_at_prediction() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = problem("binary")
+    table = pd.DataFrame(X, columns=list("abcd"))
+    learner = UniformCombination([OnColumns(Gaussian(), ["a", "d"])]).fit(table, y)
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing:\n- d"):
+        learner.transform(table[["a", "b", "c"]])
+    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- e"):
+        learner.transform(table.assign(e=1.0))
+    for model in (TwoStageClassifier(learner), TwoStageRegressor(learner)):
+        fitted = model.fit(table, y if model.__sklearn_tags__().classifier_tags else X[:, 0])
+        with pytest.raises(ValueError, match="yet now missing:\n- d"):
+            fitted.predict(table[["a", "b", "c"]])
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+@every_learner
+def test_single_precision(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    double = clone(learner).fit(X.astype(np.float32).astype(np.float64), y)
+    single = clone(learner).fit(X.astype(np.float32), y)
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    assert_allclose(single.alignment_, double.alignment_, rtol=1e-9)
+    assert_allclose(single.weights_, double.weights_, atol=1e-9)
+    gram = double.transform(X)
+    assert_allclose(single.transform(X.astype(np.float32)), gram, atol=1e-5 * np.abs(gram).max())
+
+
+@every_learner
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+def test_sparse_tables(learner: BaseEstimator, container: Any) -> None:
+    X, y = problem("binary")
+    X = np.maximum(X, 0.0)
+    dense = clone(learner).fit(X, y)
+    sparse = clone(learner).fit(container(X), y)
+    assert_allclose(sparse.alignment_, dense.alignment_, rtol=1e-6)
+    gram = dense.transform(X)
+    assert_allclose(sparse.transform(container(X)), gram, atol=1e-4 * np.abs(gram).max())
+    assert sp.issparse(sparse.X_fit_)
+    assert get_tags(learner).input_tags.sparse
+
+
+@every_learner
+def test_integers_and_lists(learner: BaseEstimator) -> None:
+    X, y = problem("binary")
+    X = np.round(10 * X).astype(int)
+    here = clone(learner).fit(X, y)
+    there = clone(learner).fit(X.tolist(), y.tolist())
+    assert_allclose(there.transform(X.tolist()), here.transform(X.astype(float)), rtol=1e-12)
+
+
+def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
+    module = pytest.importorskip(library)
+    return module.DataFrame({name: X[:, k] for k, name in enumerate(names)})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        AlignmentMaximization,
+        lambda kernels: UniformCombination(kernels, normalize="trace"),
+        ContinuousAlignment,
+        lambda kernels: KernelOptimization(kernels[0]),
+    ],
+)
+def test_columns_by_name(library: str, make: Any) -> None:
+    X, y = problem("binary")
+    table = frame(library, X, NAMES)
+    named = make([OnColumns(Gaussian(2.0), ["dose", "age"]), OnColumns(Linear(), "bmi")])
+    placed = make([OnColumns(Gaussian(2.0), [2, 0]), OnColumns(Linear(), [1])]).fit(X, y)
+    learner = named.fit(table, y)
+    assert list(learner.feature_names_in_) == NAMES
+    assert_allclose(learner.alignment_, placed.alignment_, rtol=1e-9)
+    assert_allclose(learner.transform(table), placed.transform(X), rtol=1e-9)
+    with pytest.raises(ValueError, match="feature names should match"):
+        learner.transform(frame(library, X, NAMES[::-1]))
+
+
+def test_columns_by_selector() -> None:
+    pd = pytest.importorskip("pandas")
+    X, y = problem("binary")
+    table = pd.DataFrame(X, columns=NAMES).assign(count=np.round(X[:, 0]).astype(int))
+    numbers = make_column_selector(dtype_include="int")
+    learner = UniformCombination([OnColumns(Gaussian(), numbers)]).fit(table, y)
+    assert learner.kernel_.kernels[0].columns == [4]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@every_learner
+def test_set_output(learner: BaseEstimator, library: str) -> None:
+    X, y = problem("binary")
+    table = frame(library, X, NAMES)
+    plain = clone(learner).fit(table, y).transform(table)
+    framed = clone(learner).set_output(transform=library).fit(table, y)
+    result = framed.transform(table)
+    assert type(result).__module__.startswith(library)
+    names = [f"{type(learner).__name__.lower()}{k}" for k in range(60)]
+    assert list(result.columns) == names == list(framed.get_feature_names_out())
+    assert_allclose(np.asarray(result), plain, rtol=1e-12)
+
+
+def test_dirichlet_on_nearly_coinciding_samples_stays_small() -> None:
+    rng = np.random.default_rng(0)
+    Z = np.round(rng.normal(size=(300, 1))) + 1e-5 * rng.normal(size=(300, 1))
+    tracemalloc.start()
+    try:
+        ContinuousAlignment(Dirichlet()).fit(Z, np.sin(Z[:, 0]))
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_learned_kernel_does_not_follow_the_callers_array() -> None:
+    Z = X.copy()
+    learner = ContinuousAlignment().fit(Z, Y)
+    before = learner.transform(X)
+    Z[:] = 0.0
+    assert np.allclose(learner.transform(X), before)
+
+
+def test_a_class_of_one_sample_does_not_stop_an_automatic_penalty() -> None:
+    y = np.r_[Y[:-1], 2]
+    ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", random_state=0).fit(X, y)
+
+
+def test_optimization_that_stops_early_warns() -> None:
+    with pytest.warns(ConvergenceWarning):
+        KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=2).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [IndependentAlignment([Linear()]), ContinuousAlignment(), AlignmentMaximization()],
+    ids=["align", "ca", "alignf"],
+)
+def test_features_whose_squares_overflow_are_refused_in_words(learner: Any) -> None:
+    with pytest.raises(ValueError, match="too large"):
+        learner.fit(X * 1e160, Y)
+
+
+def test_one_pair_of_nearly_equal_samples_costs_little_memory() -> None:
+    """Counts of distances do not reach down to it, octave by octave."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3000, 5))
+    Z[1] = Z[0] + 1e-8
+    tracemalloc.start()
+    try:
+        with sklearn.config_context(working_memory=16):
+            ContinuousAlignment().fit(Z, np.sign(Z[:, 0]))
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()

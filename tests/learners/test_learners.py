@@ -1,4 +1,4 @@
-"""What holds for every learner on every kind of target."""
+"""Every learner: fitted attributes, invariances, and use within scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn
 import skops.io
 from learner_cases import FINITE, KERNELS, KINDS, LEARNERS, SEARCHING, problem, target_gram
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import alignf, alignment, center, centered_alignment, hsic
+from reference import alignf, alignment, center, centered_alignment, hsic, target_kernel
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import (
@@ -289,3 +294,60 @@ def test_an_automatic_penalty_has_nothing_to_choose_for_one_width() -> None:
     learner = ContinuousAlignment(width_penalty="auto", random_state=0).fit(X, y)
     assert learner.width_penalty_ == 0.0
     assert_array_equal(learner.weights_, ContinuousAlignment().fit(X, y).weights_)
+
+
+# --- with scikit-learn ------------------------------------------------------------------------
+
+
+@every_learner
+def test_pipeline_into_a_support_vector_machine(learner: BaseEstimator) -> None:
+    X, y = problem("strings", 120)
+    model = make_pipeline(StandardScaler(), clone(learner), SVC(kernel="precomputed", C=10.0))
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.6
+    fitted = model.fit(X, y)
+    assert fitted.predict(X[:5]).shape == (5,)
+
+
+@pytest.mark.parametrize("name", ["align", "alignf", "ca", "ca-nd", "cka", "ka"])
+def test_the_learned_kernel_serves_as_a_callable(name: str) -> None:
+    X, y = problem("binary")
+    learner = clone(LEARNERS[name]).fit(X, y)
+    called = SVC(kernel=learner.kernel_, C=10.0).fit(X, y)
+    given = SVC(kernel="precomputed", C=10.0).fit(learner.transform(X), y)
+    Z = np.random.default_rng(4).normal(size=(30, 4))
+    expected = given.decision_function(learner.transform(Z))
+    assert_allclose(called.decision_function(Z), expected, atol=1e-2)
+
+
+def test_grid_search_over_a_learner() -> None:
+    X, y = problem("binary")
+    model = make_pipeline(ContinuousAlignment(), SVC(kernel="precomputed"))
+    grid = {
+        "continuousalignment__step": ["corrective", "stagewise"],
+        "continuousalignment__family": [Gaussian(), "laplacian"],
+    }
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert search.best_score_ > 0.6
+
+
+def test_nested_parameters_reach_the_kernel() -> None:
+    learner = KernelOptimization(Gaussian(bounds=(0.1, 0.2)))
+    learner.set_params(kernel__bounds=(3.0, 4.0))
+    X, y = problem("binary")
+    assert 3.0 <= learner.fit(X, y).kernels_[0].bandwidth <= 4.0
+
+
+def test_little_working_memory_learns_the_same() -> None:
+    X, y = problem("binary", 420)
+    for name in ("alignf", "ca", "cka"):
+        learner = clone(LEARNERS[name]).fit(X, y)
+        with sklearn.config_context(working_memory=0.5):
+            again = clone(learner).fit(X, y)
+        assert_allclose(again.kernel_(X), learner.kernel_(X), atol=1e-6)
+
+
+def test_alignment_on_other_samples() -> None:
+    """What the documentation of `kernel_` promises: a function of any two tables."""
+    X, y = problem("binary", 200)
+    learner = ContinuousAlignment().fit(X[:100], y[:100])
+    assert centered_alignment(learner.kernel_(X[100:]), target_kernel(y[100:])) > 0.15

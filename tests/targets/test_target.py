@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, target_kernel
 
-from mercer._targets import Target, as_target
+from mercer._targets import Target, as_target, infer_task
 
 
 def kernel_of(target: Target) -> np.ndarray:
@@ -144,3 +144,37 @@ def test_a_target_of_another_length() -> None:
 def test_a_target_of_three_dimensions() -> None:
     with pytest.raises(ValueError, match=r"dim|dimension|Unknown label type"):
         as_target(np.random.default_rng(0).normal(size=(4, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (["a", "b", "a"], "classification"),
+        ([True, False, True], "classification"),
+        ([0, 1, 1], "classification"),
+        ([0.0, 1.0, 2.0], "classification"),
+        (np.arange(10), "classification"),
+        (np.arange(10.0), "classification"),
+        ([0.5, 1.5, 0.5], "regression"),
+        (np.linspace(0.0, 1.0, 69), "regression"),
+        ([[1, 2], [3, 4]], "regression"),
+    ],
+)
+def test_the_task_is_inferred_without_a_guess(y: Any, task: str) -> None:
+    assert infer_task(y) == task
+
+
+@pytest.mark.parametrize(
+    ("y", "task", "taken"),
+    [
+        (np.arange(11), "classification", "classes"),
+        (np.arange(20.0), "classification", "classes"),
+        (np.arange(21), "regression", "responses"),
+        (np.round(50 + 10 * np.linspace(-3.4, 3.4, 69)), "regression", "responses"),
+    ],
+)
+def test_whole_numbers_of_many_values_are_a_guess_that_a_warning_tells(
+    y: Any, task: str, taken: str
+) -> None:
+    with pytest.warns(UserWarning, match=rf"distinct values, which were taken for {taken}: "):
+        assert infer_task(y) == task

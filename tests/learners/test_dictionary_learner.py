@@ -1,14 +1,16 @@
-"""Every bad input is refused before any work, with a message that says what is wrong."""
+"""Learners of weights: kernels of single features, invalid kernels, invalid parameters."""
 
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from learner_cases import FINITE, LEARNERS, problem
+from numpy.testing import assert_allclose
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -19,14 +21,13 @@ from mercer import (
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
-    TwoStageClassifier,
-    TwoStageRegressor,
     UniformCombination,
 )
 from mercer.kernels import (
     CallableKernel,
     Dirichlet,
     Gaussian,
+    Linear,
     Matern,
     OnColumns,
     RationalQuadratic,
@@ -40,133 +41,6 @@ def refused(
 ) -> None:
     with pytest.raises(kind, match=message):
         clone(estimator).fit(X, y)
-
-
-# --- features and targets ---------------------------------------------------------------------
-
-
-@every_learner
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")],
-)
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_features_that_are_not_finite(
-    learner: BaseEstimator, value: float, message: str, container: Any
-) -> None:
-    X, y = problem("binary")
-    fitted = clone(learner).fit(container(X), y)
-    X[3, 1] = value
-    refused(learner, container(X), y, message)
-    with pytest.raises(ValueError, match=message):
-        fitted.transform(container(X))
-
-
-@every_learner
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_targets_that_are_not_finite(learner: BaseEstimator, value: float) -> None:
-    X, y = problem("regression")
-    y[5] = value
-    refused(learner, X, y, "Input y contains (NaN|infinity)")
-
-
-@every_learner
-def test_one_class(learner: BaseEstimator) -> None:
-    X, _ = problem("binary")
-    refused(learner, X, np.full(60, "yes"), "only one class: .*yes")
-    refused(learner, X, np.full(60, 0.5), "y is constant")
-
-
-@every_learner
-def test_one_sample(learner: BaseEstimator) -> None:
-    refused(learner, np.ones((1, 4)), [1], "1 sample")
-
-
-@every_learner
-def test_no_sample_and_no_feature(learner: BaseEstimator) -> None:
-    refused(learner, np.empty((0, 4)), [], "0 sample")
-    refused(learner, np.empty((4, 0)), [0, 1, 0, 1], "0 feature")
-
-
-@every_learner
-def test_two_samples_are_enough(learner: BaseEstimator) -> None:
-    """Two samples that differ are two perfect clusters."""
-    fitted = clone(learner).fit([[0.0, 1.0], [2.0, 1.0]], ["a", "b"])
-    np.testing.assert_allclose(fitted.alignment_, 1.0, rtol=1e-9)
-
-
-@every_learner
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
-def test_constant_features_are_learned_from_without_nan(
-    learner: BaseEstimator, value: float
-) -> None:
-    """There is nothing to find, which is no error: a pipeline's fold may be so."""
-    fitted = clone(learner).fit(np.full((20, 3), value), np.arange(20) % 2)
-    assert np.isfinite(fitted.weights_).all()
-    assert abs(fitted.alignment_) < 1e-6
-    assert np.isfinite(fitted.transform(np.full((2, 3), value))).all()
-
-
-@every_learner
-def test_one_constant_feature_does_no_harm(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    fitted = clone(learner).fit(np.column_stack([X, np.full(60, 0.1)]), y)
-    assert fitted.alignment_ > 0.1
-    assert np.isfinite(fitted.transform(np.column_stack([X, np.full(60, 0.1)]))).all()
-
-
-@every_learner
-def test_shapes(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    refused(learner, X[:, 0], y, "Expected 2D array, got 1D")
-    refused(learner, X[:, :, None], y, "Found array with dim 3")
-    refused(learner, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
-    refused(learner, X, None, "requires y to be passed")
-    fitted = clone(learner).fit(X, y)
-    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
-        fitted.transform(X[:, :3])
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
-        fitted.transform(X[0])
-
-
-@every_learner
-def test_words_for_numbers(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    words = np.array(X, dtype=object)
-    words[2, 1] = "tall"
-    refused(learner, words, y, "could not convert string to float: 'tall'")
-    refused(learner, X.astype(complex), y, "Complex data not supported")
-
-
-@every_learner
-@pytest.mark.parametrize(
-    ("y", "task", "message"),
-    [
-        (np.linspace(0, 1, 60), "classification", "Unknown label type: continuous"),
-        (np.array(["a", "b"] * 30), "regression", "could not convert string|numeric"),
-        (np.arange(60) % 2, "clustering", "task must be .*; got 'clustering'"),
-        (np.column_stack([np.arange(60) % 2, np.arange(60) % 3]), "classification", "1d|multi"),
-    ],
-)
-def test_tasks_that_do_not_fit(
-    learner: BaseEstimator, y: np.ndarray, task: str, message: str
-) -> None:
-    refused(clone(learner).set_params(task=task), problem("binary")[0], y, message)
-
-
-def test_columns_missing_at_prediction() -> None:
-    pd = pytest.importorskip("pandas")
-    X, y = problem("binary")
-    table = pd.DataFrame(X, columns=list("abcd"))
-    learner = UniformCombination([OnColumns(Gaussian(), ["a", "d"])]).fit(table, y)
-    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing:\n- d"):
-        learner.transform(table[["a", "b", "c"]])
-    with pytest.raises(ValueError, match="Feature names unseen at fit time:\n- e"):
-        learner.transform(table.assign(e=1.0))
-    for model in (TwoStageClassifier(learner), TwoStageRegressor(learner)):
-        fitted = model.fit(table, y if model.__sklearn_tags__().classifier_tags else X[:, 0])
-        with pytest.raises(ValueError, match="yet now missing:\n- d"):
-            fitted.predict(table[["a", "b", "c"]])
 
 
 # --- kernels ----------------------------------------------------------------------------------
@@ -320,3 +194,56 @@ def test_settings(learner: BaseEstimator, message: str) -> None:
 def test_not_fitted(name: str) -> None:
     with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
         clone(FINITE[name]).transform([[1.0]])
+
+
+# --- one kernel a feature ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_thousands_of_rank_one_kernels(container: Any) -> None:
+    """2000 samples, 4000 features: one Gram matrix is 32 MB, all of them 128 GB."""
+    n, p = 2000, 4000
+    rng = np.random.default_rng(0)
+    X = sp.random_array((n, p), density=0.01, rng=rng, format="csr")
+    y = np.sign(np.asarray(X[:, :50].sum(axis=1)).ravel() - 0.25)
+    dense = X.toarray()
+    table = container(dense)
+    learner = IndependentAlignment([Linear(per_feature=True)], normalize="trace")
+    tracemalloc.start()
+    try:
+        learner.fit(table, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.8e9
+    centered = dense - dense.mean(axis=0)
+    traces = (centered**2).sum(axis=0)
+    a = (centered.T @ (y - y.mean())) ** 2
+    expected = np.divide(a, traces**2, out=np.zeros(p), where=traces > 1e-12)
+    assert_allclose(learner.weights_, expected / expected.sum(), rtol=1e-7, atol=1e-15)
+    assert learner.weights_.shape == (p,)
+    weights = learner.weights_ / learner.scale_
+    assert_allclose(learner.transform(table[:3]), (dense[:3] * weights) @ dense.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_a_feature_constant_up_to_rounding_has_no_weight(container: Any) -> None:
+    X, y = problem("binary")
+    table = container(np.column_stack([X, np.full(len(X), 0.1)]))
+    for learner in (
+        UniformCombination([Linear(per_feature=True)], normalize="trace"),
+        IndependentAlignment([Linear(per_feature=True)], normalize="trace"),
+        IndependentAlignment([Linear(per_feature=True)]),
+        AlignmentMaximization([Linear(per_feature=True)]),
+    ):
+        assert learner.fit(table, y).weights_[-1] < 1e-9
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_the_unit_of_a_feature_does_not_matter_to_its_kernel(factor: float) -> None:
+    X, y = problem("binary")
+    here = AlignmentMaximization([Linear(per_feature=True)]).fit(X, y)
+    scale = np.array([factor, 1.0, 1.0, 1.0 / factor])
+    there = clone(here).fit(X * scale, y)
+    rescaled = there.weights_ * scale**2
+    assert_allclose(rescaled / rescaled.sum(), here.weights_, atol=1e-9)

@@ -1,0 +1,186 @@
+"""Learners and two-stage estimators of stacks of precomputed Gram matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from learner_cases import FINITE, problem
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import gaussian
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sklearn.utils import get_tags
+
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer.kernels import Gaussian, Precomputed, WeightedSum
+
+X, Y = problem("binary")
+STACK = np.stack([gaussian(X, s) for s in (0.5, 1.0, 4.0)], axis=-1)
+LEARNER = AlignmentMaximization("precomputed")
+
+
+@pytest.mark.parametrize(
+    "matrices",
+    [
+        np.concatenate([STACK, STACK], axis=2),
+        STACK[..., :2],
+        list(np.moveaxis(STACK, -1, 0))[:2],
+        [*np.moveaxis(STACK, -1, 0)] * 2,
+        STACK[..., 0],
+    ],
+)
+def test_another_number_of_kernels_at_prediction(matrices: Any) -> None:
+    learner = clone(LEARNER).fit(STACK, Y)
+    with pytest.raises(ValueError, match=r"kernel|stack"):
+        learner.transform(matrices)
+
+
+def test_complex_stacks_lose_no_imaginary_part() -> None:
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        clone(LEARNER).fit(STACK * (1 + 1j), Y)
+
+
+def test_a_sparse_matrix_is_no_stack() -> None:
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        clone(LEARNER).fit(sp.csr_array(STACK[..., 0]), Y)
+
+
+def test_no_kernels_in_a_stack() -> None:
+    with pytest.raises(ValueError, match=r"at least one|shape"):
+        clone(LEARNER).fit(np.empty((60, 60, 0)), Y)
+
+
+def test_one_sample_is_said_to_be_one() -> None:
+    with pytest.raises(ValueError, match="1 sample"):
+        clone(LEARNER).fit(np.ones((1, 1)), [0])
+
+
+def test_infinity_on_the_diagonal_of_a_stack() -> None:
+    stack = STACK.copy()
+    stack[5, 5, 0] = np.inf
+    with pytest.raises(ValueError, match="contains infinity"):
+        clone(LEARNER).fit(stack, Y)
+
+
+def test_a_nested_list_with_kernels_last() -> None:
+    found = clone(LEARNER).fit(STACK.tolist(), Y)
+    assert np.allclose(found.weights_, clone(LEARNER).fit(STACK, Y).weights_)
+
+
+@pytest.mark.parametrize("matrices", [[STACK[:50, :, 0], STACK[:50, :, 1]], [STACK[:, :50, 0]]])
+def test_a_list_of_matrices_that_are_not_square(matrices: Any) -> None:
+    with pytest.raises(ValueError, match="square"):
+        clone(LEARNER).fit(matrices, Y[: len(matrices[0])])
+
+
+@pytest.mark.parametrize("model", [TwoStageClassifier(LEARNER), TwoStageRegressor(LEARNER)])
+@pytest.mark.parametrize("layout", [np.moveaxis(STACK, -1, 0), list(np.moveaxis(STACK, -1, 0))])
+def test_two_stage_takes_the_layouts_of_its_learner(model: Any, layout: Any) -> None:
+    y = Y if model.__sklearn_tags__().classifier_tags else X[:, 0]
+    assert clone(model).fit(layout, y).predict(layout).shape == (60,)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        ContinuousAlignment(tol=None),
+        ContinuousAlignment(tol="auto"),
+        ContinuousAlignment(width_penalty=None),
+        ContinuousAlignment(max_kernels=2.5),
+        ContinuousAlignment(max_kernels="3"),
+        KernelOptimization(tol=-1.0),
+        KernelOptimization(tol=np.nan),
+        KernelOptimization(max_iter=-1),
+        KernelOptimization(max_iter=0),
+        AlignmentMaximization(clip_spectrum="yes"),
+    ],
+)
+def test_settings_of_the_wrong_kind_are_named(learner: Any) -> None:
+    names = "tol|width_penalty|max_kernels|max_iter|clip_spectrum"
+    with pytest.raises((ValueError, TypeError), match=rf"\b({names})\b"):
+        learner.fit(X, Y)
+
+
+# --- stacks -----------------------------------------------------------------------------------
+
+WIDTHS = (0.5, 1.0, 4.0)
+
+
+def stack(X: np.ndarray, Z: np.ndarray | None = None) -> np.ndarray:
+    return np.stack([gaussian(X, s, Z) for s in WIDTHS], axis=-1)
+
+
+@pytest.mark.parametrize("name", ["uniform-trace", "align", "align-trace", "alignf"])
+def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
+    X, y = problem("three classes")
+    Z = np.random.default_rng(3).normal(size=(7, 4))
+    direct = clone(FINITE[name]).set_params(kernels=[Gaussian(s) for s in WIDTHS]).fit(X, y)
+    learner = clone(direct).set_params(kernels="precomputed")
+    for layout in (stack(X), np.moveaxis(stack(X), -1, 0), list(np.moveaxis(stack(X), -1, 0))):
+        learner.fit(layout, y)
+        assert_allclose(learner.weights_, direct.weights_, atol=1e-9)
+        assert_allclose(learner.alignment_, direct.alignment_, rtol=1e-9)
+        assert learner.n_features_in_ == 60
+        assert learner.X_fit_ is None
+    gram = direct.transform(Z)
+    rows = stack(Z, X)
+    for layout in (rows, np.moveaxis(rows, -1, 0), list(np.moveaxis(rows, -1, 0))):
+        assert_allclose(learner.transform(layout), gram, atol=1e-8)
+
+
+def test_kernels_first_also_for_the_training_samples() -> None:
+    X, y = problem("binary")
+    first = np.moveaxis(stack(X), -1, 0)
+    learner = AlignmentMaximization("precomputed").fit(first, y)
+    expected = np.tensordot(learner.weights_ / learner.scale_, first, axes=1)
+    assert_allclose(learner.transform(first), expected, atol=1e-12)
+    assert_allclose(learner.fit_transform(first, y), expected, atol=1e-12)
+
+
+def test_one_matrix_is_a_stack_of_one() -> None:
+    X, y = problem("binary")
+    learner = UniformCombination("precomputed").fit(gaussian(X, 1.0), y)
+    assert_array_equal(learner.weights_, [1.0])
+    rows = gaussian(X[:3], 1.0, X)
+    assert_allclose(learner.transform(rows), rows / learner.scale_)
+
+
+def test_stacks_of_single_precision() -> None:
+    X, y = problem("binary")
+    learner = AlignmentMaximization("precomputed").fit(stack(X).astype(np.float32), y)
+    double = clone(learner).fit(stack(X).astype(np.float32).astype(np.float64), y)
+    assert_allclose(learner.weights_, double.weights_, rtol=1e-9, atol=1e-12)
+    assert_allclose(learner.alignment_, double.alignment_, rtol=1e-12)
+
+
+def test_a_learned_stack_names_its_kernels() -> None:
+    X, y = problem("binary")
+    kernel = UniformCombination("precomputed").fit(stack(X), y).kernel_
+    assert isinstance(kernel, WeightedSum)
+    assert list(kernel.kernels) == [Precomputed(0), Precomputed(1), Precomputed(2)]
+
+
+def test_pairwise_tags_slice_stacks_in_cross_validation() -> None:
+    X, y = problem("binary")
+    model = make_pipeline(AlignmentMaximization("precomputed"), SVC(kernel="precomputed"))
+    assert get_tags(model).input_tags.pairwise
+    assert not get_tags(AlignmentMaximization()).input_tags.pairwise
+    cv = StratifiedKFold(3)
+    scores = cross_val_score(model, stack(X), y, cv=cv)
+    for (train, test), score in zip(cv.split(X, y), scores, strict=True):
+        fitted = clone(model).fit(stack(X[train]), y[train])
+        assert fitted.score(stack(X[test], X[train]), y[test]) == score
+    search = GridSearchCV(model, {"svc__C": [0.1, 10.0]}, cv=cv).fit(stack(X), y)
+    assert search.predict(stack(X)).shape == (60,)
