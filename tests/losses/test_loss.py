@@ -39,7 +39,7 @@ every_gram = pytest.mark.parametrize("gram", GRAMS)
 
 def feasible(case: Case, seed: int = 4) -> Matrix:
     """Dual variables, some of them at their bounds."""
-    _, signs, _, bounds = case.naive.parts(case.y)
+    _, signs, _, bounds = case.naive.variables(case.y)
     low, high = np.clip(np.array(bounds)[:N].T, -5.0, None)
     fraction = np.clip(np.random.default_rng(seed).uniform(-0.3, 1.3, N), 0.0, 1.0)
     high = np.minimum(high, low + 10.0 * np.abs(high))

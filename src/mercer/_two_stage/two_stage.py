@@ -57,7 +57,8 @@ class TwoStage(BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or responses.
         """
-        return np.asarray(self.predictor_.predict(self._kernel_rows(X)))
+        rows = self._kernel_rows(X)
+        return np.asarray(self.predictor_.predict(rows))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -236,7 +236,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive values speak for ``classes_[1]``.
         """
-        return np.asarray(self.predictor_.decision_function(self._kernel_rows(X)))
+        rows = self._kernel_rows(X)
+        return np.asarray(self.predictor_.decision_function(rows))
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features) -> Array:
@@ -253,7 +254,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             In the order of `classes_`.
         """
         if self.predictor is not None:
-            return np.asarray(self.predictor_.predict_proba(self._kernel_rows(X)))
+            rows = self._kernel_rows(X)
+            return np.asarray(self.predictor_.predict_proba(rows))
         values = self.decision_function(X)
         return np.asarray(self.calibrator_.predict_proba(values.reshape(len(values), -1)))
 
