@@ -30,7 +30,7 @@ _AT_BOUND = 1e-9
 _TUBES = 10.0 ** np.arange(1, 10)
 """Widths of the tube that are tried in turn when a classifier without an intercept is found by
 regression; the first that contains all predictions is used."""
-_EXCHANGES = 100
+_EXCHANGES = 300
 """The active set is abandoned after this many exchanges, as rounding could make it cycle."""
 _ROUNDING = 1e-13
 """A condition of optimality holds up to this fraction of the largest response."""
@@ -108,6 +108,7 @@ class _SupportVector(Loss):
         size = np.abs(c)
         free = (size > _AT_BOUND * size.max()) & (size < self.C * (1.0 - _AT_BOUND))
         tolerance = _ROUNDING * float(np.abs(y).max())
+        highest = -np.inf
         for _ in range(_EXCHANGES):
             residual = y - K @ c - b
             low, high, linear = self._pieces(y, c, residual)
@@ -132,11 +133,19 @@ class _SupportVector(Loss):
                 low, high, linear = self._pieces(y, c, y - K @ c - b)
             elif intercept:
                 b = _middle(linear - K @ c, c < high, c > low)
-            slope = linear - K @ c - b
+            product = K @ c
+            slope = linear - product - b
             improvable = ((slope > tolerance) & (c < high)) | ((slope < -tolerance) & (c > low))
             if not (improvable & ~free).any():
                 break
-            free |= improvable
+            dual = float(linear @ c - 0.5 * c @ product)
+            if dual > highest:
+                free |= improvable
+            else:
+                # The variables released together came back to their bounds. The most violating
+                # ones alone can always move.
+                free = _most_violating(slope, c < high, c > low, intercept)
+            highest = max(highest, dual)
         return Machine(c, b)
 
 
@@ -245,6 +254,21 @@ class EpsilonInsensitive(_SupportVector):
         svr = SVR(kernel="precomputed", C=self.C, epsilon=self.epsilon, tol=tol)
         c = _coefficients(svr, matrix, target, weights)[:n]
         return Machine(c, float(svr.intercept_[0]) if intercept else 0.0)
+
+
+def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool) -> Array:
+    """Return a mask of the variables along which the dual objective grows fastest.
+
+    With an intercept this is a pair, of which one variable rises by what the other falls (the
+    working set of sequential minimal optimization); without one it is a single variable.
+    """
+    up, down = np.where(rising, slope, -np.inf), np.where(falling, -slope, -np.inf)
+    mask = np.zeros(slope.size, dtype=bool)
+    if intercept:
+        mask[[up.argmax(), down.argmax()]] = True
+    else:
+        mask[np.maximum(up, down).argmax()] = True
+    return mask
 
 
 def _coefficients(
