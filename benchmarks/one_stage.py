@@ -55,10 +55,10 @@ PARTS = {
     "first pass": "traces",
     "sums": "weighted_sum",
     "products": "kernel_products",
-    "libsvm": "libsvm",
-    "active set": "_exchanged",
+    "libsvm": "_coefficients",
+    "active set": "_active_set",
     "second derivatives": "among",
-    "program": "_on_simplex",
+    "program": "_onto_simplex",
     "alignment": "gram_alignment",
 }
 """The parts of a fit in a profile, with the functions of the package that do them."""
