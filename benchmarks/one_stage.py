@@ -58,7 +58,7 @@ PARTS = {
     "libsvm": "_coefficients",
     "active set": "_active_set",
     "second derivatives": "among",
-    "program": "_onto_simplex",
+    "program": "_minimized_on_simplex",
     "alignment": "gram_alignment",
 }
 """The parts of a fit in a profile, with the functions of the package that do them."""
