@@ -1,4 +1,4 @@
-"""What estimators that learn a kernel share: validated training data, tags, the kernel's use."""
+"""Base classes of the estimators that learn a kernel, and the validated data of a fit."""
 
 from __future__ import annotations
 

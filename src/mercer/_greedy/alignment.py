@@ -28,7 +28,7 @@ _SMALLEST_STEP = 0.1
 
 
 class StepRule(ABC):
-    """How the weights change when a kernel joins the dictionary."""
+    """A rule that updates the weights when a kernel joins the dictionary."""
 
     identity: float = 0.0
     """Coefficient of the identity matrix in the learned Gram matrix before the first step."""
@@ -92,7 +92,7 @@ class StagewiseStep(StepRule):
 
 @dataclass(frozen=True)
 class Growth:
-    """How a dictionary grows.
+    """Settings of the greedy growth of a dictionary.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Growth:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """What the greedy loop returns.
+    """A dictionary that the greedy loop has grown.
 
     Attributes
     ----------

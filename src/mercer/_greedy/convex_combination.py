@@ -146,7 +146,7 @@ class ConvexCombination(Stage):
         return self.learned.gap + 0.5 * beyond / self.learned.objective
 
     def _excess(self, values: Sequence[float]) -> float:
-        """How much the largest of some c'Kc exceeds that of the learned kernel, relative to it."""
+        """Return the relative excess of the largest of some c'Kc over the learned kernel's."""
         if self.learned is None:
             return np.inf
         known = self.learned.quadratics
@@ -181,7 +181,7 @@ class ConvexCombination(Stage):
 
 @dataclass(frozen=True)
 class CombinationSettings:
-    """How a convex combination of kernels grows.
+    """Settings of the greedy growth of a convex combination.
 
     Attributes
     ----------

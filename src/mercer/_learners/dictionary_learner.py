@@ -1,4 +1,4 @@
-"""What learners of the weights of a finite dictionary share: its moments, and one `fit`."""
+"""Base class of learners that weight a finite dictionary by its moments."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from mercer.kernels._kernel import Kernel
 
 @dataclass(frozen=True)
 class OptimizedKernel:
-    """What the optimization of a criterion returns.
+    """The result of optimizing a criterion.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the two-stage estimators share: the learner, its Gram matrices, and cross-validation."""
+"""Base class of the two-stage estimators, their first stage, and cross-validation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class TwoStage(BaseEstimator):
-    """What both two-stage estimators share: prediction, tags, and checks of the settings."""
+    """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
 
     _task: ClassVar[Literal["classification", "regression"]]
     _fits_task: ClassVar[Callable[[Any], bool]]

@@ -1,4 +1,4 @@
-"""Base class of the displays, and what they read off a fitted estimator."""
+"""Base class of the displays, and functions that read fitted estimators."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class Kernel(BaseEstimator):
 
     @property
     def structure(self) -> Structure:
-        """What is known of the kernel's formula; see :class:`Structure`."""
+        """Structure of the kernel's formula, where one is known; see :class:`Structure`."""
         return Structure()
 
     def relevance(self, n_features: int) -> Array:

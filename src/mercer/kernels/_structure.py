@@ -1,4 +1,4 @@
-"""What a kernel's formula is made of, for computations that do without its values."""
+"""Structure of a kernel's formula, for computations that do not evaluate the kernel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DistanceFunction(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """What is known of a kernel's formula; nothing, in this base class.
+    """Structure of a kernel's formula; of which nothing is known, in this base class.
 
     Callers match on the subclass, and compute with what it holds in place of the kernel's values.
 
