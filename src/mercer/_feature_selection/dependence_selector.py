@@ -25,7 +25,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
     task: Task
-    output_kernel: Any
+    y_kernel: Any
     support_: Array
 
     _takes_sparse = True
@@ -57,7 +57,7 @@ def check_selection(selector: DependenceSelector) -> None:
                 f"(0, 1]; got {number!r}."
             )
     check_choice("task", selector.task, TASKS)
-    check_output_kernel(selector.output_kernel)
+    check_output_kernel(selector.y_kernel, "y_kernel")
 
 
 def selection_data(
@@ -95,10 +95,10 @@ def selection_data(
         ensure_min_samples=2,
     )
     number = number_of_features(selector.n_features_to_select, X.shape[1])
-    target = as_target(y, selector.task, X.shape[0], selector.output_kernel)
-    if selector.output_kernel is None:
+    target = as_target(y, selector.task, X.shape[0], selector.y_kernel, name="y_kernel")
+    if selector.y_kernel is None:
         default = "gaussian" if target.classes is None else "balanced"
-        target = as_target(y, selector.task, X.shape[0], default)
+        target = as_target(y, selector.task, X.shape[0], default, name="y_kernel")
     return X, target.centered, number
 
 

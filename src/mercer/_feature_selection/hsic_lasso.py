@@ -38,10 +38,10 @@ class HSICLasso(DependenceSelector):
         least the largest of `scores_`, which never exceeds one.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds labels or responses; read off its values for `"auto"`.
-    output_kernel : str, array-like, kernel or None, default=None
+    y_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that features shall depend on; the section "Output
         kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and
-        `"gaussian"` for responses, unlike in kernel learners.
+        `"gaussian"` for responses.
 
     Attributes
     ----------
@@ -109,12 +109,12 @@ class HSICLasso(DependenceSelector):
         *,
         alpha: float | None = None,
         task: Task = "auto",
-        output_kernel: Any = None,
+        y_kernel: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
         self.task = task
-        self.output_kernel = output_kernel
+        self.y_kernel = y_kernel
 
     def fit(self, X: Features, y: Any) -> Self:
         """Select the features.
@@ -123,7 +123,7 @@ class HSICLasso(DependenceSelector):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; sets of labels or a Gram matrix if `output_kernel` says so.
+            Labels or responses; sets of labels or a Gram matrix if `y_kernel` says so.
 
         Returns
         -------

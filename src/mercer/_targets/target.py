@@ -80,7 +80,12 @@ class Target:
 
 
 def as_target(
-    y: Any, task: Task = "auto", n_samples: int | None = None, output_kernel: Any = None
+    y: Any,
+    task: Task = "auto",
+    n_samples: int | None = None,
+    output_kernel: Any = None,
+    *,
+    name: str = "output_kernel",
 ) -> Target:
     """The target that labels, responses, sets of labels or an output Gram matrix define.
 
@@ -114,6 +119,8 @@ def as_target(
         * A kernel: a mercer kernel, another name of one, a callable or a scikit-learn
           Gaussian-process kernel, of the responses as they are.
         * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
+    name : str, default="output_kernel"
+        The parameter's name, for messages.
 
     Returns
     -------
@@ -156,7 +163,7 @@ def as_target(
            [1., 0., 0., 1.]])
     """
     check_choice("task", task, TASKS)
-    kernel = check_output_kernel(output_kernel)
+    kernel = check_output_kernel(output_kernel, name)
     if y is None:
         raise ValueError("A target is needed, but y is None.")
     sparse = "csr" if isinstance(kernel, str) and kernel == "multilabel" else False
@@ -172,11 +179,12 @@ def as_target(
     try:
         target = _target(y, task, kernel)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
+        raise type(error)(f"y does not fit {_description(kernel, name)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
     if not np.abs(target.centered).max(initial=0.0) > _CONSTANT * largest:
         raise ValueError(
-            f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
+            f"y is constant to {_description(kernel, name)}: "
+            "there is nothing to learn a kernel for."
         )
     return target
 
@@ -220,13 +228,15 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     return found
 
 
-def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
+def check_output_kernel(output_kernel: Any, name: str = "output_kernel") -> OutputKernel | None:
     """The name, matrix of similarities or kernel that an output kernel is, checked.
 
     Parameters
     ----------
     output_kernel : object
         See :func:`as_target`.
+    name : str, default="output_kernel"
+        The parameter's name, for messages.
 
     Returns
     -------
@@ -243,25 +253,25 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     if output_kernel is None:
         return None
     if isinstance(output_kernel, str):
-        name = _ALIASES.get(output_kernel, output_kernel)
-        if name in _NAMED_KERNELS:
-            return name
-        if name not in NAMES:
-            raise ValueError(_accepted(output_kernel))
-        return as_kernel(name)
+        kind = _ALIASES.get(output_kernel, output_kernel)
+        if kind in _NAMED_KERNELS:
+            return kind
+        if kind not in NAMES:
+            raise ValueError(_accepted(output_kernel, name))
+        return as_kernel(kind)
     if isinstance(output_kernel, list | tuple) or hasattr(output_kernel, "__array__"):
         try:
             similarities = np.asarray(output_kernel, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TypeError(_accepted(output_kernel)) from None
-        _check_similarities(similarities)
+            raise TypeError(_accepted(output_kernel, name)) from None
+        _check_similarities(similarities, name)
         return similarities
     try:
         kernel = as_kernel(output_kernel)
     except TypeError:
-        raise TypeError(_accepted(output_kernel)) from None
+        raise TypeError(_accepted(output_kernel, name)) from None
     if isinstance(kernel.structure, PrecomputedGram):
-        raise TypeError(_accepted(output_kernel))
+        raise TypeError(_accepted(output_kernel, name))
     return kernel
 
 
@@ -332,8 +342,8 @@ def _class_factor(codes: Array, n_classes: int, kernel: str | Array) -> tuple[Ar
     if isinstance(kernel, np.ndarray):
         if len(kernel) != n_classes:
             raise ValueError(
-                f"A matrix of similarities of shape {kernel.shape} was passed as output_kernel, "
-                f"but y holds {n_classes} classes."
+                f"A matrix of similarities of shape {kernel.shape} was passed as the output "
+                f"kernel, but y holds {n_classes} classes."
             )
         factor = spectral_factor(kernel, _SIMILARITIES, _SPECTRUM_TOLERANCE)[codes]
         return factor, np.ones(factor.shape[1])
@@ -348,31 +358,31 @@ def _class_factor(codes: Array, n_classes: int, kernel: str | Array) -> tuple[Ar
     return one_hot, np.ones(n_classes)
 
 
-def _check_similarities(similarities: Array) -> None:
+def _check_similarities(similarities: Array, name: str) -> None:
     """Refuse similarities between classes that are not a positive semi-definite matrix."""
     shape = similarities.shape
     if similarities.ndim != 2 or shape[0] != shape[1]:
         raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
-    assert_all_finite(similarities, input_name="output_kernel")
+    assert_all_finite(similarities, input_name=name)
     check_symmetry(similarities, _SIMILARITIES)
     spectral_factor(similarities, _SIMILARITIES)
 
 
-def _description(kernel: OutputKernel) -> str:
+def _description(kernel: OutputKernel, name: str) -> str:
     """Name an output kernel in an error message."""
     if isinstance(kernel, str):
-        return f'output_kernel="{kernel}"'
+        return f'{name}="{kernel}"'
     if isinstance(kernel, Kernel):
         return f"the output kernel {kernel.describe()}"
     return "similarities between classes"
 
 
-def _accepted(given: Any) -> str:
+def _accepted(given: Any, name: str) -> str:
     """Return the error message that lists the output kernels."""
-    names = ", ".join(f'"{name}"' for name in _NAMED_KERNELS)
-    others = ", ".join(f'"{name}"' for name in sorted(NAMES) if name not in _NAMED_KERNELS)
+    names = ", ".join(f'"{kind}"' for kind in _NAMED_KERNELS)
+    others = ", ".join(f'"{kind}"' for kind in sorted(NAMES) if kind not in _NAMED_KERNELS)
     return (
-        f"output_kernel must be None, one of {names}, a matrix of similarities between the classes,"
+        f"{name} must be None, one of {names}, a matrix of similarities between the classes,"
         " or a kernel: a mercer kernel, a callable, a scikit-learn Gaussian-process kernel or one "
         f"of {others}; got {given!r}."
     )
