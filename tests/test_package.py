@@ -98,6 +98,7 @@ PUBLIC_NAMES = {
         "Squared",
     ],
     "mercer.metrics": ["alignment", "centered_alignment", "hsic"],
+    "mercer.preprocessing": ["SoftClippingScaler", "table_encoder"],
     "mercer.probabilistic": [
         "BayesianMKLClassifier",
         "BayesianMKLRegressor",
@@ -283,7 +284,9 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 import mercer, mercer.datasets, mercer.inspection, mercer.kernels, mercer.metrics
+from mercer.preprocessing import table_encoder
 X, y = mercer.datasets.make_sine(40, random_state=0)
+X = table_encoder().fit_transform(X)
 model = mercer.TwoStageClassifier(C=1.0).fit(X, y)
 try:
     mercer.KernelWeightsDisplay.from_estimator(model)

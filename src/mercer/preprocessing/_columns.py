@@ -1,0 +1,244 @@
+"""What the columns of a table hold, and their conversion to numbers or categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.sparse import issparse
+
+from mercer._typing import Array, Features
+
+Kind: TypeAlias = Literal["number", "date", "category", "empty", "identifier"]
+
+FEW = 20
+"""Text with more distinct values than this, and than half of its rows, identifies rows."""
+
+_DAY = np.timedelta64(1, "D")
+
+
+def number_columns(X: Features) -> list[Any]:
+    """Return the columns of numbers, as `columns_of_kind` does."""
+    return columns_of_kind(X, "number")
+
+
+def date_columns(X: Features) -> list[Any]:
+    """Return the columns of dates or durations, as `columns_of_kind` does."""
+    return columns_of_kind(X, "date")
+
+
+def category_columns(X: Features) -> list[Any]:
+    """Return the columns of text, booleans or categories, as `columns_of_kind` does."""
+    return columns_of_kind(X, "category")
+
+
+def columns_of_kind(X: Features, kind: Kind) -> list[Any]:
+    """Return the names of the columns of one kind, or their positions where X has no names.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    kind : {"number", "date", "category", "empty", "identifier"}
+
+    Returns
+    -------
+    list of str or list of int
+
+    Raises
+    ------
+    ValueError
+        If X has no rows, a name occurs twice, or no column can be used.
+    TypeError
+        If X is sparse.
+    """
+    kinds = [kind_of(column) for _, column in _columns(X)]
+    if not set(kinds) & {"number", "date", "category"}:
+        raise ValueError("No column can be used: each is empty or has other text in most rows.")
+    names = list(getattr(X, "columns", range(len(kinds))))
+    if len(set(names)) < len(names):
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+    if not all(isinstance(name, str) for name in names):
+        names = list(range(len(kinds)))
+    return [name for name, found in zip(names, kinds, strict=True) if found == kind]
+
+
+def kind_of(column: Any) -> Kind:
+    """Return what a column holds.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    {"number", "date", "category", "empty", "identifier"}
+        Identifiers are text of which most rows have a value of their own.
+    """
+    values = _values(column)
+    if values.dtype.kind in "iufmM":
+        return _unless_empty(values, "number" if values.dtype.kind in "iuf" else "date")
+    known = values[~_is_missing(values)]
+    if known.size == 0:
+        return "empty"
+    if _all_are(known, Real | Decimal) and not _any_is(known, bool | np.bool_):
+        return "number"
+    if _all_are(known, date | np.datetime64) or _all_are(known, timedelta | np.timedelta64):
+        return "date"
+    n_values = len({str(value) for value in known})
+    return "identifier" if n_values > max(FEW, values.size / 2) else "category"
+
+
+def as_numbers(X: Features) -> Array:
+    """Convert columns to numbers; missing values become NaN.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If columns hold text or infinite numbers; the message names them.
+    """
+    numbers, text, infinite = [], [], []
+    for name, column in _columns(X):
+        try:
+            numbers.append(_floats(_values(column)))
+        except (TypeError, ValueError):
+            text.append(str(name))
+            continue
+        if np.isinf(numbers[-1]).any():
+            infinite.append(str(name))
+    if text:
+        raise ValueError(f"Columns hold text where numbers are needed: {', '.join(text)}.")
+    if infinite:
+        raise ValueError(f"Columns hold infinite numbers: {', '.join(infinite)}.")
+    return np.column_stack(numbers)
+
+
+def as_days(X: Features) -> Array:
+    """Convert dates to days since 1970, and durations to days; missing values become NaN.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If columns hold no dates or durations; the message names them.
+    """
+    days, other = [], []
+    for name, column in _columns(X):
+        if kind_of(column) in ("date", "empty"):
+            days.append(_days(_values(column)))
+        else:
+            other.append(str(name))
+    if other:
+        raise ValueError(f"Columns hold no dates where dates are needed: {', '.join(other)}.")
+    return np.column_stack(days)
+
+
+def as_categories(X: Features) -> Array:
+    """Convert values to text, whole numbers without a decimal point; missing values become NaN.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), of objects
+    """
+    return np.column_stack([_texts(_values(column)) for _, column in _columns(X)])
+
+
+def _columns(X: Features) -> Iterator[tuple[Any, Any]]:
+    """Yield the names, or positions, and the columns of a table."""
+    if issparse(X):
+        raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
+    if hasattr(X, "columns"):
+        get = X.iloc if hasattr(X, "iloc") else X
+        yield from ((name, get[:, j]) for j, name in enumerate(X.columns))
+    else:
+        yield from enumerate(np.asarray(X).T)
+
+
+def _values(column: Any) -> Array:
+    """Return a column as an array of numbers, dates or objects."""
+    kind = getattr(column.dtype, "kind", None)
+    if kind is not None and kind in "iuf" and hasattr(column, "to_numpy"):
+        return column.to_numpy(float, na_value=np.nan)
+    if kind is not None and kind in "mM":
+        return np.asarray(column, dtype=f"{kind}8[us]")
+    values = np.asarray(column)
+    return values if values.dtype.kind in "iufmM" else values.astype(object)
+
+
+def _is_missing(values: Array) -> Array:
+    """Mark None, NaN, NaT and pandas' NA in an array of objects."""
+    return np.array(
+        [v is None or type(v).__name__ in ("NAType", "NaTType") or _differs(v) for v in values],
+        dtype=bool,
+    )
+
+
+def _differs(value: Any) -> bool:
+    """Whether a number or date differs from itself, as NaN and NaT do."""
+    return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
+
+
+def _all_are(values: Array, types: Any) -> bool:
+    return all(isinstance(value, types) for value in values)
+
+
+def _any_is(values: Array, types: Any) -> bool:
+    return any(isinstance(value, types) for value in values)
+
+
+def _unless_empty(values: Array, kind: Kind) -> Kind:
+    missing = np.isnan(values) if values.dtype.kind in "fmM" else np.zeros(values.size, bool)
+    return "empty" if missing.all() else kind
+
+
+def _floats(values: Array) -> Array:
+    if values.dtype.kind in "mM":
+        raise TypeError("dates are no numbers")
+    if values.dtype.kind != "O":
+        return values.astype(np.result_type(values, np.float32), copy=False)
+    return np.where(_is_missing(values), np.nan, values).astype(float)
+
+
+def _days(values: Array) -> Array:
+    if values.dtype.kind == "O":
+        known = values[~_is_missing(values)]
+        kind = "m" if _all_are(known, timedelta | np.timedelta64) and known.size else "M"
+        values = values.copy()
+        values[_is_missing(values)] = None
+        values = values.astype(f"{kind}8[us]")
+    since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
+    return since / _DAY
+
+
+def _texts(values: Array) -> Array:
+    if values.dtype.kind != "O":
+        values = values.astype(object)
+    texts = np.empty(values.size, dtype=object)
+    for i, missing in enumerate(_is_missing(values)):
+        value = values[i]
+        is_whole = isinstance(value, float | np.floating) and value.is_integer()
+        texts[i] = np.nan if missing else str(int(value) if is_whole else value)
+    return texts

@@ -1,0 +1,86 @@
+"""Encoding of tables of mixed types as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from mercer.preprocessing._columns import (
+    as_categories,
+    as_days,
+    as_numbers,
+    category_columns,
+    date_columns,
+    number_columns,
+)
+from mercer.preprocessing._soft_clipping import SoftClippingScaler
+
+_MAX_CATEGORIES = 30
+"""The largest number of one-hot columns of one column; its rarest categories share the last."""
+
+
+def table_encoder() -> ColumnTransformer:
+    """Make a transformer that encodes a table of mixed types as numbers for kernels.
+
+    * Numbers: missing values are replaced by the median and marked in a further column of zeros
+      and ones, then the numbers are scaled by `SoftClippingScaler`.
+    * Text, booleans and categories: one column of zeros and ones for each category, which is not
+      standardized. Missing values are a category of their own. The rarest of more than 30
+      categories share one column, as do categories that only new data have; where there is no such
+      column, the latter are zero in all columns.
+    * Dates and durations: days since 1970, or days, then as numbers.
+    * Columns without any known value, and text that differs in most rows (more than 20 distinct
+      values, and more than half as many as rows), are left out.
+
+    Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
+    are arrays of objects. Text that consists of digits is text.
+
+    Returns
+    -------
+    ColumnTransformer
+        Unfitted. Its output is a dense array without missing values. `transform` raises
+        `ValueError` if columns are missing or numbers are infinite.
+
+    See Also
+    --------
+    SoftClippingScaler : The scaler of numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing import table_encoder
+    >>> X = np.array([[1.0, "a"], [2.0, "b"], [np.nan, "a"], [9.0, None]], dtype=object)
+    >>> encoder = table_encoder().fit(X)
+    >>> encoder.transform(X).round(2)
+    array([[-0.93,  0.  ,  1.  ,  0.  ,  0.  ],
+           [-0.38,  0.  ,  0.  ,  1.  ,  0.  ],
+           [-0.38,  1.  ,  1.  ,  0.  ,  0.  ],
+           [ 1.69,  0.  ,  0.  ,  0.  ,  1.  ]])
+    >>> encoder.get_feature_names_out().tolist()
+    ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
+    """
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+    )
+    return ColumnTransformer(
+        [
+            ("numbers", _numbers(as_numbers), number_columns),
+            ("dates", _numbers(as_days), date_columns),
+            ("categories", make_pipeline(_converter(as_categories), one_hot), category_columns),
+        ],
+        sparse_threshold=0.0,
+        verbose_feature_names_out=False,
+    )
+
+
+def _numbers(convert: Any) -> Pipeline:
+    imputer = SimpleImputer(strategy="median", add_indicator=True)
+    return make_pipeline(_converter(convert), imputer, SoftClippingScaler())
+
+
+def _converter(function: Any) -> FunctionTransformer:
+    return FunctionTransformer(function, feature_names_out="one-to-one")
