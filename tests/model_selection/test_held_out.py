@@ -16,7 +16,8 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
 from mercer._gram.tiles import Samples
-from mercer._model_selection.held_out import ALPHAS, clearly_best, held_out_losses
+from mercer._model_selection.held_out import clearly_best, held_out_losses
+from mercer._model_selection.leave_one_out import ALPHAS
 from mercer._targets import Target, as_target
 from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum
 

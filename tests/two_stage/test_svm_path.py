@@ -1,15 +1,14 @@
-"""Exact leave-one-out ridge, and the choice of C along a grid."""
+"""Support vector machines along a grid of C, and the choice of its value."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import KernelCenterer, minmax_scale
+from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
-from two_stage_cases import brute_force_leave_one_out, centered
+from two_stage_cases import centered
 
 from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer._two_stage import (
@@ -24,50 +23,7 @@ from mercer._two_stage.svm_path import (
     svm_path,
     warn_at_edge,
 )
-from mercer._weights.ridge import leave_one_out_residuals, ridge_predictions
 from mercer.kernels import Gaussian
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
-def test_leave_one_out_is_exact(n_outputs):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(25, 3))
-    gram = Gaussian(bandwidth=2.0)(X)
-    targets = rng.normal(size=(25, n_outputs)) + 5.0
-    alphas = np.array([1e-4, 1e-2, 1.0, 100.0])
-    fast = leave_one_out_residuals(centered(gram), targets, alphas)
-    for alpha, residuals in zip(alphas, fast, strict=True):
-        np.testing.assert_allclose(
-            residuals, brute_force_leave_one_out(gram, targets, alpha), rtol=1e-7, atol=1e-9
-        )
-
-
-def test_leave_one_out_is_exact_for_a_rank_one_kernel():
-    rng = np.random.default_rng(1)
-    x = rng.normal(size=(12, 1))
-    gram, targets = x @ x.T, 2.0 * x + rng.normal(size=(12, 1))
-    fast = leave_one_out_residuals(centered(gram), targets, np.array([0.1]))[0]
-    np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, targets, 0.1), rtol=1e-9)
-
-
-def test_ridge_predictions_are_those_of_kernel_ridge():
-    rng = np.random.default_rng(2)
-    X, Z, y = rng.normal(size=(20, 2)), rng.normal(size=(7, 2)), rng.normal(size=(20, 1))
-    centerer = KernelCenterer().fit(Gaussian()(X))
-    gram, rows = centerer.transform(Gaussian()(X)), centerer.transform(Gaussian()(Z, X))
-    fast = ridge_predictions(gram, y, rows, np.array([0.1, 10.0]))
-    for alpha, prediction in zip([0.1, 10.0], fast, strict=True):
-        ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(gram, y - y.mean())
-        np.testing.assert_allclose(prediction, ridge.predict(rows) + y.mean(), rtol=1e-9)
-
-
-@pytest.mark.parametrize("solve", [
-    leave_one_out_residuals,
-    lambda gram, y, alphas: ridge_predictions(gram, y, gram, alphas),
-])  # fmt: skip
-def test_ridge_refuses_an_indefinite_kernel(solve):
-    with pytest.raises(ValueError, match="not positive semi-definite: the smallest eigenvalue"):
-        solve(np.diag([1.0, 1.0, -1.0]), np.zeros((3, 1)), np.array([1.0]))
 
 
 @pytest.mark.parametrize("centers", [2, 3])

@@ -8,13 +8,12 @@ import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from mercer._gram.tiles import Samples
+from mercer._gram.unit_scale import to_unit_scale
+from mercer._model_selection.leave_one_out import ALPHAS, RandomState
 from mercer._targets import Target
 from mercer._typing import Array, Features
-from mercer._weights.ridge import ridge_predictions
+from mercer._weights.ridge import ridge_path
 from mercer.kernels._kernel import Kernel, gram_tile
-
-ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
-"""Penalties of ridge regression that are tried on kernels of unit scale."""
 
 _FOLDS = 5
 """Up to `_MOST_SAMPLES` samples are divided into this many folds."""
@@ -28,13 +27,9 @@ _SPLITS = 3
 _DRAWN = 1000
 """Each random split trains on this many samples, and holds out at most as many others."""
 
-_CONSTANT = 1e-12
-"""A kernel is constant if its centered diagonal has a mean below this fraction of its values."""
-
 _ROUNDING = 1e-9
 """Mean losses that differ by less than this fraction are equal up to rounding."""
 
-RandomState = int | np.random.RandomState | None
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
 
@@ -113,14 +108,7 @@ def _losses(kernel: Kernel, X: Features, Y: Array, n_train: int) -> Array:
     """Squared errors on the samples after the first `n_train`, shape (n_alphas, n_held_out)."""
     train, test = slice(0, n_train), slice(n_train, len(Y))
     # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
-    gram, rows = gram_tile(kernel, X, train, train), gram_tile(kernel, X, test, train)
-    largest = np.abs(gram).max()
-    means = gram.mean(axis=0)
-    rows -= means + (rows.mean(axis=1) - means.mean())[:, None]
-    gram -= means + (means - means.mean())[:, None]
-    scale = gram.trace() / len(gram)
-    if scale <= _CONSTANT * largest:
-        predicted = np.tile(Y[train].mean(axis=0), (ALPHAS.size, 1, 1))
-    else:
-        predicted = ridge_predictions(gram / scale, Y[train], rows / scale, ALPHAS)
+    gram, unit = to_unit_scale(gram_tile(kernel, X, train, train))
+    rows = unit.apply(gram_tile(kernel, X, test, train))
+    predicted = ridge_path(gram, Y[train]).predict(rows, ALPHAS)
     return np.asarray(((predicted - Y[test]) ** 2).sum(axis=2))

@@ -11,7 +11,8 @@ from mercer._criteria import CRITERIA
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer._greedy.alignment import Growth, learn_families, learn_scaled
 from mercer._greedy.loop import isotropic_starts
-from mercer._model_selection.held_out import RandomState, clearly_best, held_out_losses
+from mercer._model_selection.held_out import clearly_best, held_out_losses
+from mercer._model_selection.leave_one_out import RandomState
 from mercer._model_selection.penalty_choice import (
     best_isotropic,
     candidate_penalties,

@@ -25,7 +25,7 @@ from mercer._two_stage.two_stage import (
     store_learner,
 )
 from mercer._typing import Array, Features
-from mercer._weights.ridge import leave_one_out_residuals, ridge_predictions
+from mercer._weights.ridge import ridge_path
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 """Values of alpha that ``alpha="auto"`` tries."""
@@ -193,7 +193,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         targets = targets / np.where(deviation > 0, deviation, 1.0)
 
         def unexplained(gram: Array, targets: Array, rows: Array, held_out: Array) -> Array:
-            return _mean_squares(ridge_predictions(gram, targets, rows, grid) - held_out)
+            return _mean_squares(ridge_path(gram, targets).predict(rows, grid) - held_out)
 
         if learns_in_folds(self):
             splits = list(check_cv(self.cv).split(X))
@@ -201,7 +201,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
                 along_folds(self, unexplained, X, y, gram, splits=splits, targets=targets)
             )
         else:
-            errors = _mean_squares(leave_one_out_residuals(gram, targets, grid))[None]
+            errors = _mean_squares(ridge_path(gram, targets).leave_one_out_residuals(grid))[None]
         scores = 1.0 - errors
         self.cv_results_ = grid_results("alpha", grid, scores)
         self.alpha_ = float(grid[first_best(scores.mean(axis=0))])

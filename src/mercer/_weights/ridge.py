@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import eigh
 
@@ -16,7 +18,7 @@ def check_definite(values: Array) -> None:
 
     Parameters
     ----------
-    values : ndarray of shape (n_samples,)
+    values : ndarray of shape (n_values,)
         Eigenvalues, ascending.
 
     Raises
@@ -32,20 +34,103 @@ def check_definite(values: Array) -> None:
         )
 
 
-def leave_one_out_residuals(gram: Array, targets: Array, alphas: Array) -> Array:
-    r"""Leave-one-out residuals of kernel ridge regression with an intercept.
+@dataclass(frozen=True)
+class RidgePath:
+    """Kernel ridge regression with an intercept at every penalty.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples - 1,)
+        Eigenvalues of the centered Gram matrix, ascending, none negative, without that of the
+        constant vector.
+    vectors : ndarray of shape (n_samples, n_samples - 1)
+        The eigenvectors.
+    projected : ndarray of shape (n_samples - 1, n_outputs)
+        Products of the eigenvectors with the centered targets.
+    mean : ndarray of shape (n_outputs,)
+        Means of the targets, which are the intercepts.
+    """
+
+    values: Array
+    vectors: Array
+    projected: Array
+    mean: Array
+
+    def leave_one_out_residuals(self, alphas: Array) -> Array:
+        r"""Residual of each sample under the fit to all others.
+
+        Parameters
+        ----------
+        alphas : ndarray of shape (n_alphas,)
+            Penalties, positive.
+
+        Returns
+        -------
+        ndarray of shape (n_alphas, n_samples, n_outputs)
+
+        Notes
+        -----
+        With :math:`K_c = Q \Lambda Q^\top` and the centered target :math:`y_c`, the residuals of
+        the fit to all samples and the leverages are
+
+        .. math:: r = Q D Q^\top y_c, \quad 1 - h_i = \sum_k q_{ik}^2 d_k, \quad
+                  d_k = \alpha / (\lambda_k + \alpha).
+
+        The sums leave out the constant eigenvector, because the intercept is not penalized, and so
+        no term is negative and no digit is lost where :math:`h_i` is close to one. The residual of
+        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`.
+        """
+        n, k = len(self.vectors), self.projected.shape[1]
+        shrink = alphas[:, None] / (self.values + alphas[:, None])
+        right = shrink.T[:, :, None] * self.projected[:, None, :]
+        residuals = (self.vectors @ right.reshape(n - 1, -1)).reshape(n, alphas.size, k)
+        residuals /= (np.square(self.vectors) @ shrink.T)[:, :, None]
+        return residuals.transpose(1, 0, 2)
+
+    def dual_coefficients(self, alpha: float) -> Array:
+        """Coefficients of the training samples in the prediction at one penalty.
+
+        Parameters
+        ----------
+        alpha : float
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            The predictions are the product of centered rows with these, plus `mean`.
+        """
+        return np.asarray(self.vectors @ (self.projected / (self.values + alpha)[:, None]))
+
+    def predict(self, rows: Array, alphas: Array) -> Array:
+        """Predictions for new samples at each penalty.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            Kernel between new samples and the training samples, centered by the training means.
+        alphas : ndarray of shape (n_alphas,)
+            Penalties, positive.
+
+        Returns
+        -------
+        ndarray of shape (n_alphas, n_rows, n_outputs)
+        """
+        solved = self.projected / (self.values + alphas[:, None])[:, :, None]
+        return np.asarray((rows @ self.vectors) @ solved + self.mean)
+
+
+def ridge_path(gram: Array, targets: Array) -> RidgePath:
+    """Decompose a centered Gram matrix, for kernel ridge regression at every penalty.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix.
     targets : ndarray of shape (n_samples, n_outputs)
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, positive.
 
     Returns
     -------
-    ndarray of shape (n_alphas, n_samples, n_outputs)
+    RidgePath
 
     Raises
     ------
@@ -54,71 +139,29 @@ def leave_one_out_residuals(gram: Array, targets: Array, alphas: Array) -> Array
 
     Notes
     -----
-    With :math:`K_c = Q \Lambda Q^\top` and the centered target :math:`y_c`, the residuals of the
-    fit to all samples and the leverages are
-
-    .. math:: r = Q D Q^\top y_c, \quad 1 - h_i = \sum_k q_{ik}^2 d_k - 1/n, \quad
-              d_k = \alpha / (\lambda_k + \alpha),
-
-    where 1/n is the leverage of the intercept, which is not penalized. The residual of sample i
-    under the fit to all others is then exactly :math:`r_i / (1 - h_i)`.
+    A multiple of 1 1' that exceeds every eigenvalue is added, so that the last eigenvector is the
+    constant one, which is dropped: the others are orthogonal to it up to rounding, and are not
+    mixed with it in the null space.
 
     Examples
     --------
     >>> import numpy as np
-    >>> leave_one_out_residuals(np.zeros((3, 3)), np.array([[0.0], [0.0], [3.0]]), np.array([1.0]))[
-    ...     0
-    ... ]
+    >>> path = ridge_path(np.zeros((3, 3)), np.array([[0.0], [0.0], [3.0]]))
+    >>> path.leave_one_out_residuals(np.array([1.0]))[0].round(12)
     array([[-1.5],
            [-1.5],
            [ 3. ]])
-    """
-    centered = targets - targets.mean(axis=0)
-    values, vectors = _spectrum(gram)
-    shrink = alphas[:, None] / (values + alphas[:, None])
-    residuals = vectors @ (shrink[:, :, None] * (vectors.T @ centered))
-    one_minus_leverage = shrink @ np.square(vectors).T - 1.0 / len(gram)
-    return np.asarray(residuals / one_minus_leverage[:, :, None])
-
-
-def ridge_predictions(gram: Array, targets: Array, rows: Array, alphas: Array) -> Array:
-    """Predictions of kernel ridge regression with an intercept, for each penalty.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_samples, n_samples)
-        Centered Gram matrix of the training samples.
-    targets : ndarray of shape (n_samples, n_outputs)
-    rows : ndarray of shape (n_rows, n_samples)
-        Kernel between new samples and the training samples, centered by the training means.
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, positive.
-
-    Returns
-    -------
-    ndarray of shape (n_alphas, n_rows, n_outputs)
-
-    Raises
-    ------
-    ValueError
-        If the Gram matrix has a negative eigenvalue.
-
-    Examples
-    --------
-    >>> import numpy as np
     >>> gram = np.array([[0.5, -0.5], [-0.5, 0.5]])
-    >>> ridge_predictions(gram, np.array([[0.0], [2.0]]), gram, np.array([1.0]))[0]
+    >>> ridge_path(gram, np.array([[0.0], [2.0]])).predict(gram, np.array([1.0]))[0].round(12)
     array([[0.5],
            [1.5]])
     """
+    n = len(gram)
+    norm = float(np.linalg.norm(gram))
+    shifted = gram + 2.0 * (norm if norm > 0.0 else 1.0) / n
+    values, vectors = eigh(shifted, driver="evd", overwrite_a=True, check_finite=False)
+    values, vectors = values[:-1], vectors[:, :-1]
+    if norm > 0.0:
+        check_definite(np.append(values, norm))
     mean = targets.mean(axis=0)
-    values, vectors = _spectrum(gram)
-    solved = (vectors.T @ (targets - mean)) / (values + alphas[:, None])[:, :, None]
-    return np.asarray((rows @ vectors) @ solved + mean)
-
-
-def _spectrum(gram: Array) -> tuple[Array, Array]:
-    """Eigenvalues, none negative, and eigenvectors."""
-    values, vectors = eigh(gram, driver="evd", check_finite=False)
-    check_definite(values)
-    return np.maximum(values, 0.0), vectors
+    return RidgePath(np.maximum(values, 0.0), vectors, vectors.T @ (targets - mean), mean)

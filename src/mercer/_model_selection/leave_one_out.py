@@ -1,0 +1,363 @@
+"""Prices of kernels: exact leave-one-out errors of kernel ridge regression at every penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+from mercer._gram.unit_scale import to_unit_scale
+from mercer._typing import Array, Features
+from mercer._weights.ridge import RidgePath, ridge_path
+from mercer.kernels._kernel import Kernel, gram_tile
+
+RandomState: TypeAlias = int | np.random.RandomState | None
+
+ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
+"""Penalties of ridge regression that are tried on kernels of unit scale."""
+
+LEAST_ALPHA = 1e-10
+"""Below this penalty, leave-one-out residuals on a kernel of unit scale may be rounding errors."""
+
+MOST_ALPHA = 1e3
+"""Above this penalty, times the number of samples, a kernel of unit scale predicts the mean."""
+
+MAX_SAMPLES = 2000
+"""At most this many samples price a kernel: an eigendecomposition of them takes a second or two."""
+
+_STEPS = 4
+"""The grid of penalties is extended by this many values at a time."""
+
+_TIE = 1e-9
+"""Losses that differ by less than this fraction are equal up to rounding."""
+
+_CONSTANT = 1e-12
+"""Responses are constant if they deviate by less than this fraction of their largest magnitude."""
+
+
+@dataclass(frozen=True)
+class EncodedTarget:
+    """What ridge regression predicts in place of responses or classes.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        Standardized responses, zero where constant; or class indicators, one column per class.
+    offset, scale : ndarray of shape (n_outputs,)
+        Responses are ``offset + scale * values``.
+    classes : ndarray of shape (n_classes,), or None
+        The labels, sorted; None for responses.
+    codes : ndarray of int of shape (n_samples,), or None
+        Index of each sample's class in `classes`.
+    """
+
+    values: Array
+    offset: Array
+    scale: Array
+    classes: Array | None = None
+    codes: Array | None = None
+
+    def decode(self, predictions: Array) -> Array:
+        """Return predicted responses in their own unit, or the labels of the largest indicators.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (..., n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (..., n_outputs), or of shape (...,) for classes
+        """
+        if self.classes is not None:
+            return np.asarray(self.classes[predictions.argmax(axis=-1)])
+        return self.offset + self.scale * predictions
+
+    def take(self, rows: Array) -> EncodedTarget:
+        """Return the target of some of the samples, in the same encoding.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        codes = None if self.codes is None else self.codes[rows]
+        return EncodedTarget(self.values[rows], self.offset, self.scale, self.classes, codes)
+
+
+def encode_target(y: Any, *, classification: bool) -> EncodedTarget:
+    """Standardize responses, or turn classes into indicators.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or one or several responses.
+    classification : bool
+        Whether `y` holds labels.
+
+    Returns
+    -------
+    EncodedTarget
+
+    Examples
+    --------
+    >>> encode_target([1.0, 3.0], classification=False).values
+    array([[-1.],
+           [ 1.]])
+    >>> encode_target(["a", "b", "a"], classification=True).values
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    if classification:
+        classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        k = len(classes)
+        return EncodedTarget(np.eye(k)[codes], np.zeros(k), np.ones(k), classes, codes)
+    responses = np.asarray(y, dtype=float)
+    responses = responses.reshape(len(responses), -1)
+    # Division by the largest magnitude keeps sums of squares from overflowing.
+    unit = np.abs(responses).max(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    mean = (responses / unit).mean(axis=0)
+    values = responses / unit - mean
+    deviation = values.std(axis=0)
+    varies = deviation > _CONSTANT
+    deviation = np.where(varies, deviation, 1.0)
+    return EncodedTarget(np.where(varies, values, 0.0) / deviation, mean * unit, deviation * unit)
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """Leave-one-out predictions of kernel ridge regression along a grid of penalties.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Penalties, ascending, for a Gram matrix of unit scale.
+    predictions : ndarray of shape (n_alphas, n_samples, n_outputs)
+        Of each sample by the fit to all others.
+    losses : ndarray of shape (n_alphas,)
+        Mean squared errors, relative to that of the mean of all other samples; one where that
+        has no error.
+    best : int
+        Index of the lowest loss; the largest penalty among equal ones.
+    path : RidgePath
+        The fit to all samples, at every penalty.
+    """
+
+    alphas: Array
+    predictions: Array
+    losses: Array
+    best: int
+    path: RidgePath
+
+    @property
+    def alpha(self) -> float:
+        """The penalty of lowest loss."""
+        return float(self.alphas[self.best])
+
+    @property
+    def loss(self) -> float:
+        """The lowest loss: the price of the kernel."""
+        return float(self.losses[self.best])
+
+    @property
+    def best_predictions(self) -> Array:
+        """Leave-one-out predictions at the best penalty, shape (n_samples, n_outputs)."""
+        return np.asarray(self.predictions[self.best])
+
+    def misclassification(self, codes: Array) -> Array:
+        """Return how often the largest leave-one-out prediction is not that of the true class.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_samples,)
+            True classes, where the outputs are class indicators.
+
+        Returns
+        -------
+        ndarray of shape (n_alphas,)
+            Fractions of the samples.
+        """
+        return np.asarray((self.predictions.argmax(axis=2) != codes).mean(axis=1))
+
+    def predict(self, rows: Array, alpha: float | None = None) -> Array:
+        """Predict new samples by the fit to all training samples.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_samples)
+            Kernel between new samples and the training samples, centered and scaled like the
+            Gram matrix; see :class:`UnitScale`.
+        alpha : float, default=None
+            The best penalty where None.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        chosen = self.alpha if alpha is None else alpha
+        return np.asarray(rows @ self.path.dual_coefficients(chosen) + self.path.mean)
+
+
+def leave_one_out(
+    gram: Array, targets: Array, alphas: Array = ALPHAS, *, extend: bool = True
+) -> LeaveOneOut:
+    """Leave-one-out predictions of kernel ridge regression with an intercept, at every penalty.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix, of unit mean diagonal; of a constant kernel, zeros.
+    targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        See :func:`encode_target`. The mean of all other samples, which for class indicators is
+        the frequencies of the classes among them, is the intercept of each left-out sample.
+    alphas : ndarray of shape (n_alphas,), default=ALPHAS
+        Penalties, positive.
+    extend : bool, default=True
+        Whether to extend the grid in equal ratios while its best value is at an end, down to
+        rounding errors and up to where all is shrunk to the mean.
+
+    Returns
+    -------
+    LeaveOneOut
+
+    Raises
+    ------
+    ValueError
+        If there is one sample, or the Gram matrix has a negative eigenvalue.
+
+    Notes
+    -----
+    One eigendecomposition, and O(n^2) for each penalty and output.
+
+    The price is honest for kernels that no label has touched. A kernel that was learned from the
+    labels of the samples must be priced in folds; see
+    :func:`mercer._model_selection.held_out.held_out_losses`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> x = np.linspace(0.0, 3.0, 20)
+    >>> gram, _ = to_unit_scale(Gaussian(1.0)(x[:, None]))
+    >>> found = leave_one_out(gram, encode_target(np.sin(x), classification=False).values)
+    >>> found.loss < 1e-4
+    True
+    """
+    if len(gram) < 2:
+        raise ValueError("Leave-one-out errors need at least two samples; got one.")
+    targets = targets.reshape(len(gram), -1)
+    path = ridge_path(gram, targets)
+    alphas = np.unique(np.asarray(alphas, dtype=float))
+    residuals = path.leave_one_out_residuals(alphas)
+    n = len(gram)
+    reference = float(np.square((targets - path.mean) * n / (n - 1)).mean())
+    losses = _relative(residuals, reference)
+    while extend and (further := _beyond(alphas, _lowest(losses), n)) is not None:
+        added = path.leave_one_out_residuals(further)
+        at = 0 if further[0] < alphas[0] else alphas.size
+        alphas = np.insert(alphas, at, further)
+        residuals = np.insert(residuals, at, added, axis=0)
+        losses = np.insert(losses, at, _relative(added, reference))
+    return LeaveOneOut(alphas, targets - residuals, losses, _lowest(losses), path)
+
+
+def sample_rows(
+    n_samples: int, max_samples: int, codes: Array | None, random_state: RandomState
+) -> Array:
+    """Indices of random samples, ascending, of every class in proportion where that is possible.
+
+    Parameters
+    ----------
+    n_samples : int
+    max_samples : int
+        Number of samples to draw; all are taken if there are no more.
+    codes : ndarray of int of shape (n_samples,), or None
+        Classes.
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    ndarray of int of shape (min(n_samples, max_samples),)
+    """
+    if n_samples <= max_samples:
+        return np.arange(n_samples)
+    rest = n_samples - max_samples
+    stratified = False
+    if codes is not None:
+        counts = np.unique(codes, return_counts=True)[1]
+        stratified = bool(counts.min() >= 2 and counts.size <= min(max_samples, rest))
+    splitter = (StratifiedShuffleSplit if stratified else ShuffleSplit)(
+        1, train_size=max_samples, test_size=rest, random_state=random_state
+    )
+    rows, _ = next(splitter.split(np.zeros(n_samples), codes))
+    return np.sort(rows)
+
+
+def price(
+    kernel: Kernel,
+    X: Features,
+    target: EncodedTarget,
+    *,
+    alphas: Array = ALPHAS,
+    max_samples: int = MAX_SAMPLES,
+    random_state: RandomState = 0,
+) -> LeaveOneOut:
+    """Leave-one-out predictions with a kernel that no label has touched.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    target : EncodedTarget
+    alphas : ndarray of shape (n_alphas,), default=ALPHAS
+    max_samples : int, default=2000
+        Of more samples, as many are drawn, of every class in proportion; see
+        :func:`sample_rows`.
+    random_state : int, RandomState instance or None, default=0
+        Draws them.
+
+    Returns
+    -------
+    LeaveOneOut
+        Of the samples drawn, in the order of the table.
+    """
+    n = X.shape[0]
+    if n > max_samples:
+        rows = sample_rows(n, max_samples, target.codes, random_state)
+        X, target = X[rows], target.take(rows)
+    every = slice(0, X.shape[0])
+    gram, _ = to_unit_scale(gram_tile(kernel, X, every, every))
+    return leave_one_out(gram, target.values, alphas)
+
+
+def _mean_squares(residuals: Array) -> Array:
+    """Mean over samples and outputs, shape (n_alphas,)."""
+    return np.asarray(np.square(residuals).mean(axis=(1, 2)))
+
+
+def _relative(residuals: Array, reference: float) -> Array:
+    """Losses along the grid, shape (n_alphas,)."""
+    squares = _mean_squares(residuals)
+    return squares / reference if reference > 0.0 else np.ones_like(squares)
+
+
+def _lowest(losses: Array) -> int:
+    """Index of the lowest loss, the last among those that are equal up to rounding."""
+    return int(np.flatnonzero(losses <= losses.min() * (1.0 + _TIE))[-1])
+
+
+def _beyond(alphas: Array, best: int, n_samples: int) -> Array | None:
+    """Further penalties, ascending, beyond the end that is best; None if none are to be tried."""
+    if alphas.size == 1 or 0 < best < alphas.size - 1:
+        return None
+    steps = np.arange(1, _STEPS + 1)
+    if best == 0:
+        further = alphas[0] * (alphas[0] / alphas[1]) ** steps[::-1]
+        further = further[further >= LEAST_ALPHA]
+    else:
+        further = alphas[-1] * (alphas[-1] / alphas[-2]) ** steps
+        further = further[further <= MOST_ALPHA * n_samples]
+    return further if further.size else None
