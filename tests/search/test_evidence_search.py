@@ -1,0 +1,206 @@
+"""One width per feature by the marginal likelihood of a Gaussian process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from reference import central_difference
+from scipy.stats import multivariate_normal
+
+from mercer._search import evidence_search
+from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths, spread_rows
+from mercer.kernels import Gaussian, Kernel, Laplacian, RationalQuadratic
+
+FAMILIES = [Gaussian(ard=True), Laplacian(ard=True), RationalQuadratic(ard=True)]
+
+
+def problem(n: int = 90, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two of the features matter."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+    return X, y[:, None]
+
+
+def log_evidence(K: np.ndarray, Y: np.ndarray, noise: float, amplitude: float) -> float:
+    covariance = amplitude * (K + noise * np.eye(len(K)))
+    return float(multivariate_normal(cov=covariance).logpdf((Y - Y.mean(axis=0)).T).sum())
+
+
+# --- the objective ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_value_and_gradient_are_those_of_the_naive_evidence(
+    family: Kernel, n_targets: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = problem(40)
+    Y = np.column_stack([y, X[:, 1:n_targets] + 0.1 * y])
+    kernel = family.bind(X)
+    objective = evidence_search._Evidence(kernel, X, Y, prior_deviation=0.7)
+    rng = np.random.default_rng(1)
+    x = np.append(rng.normal(scale=0.3, size=kernel.theta.size), -2.0)
+    widths = x[: X.shape[1]]
+    centered = Y - Y.mean(axis=0)
+
+    def naive(x: np.ndarray) -> float:
+        A = kernel.with_theta(x[:-1])(X) + np.exp(x[-1]) * np.eye(len(X))
+        quadratic = np.trace(centered.T @ np.linalg.solve(A, centered))
+        return float(np.log(quadratic) + np.linalg.slogdet(A)[1] / len(X))
+
+    def cost(widths: np.ndarray) -> float:
+        return float(np.sum((widths - widths.mean()) ** 2)) / 0.7**2 / Y.size
+
+    value, gradient = objective(x)
+    other = rng.normal(scale=0.3, size=x.size) - 1.0
+    expected = naive(x) + cost(widths) - naive(other) - cost(other[: X.shape[1]])
+    assert_allclose(value - objective(other)[0], expected, rtol=1e-8)
+    slope = central_difference(lambda x: naive(x) + cost(x[: X.shape[1]]), x)
+    assert_allclose(gradient, slope, rtol=1e-5, atol=1e-7)
+
+
+def test_the_reported_evidence_is_that_of_the_best_amplitude() -> None:
+    X, y = problem()
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    K = found.kernel(X)
+    value = log_evidence(K, y, found.noise, found.amplitude)
+    assert_allclose(found.log_marginal_likelihood, value, rtol=1e-8)
+    for factor in (0.9, 1.1):
+        assert log_evidence(K, y, found.noise, factor * found.amplitude) < value
+
+
+def test_many_samples_are_tiled() -> None:
+    X, y = problem(500)
+    kernel = Gaussian(ard=True).bind(X)
+    objective = evidence_search._Evidence(kernel, X, y, 1.0)
+    assert len(objective.plan) > 1
+    x = np.append(kernel.theta, -2.0)
+    slope = central_difference(lambda x: objective(x)[0], x)
+    assert_allclose(objective(x)[1], slope, rtol=1e-5, atol=1e-7)
+
+
+# --- the search -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda kernel: type(kernel).__name__)
+def test_features_without_influence_get_wide(family: Kernel) -> None:
+    X, y = problem(150, 8)
+    found = marginal_likelihood_widths(family, X, y)
+    widths = found.kernel.relevance(8) ** -0.5
+    assert widths[2:].min() > 2.0 * widths[:2].max()
+    assert np.ptp(found.isotropic.relevance(8)) <= 1e-9 * found.isotropic.relevance(8).max()
+    assert found.converged
+    assert found.n_iter > 0
+
+
+def test_the_search_ends_where_no_direction_is_better() -> None:
+    X, y = problem()
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    objective = evidence_search._Evidence(found.kernel, X, y, evidence_search.PRIOR_DEVIATION)
+    x = np.append(found.kernel.theta, np.log(found.noise))
+    common = np.append(found.isotropic.theta, np.log(found.noise))
+    inside = (x > objective.bounds[:, 0]) & (x < objective.bounds[:, 1])
+    assert np.abs(objective(x)[1][inside]).max() < 0.01
+    assert (objective(x)[1][~inside] < 0.0).all()
+    assert objective(x)[0] < objective(common)[0]
+
+
+def test_the_order_of_rows_and_of_features_does_not_matter() -> None:
+    X, y = problem(60)
+    rng = np.random.default_rng(2)
+    rows, columns = rng.permutation(60), rng.permutation(5)
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    other = marginal_likelihood_widths(Gaussian(ard=True), X[np.ix_(rows, columns)], y[rows])
+    assert_allclose(other.kernel.theta, found.kernel.theta[columns], atol=1e-3)
+    assert_allclose(other.noise, found.noise, rtol=1e-3)
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_do_not_matter(unit: float) -> None:
+    X, y = problem(60)
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    other = marginal_likelihood_widths(Gaussian(ard=True), unit * X, y / unit)
+    assert_allclose(other.kernel.theta, found.kernel.theta + np.log(unit), atol=1e-3)
+    assert_allclose(other.noise, found.noise, rtol=1e-3)
+    assert_allclose(other.amplitude, found.amplitude / unit**2, rtol=1e-3)
+
+
+def test_indicators_count_as_often_as_their_rank() -> None:
+    X, y = problem(60)
+    classes = np.digitize(y[:, 0], [0.0, 0.7])
+    indicators = (classes[:, None] == np.arange(3)).astype(float)
+    simplex = np.array([[1.0, 0.0], [-0.5, 0.75**0.5], [-0.5, -(0.75**0.5)]])
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, indicators)
+    other = marginal_likelihood_widths(Gaussian(ard=True), X, simplex[classes])
+    assert_allclose(other.kernel.theta, found.kernel.theta, atol=1e-3)
+    assert_allclose(other.noise, found.noise, rtol=1e-3)
+
+
+def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
+    sp = pytest.importorskip("scipy.sparse")
+    X, y = problem(60)
+    X[np.abs(X) < 0.5] = 0.0
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    other = marginal_likelihood_widths(Gaussian(ard=True), sp.csr_matrix(X), y)
+    assert_allclose(other.kernel.theta, found.kernel.theta, atol=1e-3)
+
+
+# --- many samples -----------------------------------------------------------------------------
+
+
+def test_of_many_samples_some_are_used() -> None:
+    X, y = problem(700)
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y, max_samples=100)
+    rows = spread_rows(X, y, 100)
+    same = marginal_likelihood_widths(Gaussian(ard=True), X[rows], y[rows], max_samples=100)
+    assert found.log_marginal_likelihood == same.log_marginal_likelihood
+    order = np.random.default_rng(0).permutation(700)
+    assert set(order[spread_rows(X[order], y[order], 100)]) == set(rows)
+
+
+def test_classes_are_drawn_in_proportion() -> None:
+    rng = np.random.default_rng(0)
+    Y = (rng.uniform(size=(1000, 1)) < 0.2).astype(float)
+    rows = spread_rows(rng.normal(size=(1000, 2)), Y, 100)
+    assert abs(Y[rows].mean() - Y.mean()) <= 0.01
+    assert np.unique(rows).size == 100
+
+
+# --- difficult tables -------------------------------------------------------------------------
+
+
+def finite(found: EvidenceMaximum) -> bool:
+    return bool(np.isfinite(found.kernel.theta).all() and np.isfinite(found.noise))
+
+
+def test_difficult_tables_end_in_finite_widths() -> None:
+    X, y = problem(40)
+    duplicated = np.vstack([X, X])
+    tables = {
+        "constant column": np.column_stack([X, np.ones(40)]),
+        "duplicated column": np.column_stack([X, X]),
+        "indicators": np.column_stack([X, np.eye(4)[np.arange(40) % 4]]),
+        "more features than samples": np.column_stack([X] * 12)
+        + np.random.default_rng(0).normal(size=(40, 60)),
+        "different units": X * np.array([1e-8, 1.0, 1e8, 1.0, 1.0]),
+        "large offset": X + 1e6,
+    }
+    for name, table in tables.items():
+        found = marginal_likelihood_widths(Gaussian(ard=True), table, y)
+        assert finite(found), name
+        assert np.isfinite(found.log_marginal_likelihood), name
+    assert finite(marginal_likelihood_widths(Gaussian(ard=True), duplicated, np.vstack([y, -y])))
+    assert finite(marginal_likelihood_widths(Gaussian(ard=True), X[:2], y[:2]))
+
+
+@pytest.mark.parametrize("constant", ["target", "table"])
+def test_nothing_is_learned_from_constants(constant: str) -> None:
+    X, y = problem(40)
+    X = np.full_like(X, 0.1) if constant == "table" else X
+    y = np.full_like(y, 0.1) if constant == "target" else y
+    found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
+    assert finite(found)
+    assert found.kernel == found.isotropic
+    assert np.isnan(found.log_marginal_likelihood)
