@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from mercer.kernels import (
     CallableKernel,
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Kernel,
     Laplacian,
@@ -36,6 +37,13 @@ STATIONARY: dict[str, Kernel] = {
     "matern-ard": Matern(WIDTHS, nu=2.5, ard=True),
     "rational-quadratic": RationalQuadratic(1.1, alpha=0.6),
     "rational-quadratic-ard": RationalQuadratic(WIDTHS, alpha=2.0, ard=True),
+    "product-laplacian": Laplacian(1.1, norm=1.0),
+    "product-laplacian-ard": Laplacian(WIDTHS, norm=1.0, ard=True),
+    "exponential-power": ExponentialPower(1.4, power=0.7),
+    "exponential-power-ard": ExponentialPower(WIDTHS, power=0.7, ard=True),
+    "exponential-power-3/2": ExponentialPower(1.2, power=1.2, norm=1.5),
+    "exponential-power-3/2-ard": ExponentialPower(WIDTHS, power=1.2, norm=1.5, ard=True),
+    "exponential-power-2-ard": ExponentialPower(WIDTHS, power=1.5, norm=2.0, ard=True),
 }
 
 NATIVE: dict[str, Kernel] = {
@@ -52,7 +60,7 @@ NATIVE: dict[str, Kernel] = {
     "nested": Product(
         [
             OnColumns(RationalQuadratic(0.9), slice(0, 2)),
-            WeightedSum([Laplacian(0.8), OnColumns(Gaussian(1.0), [1])], [0.3, 0.7]),
+            WeightedSum([Laplacian(0.8), OnColumns(Laplacian(1.0, norm=1.0), [1, 2])], [0.3, 0.7]),
         ]
     ),
 }

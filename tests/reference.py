@@ -89,6 +89,12 @@ def gaussian(X: Matrix, widths: Matrix | float, Z: Matrix | None = None) -> Matr
     return np.exp(-np.sum(D**2, axis=2))
 
 
+def exponential_power(X: Matrix, Z: Matrix, power: float, norm: float) -> Matrix:
+    """exp(-|x - z|_p^q) for q = power and p = norm, from the whole n x m x d tensor."""
+    distances = np.sum(np.abs(X[:, None, :] - Z[None, :, :]) ** norm, axis=2) ** (1.0 / norm)
+    return np.exp(-(distances**power))
+
+
 def gaussian_ard_gradient(X: Matrix, widths: Matrix, P: Matrix) -> Matrix:
     """d <P, K> / d log s_z, contracted from the whole n x n x d tensor."""
     K = gaussian(X, widths)

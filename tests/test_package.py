@@ -72,6 +72,7 @@ PUBLIC_NAMES = {
     "mercer.kernels": [
         "CallableKernel",
         "Dirichlet",
+        "ExponentialPower",
         "Gaussian",
         "Kernel",
         "Laplacian",

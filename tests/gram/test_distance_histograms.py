@@ -28,6 +28,9 @@ from mercer._gram.tiles import Samples, Tile
 from mercer._search.width_search import HistogramSearch
 from mercer.kernels import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
 from mercer.kernels._radial import Radial
+from mercer.kernels._structure import Distance
+
+EUCLIDEAN = Distance()
 
 DECAYING: dict[str, Radial] = {
     "gaussian": Gaussian(),
@@ -52,11 +55,13 @@ def table(n: int) -> np.ndarray:
     return X
 
 
-def binned(samples: Samples, mesh: Mesh, W: np.ndarray, columns: Any = None) -> np.ndarray:
+def binned(
+    samples: Samples, mesh: Mesh, W: np.ndarray, distance: Distance = EUCLIDEAN
+) -> np.ndarray:
     def weights(tile: Tile) -> np.ndarray:
         return W[:, tile.rows, tile.columns]
 
-    return linear_binning(samples, columns, mesh, weights)
+    return linear_binning(samples, distance, mesh, weights)
 
 
 def random_weights(n: int, count: int = 2) -> np.ndarray:
@@ -69,7 +74,7 @@ def random_weights(n: int, count: int = 2) -> np.ndarray:
 def test_binned_weights_give_the_sums_over_all_pairs(radial: Radial, n: int) -> None:
     X, W = table(n), random_weights(n)
     samples = Samples(X)
-    mesh = LogarithmicMesh(*squared_range(samples, None))
+    mesh = LogarithmicMesh(*squared_range(samples, Distance()))
     nodes = binned(samples, mesh, W)
     squared = cdist(X, X, "sqeuclidean")
     for theta in np.log([1e-2, 1.0, 30.0]):
@@ -86,7 +91,7 @@ def test_sums_of_gaussians_are_within_a_millionth() -> None:
     n = 60
     X, W = np.random.default_rng(0).normal(size=(n, 3)), random_weights(n)
     samples = Samples(X)
-    mesh = LogarithmicMesh(*squared_range(samples, None))
+    mesh = LogarithmicMesh(*squared_range(samples, Distance()))
     nodes = binned(samples, mesh, W)
     squared = cdist(X, X, "sqeuclidean")
     for theta in np.linspace(-3, 5, 20):
@@ -100,7 +105,7 @@ def test_sums_of_gaussians_are_within_a_millionth() -> None:
 def test_sums_of_cosines_on_a_uniform_mesh(n: int, frequency: float) -> None:
     X, W = table(n)[:, :1], random_weights(n)
     samples = Samples(X)
-    mesh = UniformMesh(squared_range(samples, None)[1], 20.0)
+    mesh = UniformMesh(squared_range(samples, Distance())[1], 20.0)
     nodes = binned(samples, mesh, W)
     distances = np.abs(X - X.T)
     kernel = Dirichlet(frequency)
@@ -159,8 +164,8 @@ def test_binning_on_some_columns_and_sparse_features() -> None:
     exact = np.einsum("kij,ij->k", W, np.expm1(-squared))
     for container in (np.asarray, sp.csr_array):
         samples = Samples(container(X))
-        mesh = LogarithmicMesh(*squared_range(samples, (1, 3)))
-        nodes = binned(samples, mesh, W, (1, 3))
+        mesh = LogarithmicMesh(*squared_range(samples, Distance((1, 3))))
+        nodes = binned(samples, mesh, W, Distance((1, 3)))
         found = nodes @ Gaussian().at_theta(mesh.nodes, 0.0)
         assert_allclose(found, exact, rtol=0.0, atol=2e-6 * np.abs(W[0]).sum())
 
@@ -168,7 +173,7 @@ def test_binning_on_some_columns_and_sparse_features() -> None:
 def test_binning_preserves_the_sum_of_the_weights() -> None:
     X, W = table(400), random_weights(400)
     samples = Samples(X)
-    low, high = squared_range(samples, None)
+    low, high = squared_range(samples, Distance())
     for mesh in (LogarithmicMesh(low, high), UniformMesh(high, 3.0)):
         sums = binned(samples, mesh, W).sum(axis=1)
         assert_allclose(sums, W.sum(axis=(1, 2)), atol=1e-9 * np.abs(W).sum())
@@ -178,11 +183,11 @@ def test_range_of_positive_squared_distances() -> None:
     X = np.random.default_rng(0).normal(size=(450, 3))
     squared = cdist(X, X, "sqeuclidean")
     expected = squared[squared > 0].min(), squared.max()
-    assert_allclose(squared_range(Samples(X), None), expected, rtol=1e-9)
+    assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
     with sklearn.config_context(working_memory=0.1):
-        assert_allclose(squared_range(Samples(X), None), expected, rtol=1e-9)
-    assert squared_range(Samples(np.ones((5, 2))), None) == (1.0, 1.0)
-    assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), None) == (9.0, 9.0)
+        assert_allclose(squared_range(Samples(X), Distance()), expected, rtol=1e-9)
+    assert squared_range(Samples(np.ones((5, 2))), Distance()) == (1.0, 1.0)
+    assert squared_range(Samples(np.array([[0.0], [0.0], [3.0]])), Distance()) == (9.0, 9.0)
 
 
 def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -194,10 +199,10 @@ def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, Y - Y.mean(axis=0)
 
 
-def histogram_of(X: np.ndarray, Y: np.ndarray, columns: Any = None) -> DistanceHistogram:
+def histogram_of(X: np.ndarray, Y: np.ndarray, distance: Distance = EUCLIDEAN) -> DistanceHistogram:
     samples = Samples(X)
-    mesh = LogarithmicMesh(*squared_range(samples, columns))
-    return DistanceHistogram(samples, columns, mesh, Y)
+    mesh = LogarithmicMesh(*squared_range(samples, distance))
+    return DistanceHistogram(samples, distance, mesh, Y)
 
 
 def shifted_grams(family: Any, X: np.ndarray) -> list[np.ndarray]:
@@ -223,7 +228,7 @@ def test_centered_products_agree_with_dense_matrices(family: Any, n: int) -> Non
     """To the error of chords with a target, and to that of coarse cells between two kernels."""
     X, Y = problem(n)
     histogram = histogram_of(X, Y)
-    mesh = LogarithmicMesh(*squared_range(Samples(X), None))
+    mesh = LogarithmicMesh(*squared_range(Samples(X), Distance()))
     values, _ = histogram.at(family, THETAS)
     grams = shifted_grams(family, X)
     deviations = largest_deviation(family, mesh.nodes)
@@ -266,9 +271,9 @@ def test_slopes_are_derivatives_in_the_log_width(family: Any) -> None:
 def test_some_columns_and_little_memory_change_nothing() -> None:
     X, Y = problem(400)
     whole = histogram_of(X[:, [2, 0]], Y)
-    part = histogram_of(X, Y, (2, 0))
+    part = histogram_of(X, Y, Distance((2, 0)))
     with sklearn.config_context(working_memory=0.5):
-        recomputed = histogram_of(X, Y, (2, 0))
+        recomputed = histogram_of(X, Y, Distance((2, 0)))
     for other in (part, recomputed):
         values, _ = other.at(Gaussian(), THETAS)
         expected, _ = whole.at(Gaussian(), THETAS)

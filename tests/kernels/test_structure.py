@@ -25,6 +25,7 @@ from mercer.kernels import (
 from mercer.kernels._kernel import inner_product_columns, radial_groups, stack_values
 from mercer.kernels._structure import (
     ARDFunction,
+    Distance,
     InnerProduct,
     PrecomputedGram,
     RadialFunction,
@@ -39,7 +40,7 @@ def test_structure_determines_the_gram_matrix(kernel: Kernel) -> None:
     structure = kernel.bind(X).structure
     if isinstance(structure, RadialFunction):
         columns = slice(None) if structure.columns is None else list(structure.columns)
-        squared = cdist(X[:, columns], X[:, columns], "sqeuclidean")
+        squared = cdist(X[:, columns], X[:, columns], "minkowski", p=structure.norm) ** 2
         found = structure.function.from_squared(squared) + kernel.offset
         assert_allclose(found, kernel(X), atol=1e-7)
     if isinstance(structure, InnerProduct):
@@ -92,8 +93,8 @@ def test_kernels_of_one_distance_form_a_group() -> None:
     kernels = [Gaussian(1.0), Linear(), OnColumns(Gaussian(2.0), [1]), Laplacian(3.0)]
     groups = radial_groups([*kernels, OnColumns(Laplacian(), [1]), Gaussian([1.0, 2.0, 3.0])])
     assert groups == {
-        None: [(0, Gaussian(1.0)), (3, Laplacian(3.0))],
-        (1,): [(2, Gaussian(2.0)), (4, Laplacian())],
+        Distance(): [(0, Gaussian(1.0)), (3, Laplacian(3.0))],
+        Distance((1,)): [(2, Gaussian(2.0)), (4, Laplacian())],
     }
 
 

@@ -11,7 +11,7 @@ from mercer._gram.distance_histograms import sum_results
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
 from mercer.kernels._distances import inner, median_distance
-from mercer.kernels._structure import DistanceFunction
+from mercer.kernels._structure import Distance, DistanceFunction
 
 _BLOCK_FEATURES = 256
 """The powers of at most this many features are in memory together, for one tile."""
@@ -126,7 +126,7 @@ def _summed(features: Array, Y: Array, on_tile: TileSums) -> tuple[float, Array]
     def work(tile: Tile) -> Array:
         target = Y[tile.rows] @ Y[tile.columns].T
         target *= tile.count
-        return on_tile(samples.squared_distances(None, tile), target, tile)
+        return on_tile(samples.squared_distances(Distance(), tile), target, tile)
 
     total = sum_results(map_tiles(work, samples.plan)) / (len(features) - 1) ** 2
     return float(total[0]), total[1:]

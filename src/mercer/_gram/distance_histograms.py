@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._gram.tiles import Samples, Tile, map_tiles
 from mercer._typing import Array
-from mercer.kernels._structure import Columns, DistanceFunction
+from mercer.kernels._structure import Distance, DistanceFunction
 
 _MANTISSA_BITS = 52
 """A double-precision number has this many bits of fraction."""
@@ -175,7 +175,7 @@ class UniformMesh(Mesh):
 
 
 def linear_binning(
-    samples: Samples, columns: Columns, mesh: Mesh, weights: Callable[[Tile], Array]
+    samples: Samples, distance: Distance, mesh: Mesh, weights: Callable[[Tile], Array]
 ) -> Array:
     """Deposit a weight of each pair of samples on the two nodes next to their distance.
 
@@ -184,8 +184,7 @@ def linear_binning(
     Parameters
     ----------
     samples : Samples
-    columns : tuple of int, or None
-        Columns that the distance is measured on, None for all.
+    distance : Distance
     mesh : Mesh
     weights : callable
         Given a tile, returns the weights of its pairs, shape (n_weights, n_rows, n_columns).
@@ -206,7 +205,7 @@ def linear_binning(
     """
 
     def work(tile: Tile) -> Array:
-        cells, positions = mesh.locate(samples.squared_distances(columns, tile))
+        cells, positions = mesh.locate(samples.squared_distances(distance, tile))
         size = mesh.nodes.size
         binned = []
         for weight in weights(tile):
@@ -228,14 +227,14 @@ def sum_results(results: object) -> Array:
     return total
 
 
-def squared_range(samples: Samples, columns: Columns) -> tuple[float, float]:
+def squared_range(samples: Samples, distance: Distance) -> tuple[float, float]:
     """Smallest and largest positive squared distance between samples; 1 and 1 if all are equal.
 
     Distances below 1e-18 times the largest are rounding and count as zero.
     """
 
     def work(tile: Tile) -> tuple[float, float]:
-        squared = samples.squared_distances(columns, tile)
+        squared = samples.squared_distances(distance, tile)
         largest = float(squared.max())
         smallest = float(squared.min())
         if smallest < _ROUNDING * largest:
@@ -255,8 +254,7 @@ class DistanceHistogram:
     Parameters
     ----------
     samples : Samples
-    columns : tuple of int, or None
-        Columns that distances are measured on, None for all.
+    distance : Distance
     mesh : LogarithmicMesh
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
@@ -277,14 +275,16 @@ class DistanceHistogram:
     depend on n.
     """
 
-    def __init__(self, samples: Samples, columns: Columns, mesh: LogarithmicMesh, Y: Array) -> None:
+    def __init__(
+        self, samples: Samples, distance: Distance, mesh: LogarithmicMesh, Y: Array
+    ) -> None:
         self.n_samples = samples.n_samples
         size, n_coarse = mesh.nodes.size, mesh.n_coarse
         sums = np.zeros((4, size))
         rows = np.zeros((samples.n_samples, n_coarse))
 
         def work(tile: Tile) -> tuple[Tile, Array, list[Array]]:
-            squared = samples.squared_distances(columns, tile)
+            squared = samples.squared_distances(distance, tile)
             weights = (Y[tile.rows] @ Y[tile.columns].T).ravel()
             cells, positions = mesh.locate(squared)
             summands = [None, positions, weights, weights * positions]

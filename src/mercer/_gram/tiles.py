@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 from mercer._typing import Array, Features
 from mercer.kernels._distances import centered_distances, products
 from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
-from mercer.kernels._structure import Columns, InnerProduct
+from mercer.kernels._structure import Distance, InnerProduct
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -210,9 +210,10 @@ class Samples:
 
     Notes
     -----
-    Squared distances are kept for each set of columns if half a matrix of them fits in a half of
-    the working memory, and are recomputed otherwise. Tiles of kernels that are not functions of
-    such a distance are kept on request, until they fill a quarter of the working memory.
+    Squared distances are kept for each set of columns and norm if half a matrix of them fits in a
+    half of the working memory, and are recomputed otherwise. Tiles of kernels that are not
+    functions of such a distance are kept on request, until they fill a quarter of the working
+    memory.
 
     A kernel's tiles differ from its Gram matrix by terms that centering removes: the offset is
     subtracted from radial kernels, features are centered in inner products, and one of their
@@ -225,7 +226,7 @@ class Samples:
         self.n_samples: int = X.shape[0]
         self.plan = tile_plan(self.n_samples, n_kernels)
         self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
-        self._distances: dict[Columns, _Distances] = {}
+        self._distances: dict[Distance, _Distances] = {}
         self._spare = working_memory() / 4 if keep else 0.0
         self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
         self._centered: Features | None = None
@@ -266,8 +267,8 @@ class Samples:
     def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
         """Fill in radial kernels less their offsets, and return the indices of the others."""
         rest = set(range(len(kernels)))
-        for columns, group in radial_groups(kernels).items():
-            squared = self.squared_distances(columns, tile)
+        for distance, group in radial_groups(kernels).items():
+            squared = self.squared_distances(distance, tile)
             for position, function in group:
                 values[position] = function.from_squared(squared)
                 rest.remove(position)
@@ -279,12 +280,13 @@ class Samples:
             return np.array(stack_values(kernel, self.X[tile.rows, tile.columns]))
         return gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset
 
-    def squared_distances(self, columns: Columns, tile: Tile) -> Array:
-        """Squared distances on a tile, measured on some columns; they must not be overwritten."""
-        if columns not in self._distances:
+    def squared_distances(self, distance: Distance, tile: Tile) -> Array:
+        """Squared distances on a tile, which must not be overwritten."""
+        if distance not in self._distances:
+            columns = distance.columns
             chosen = self.X if columns is None else self.X[:, list(columns)]
-            self._distances[columns] = _Distances(chosen, self._keeps)
-        return self._distances[columns].tile(tile)
+            self._distances[distance] = _Distances(chosen, distance.norm, self._keeps)
+        return self._distances[distance].tile(tile)
 
     def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
         corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
@@ -354,7 +356,8 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
 class _Distances:
     """Squared distances between the rows of a table, tile by tile, optionally kept in memory."""
 
-    def __init__(self, X: Features, keep: bool) -> None:
+    def __init__(self, X: Features, norm: float, keep: bool) -> None:
+        self._norm = norm
         self._X = X if sp.issparse(X) else X - X.mean(axis=0)
         self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
 
@@ -368,5 +371,5 @@ class _Distances:
     def _compute(self, tile: Tile) -> Array:
         part = self._X[tile.rows]
         if tile.count == 1.0:
-            return centered_distances(part, part, 0)
-        return centered_distances(part, self._X[tile.columns], None)
+            return centered_distances(part, part, 0, self._norm)
+        return centered_distances(part, self._X[tile.columns], None, self._norm)

@@ -243,7 +243,9 @@ def scalable(families: Sequence[Kernel]) -> list[Kernel]:
     """
     isotropic = [family.structure.isotropic() or family for family in families]
     for family, of_one_width in zip(families, isotropic, strict=True):
-        if of_one_width.structure != RadialFunction(of_one_width, n_widths=1):
+        structure = of_one_width.structure
+        on_all = isinstance(structure, RadialFunction) and structure.columns is None
+        if not on_all or structure.n_widths != 1:
             raise ValueError(
                 "scaling needs families of one width, or one for each feature, such as Gaussian(); "
                 f"got {family.describe()}."

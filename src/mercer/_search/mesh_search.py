@@ -84,7 +84,7 @@ class MeshSearch(FamilySearch):
         self.family, self.samples = family, samples
         structure = family.structure
         assert isinstance(structure, RadialFunction)
-        self.radial, self.columns = structure.function, structure.columns
+        self.radial, self.distance = structure.function, structure.distance
         self.certificate = certificate
         self.log_bounds = family.log_bounds(samples.X)[0]
         self._factor_part: tuple[Array, Array] | None = None
@@ -119,13 +119,13 @@ class MeshSearch(FamilySearch):
     @cached_property
     def mesh(self) -> Mesh:
         """The nodes along the distance, found when they are first needed."""
-        low, high = squared_range(self.samples, self.columns)
+        low, high = squared_range(self.samples, self.distance)
         if self.radial.band_limited:
             return UniformMesh(high, float(np.exp(self.log_bounds[1])))
         return LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
 
     def _deposited(self, weights: Callable[[Tile], Array]) -> Array:
-        return linear_binning(self.samples, self.columns, self.mesh, weights)[0]
+        return linear_binning(self.samples, self.distance, self.mesh, weights)[0]
 
     def _factor_weights(self, P: Sensitivity) -> Array:
         if self._factor_part is None or self._factor_part[0] is not P.factor:

@@ -30,7 +30,7 @@ from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import Columns, RadialFunction
+from mercer.kernels._structure import Distance, RadialFunction
 
 _Products: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
@@ -67,18 +67,17 @@ _SPLIT = 0.3
 """One start replaces a width by two whose logarithms are this much smaller and larger."""
 
 
-def width_mesh(samples: Samples, columns: Columns, log_bounds: Array) -> LogarithmicMesh:
+def width_mesh(samples: Samples, distance: Distance, log_bounds: Array) -> LogarithmicMesh:
     """The mesh of squared distances that serves every width of an interval.
 
     Parameters
     ----------
     samples : Samples
-    columns : tuple of int, or None
-        Columns that distances are measured on, None for all.
+    distance : Distance
     log_bounds : ndarray of shape (2,)
         Logarithms of the smallest and the largest width.
     """
-    low, high = squared_range(samples, columns)
+    low, high = squared_range(samples, distance)
     negligible = _NEAR_ZERO * float(np.exp(2.0 * log_bounds[0]))
     return LogarithmicMesh(max(low, min(negligible, high)), high)
 
@@ -108,8 +107,8 @@ class HistogramSearch(FamilySearch):
         self.radial = structure.function
         self.certified = certified
         self.log_bounds = family.log_bounds(samples.X)[0]
-        mesh = width_mesh(samples, structure.columns, self.log_bounds)
-        self._histogram = DistanceHistogram(samples, structure.columns, mesh, Y)
+        mesh = width_mesh(samples, structure.distance, self.log_bounds)
+        self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
         self._values = self._at(self._grid)
         self._norms = self._centered_norms(self._values)
@@ -299,13 +298,13 @@ class _CriterionProfile:
         assert isinstance(structure, RadialFunction)
         self.criterion = criterion
         self.samples = samples
-        self.radial, self.columns = structure.function, structure.columns
+        self.radial, self.distance = structure.function, structure.distance
         self.log_bounds = kernel.log_bounds(samples.X)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
         self.offset = 0.0 if criterion.is_centered else kernel.offset
         self._needs_row_sums = criterion.is_centered and criterion.reads_norm
         self._known: dict[float, tuple[float, float]] = {}
-        mesh = width_mesh(samples, self.columns, self.log_bounds)
+        mesh = width_mesh(samples, self.distance, self.log_bounds)
         if self._needs_row_sums:
             self._nodes, self._products = self._centered_products(mesh)
         else:
@@ -338,7 +337,7 @@ class _CriterionProfile:
         products, rows = np.zeros(4), np.zeros((2, n))
 
         def work(tile: Tile) -> tuple[Tile, Array, Array, Array]:
-            squared = self.samples.squared_distances(self.columns, tile)
+            squared = self.samples.squared_distances(self.distance, tile)
             K, slope = self.radial.slope_at_theta(squared, theta)
             K += self.offset
             L = self._target_block(tile)
@@ -369,7 +368,7 @@ class _CriterionProfile:
 
     def _centered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
         """Squared distances, and a function from kernels there to <K, L_c> and <K_c, K_c>."""
-        histogram = DistanceHistogram(self.samples, self.columns, mesh, self.factor)
+        histogram = DistanceHistogram(self.samples, self.distance, mesh, self.factor)
 
         def products(K: Array) -> tuple[Array, Array]:
             norms = np.einsum("kj,kj->k", histogram.centered_weights(K), K)
@@ -384,7 +383,7 @@ class _CriterionProfile:
             L = self._target_block(tile)[None]
             return np.concatenate([L, np.ones_like(L)]) if self.criterion.reads_norm else L
 
-        weights = linear_binning(self.samples, self.columns, mesh, pairs)
+        weights = linear_binning(self.samples, self.distance, mesh, pairs)
         used = np.any(weights != 0.0, axis=0)
         weights = weights[:, used]
         return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])

@@ -9,14 +9,16 @@ from mercer.kernels._conversion import (
     as_kernel,
 )
 from mercer.kernels._dot_product import Linear, Polynomial
+from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._on_columns import OnColumns
 from mercer.kernels._radial import Gaussian
-from mercer.kernels._stationary import Dirichlet, Laplacian, Matern, RationalQuadratic
+from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
 
 __all__ = [
     "CallableKernel",
     "Dirichlet",
+    "ExponentialPower",
     "Gaussian",
     "Kernel",
     "Laplacian",

@@ -248,9 +248,10 @@ def shifted_blocks(
 ) -> Iterator[tuple[int, Array]]:
     """Index and Gram matrix less its offset of each kernel; kernels of one distance share it."""
     grouped = set()
-    for columns, group in radial_groups(kernels).items():
-        chosen = slice(None) if columns is None else list(columns)
-        squared = squared_distances(X[:, chosen], None if Z is None else Z[:, chosen])
+    for distance, group in radial_groups(kernels).items():
+        chosen = slice(None) if distance.columns is None else list(distance.columns)
+        others = None if Z is None else Z[:, chosen]
+        squared = squared_distances(X[:, chosen], others, norm=distance.norm)
         for position, function in group:
             grouped.add(position)
             yield position, function.from_squared(squared)

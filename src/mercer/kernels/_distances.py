@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._typing import Array, Features
+from mercer.kernels._minkowski import minkowski_squared
 
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 """A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
@@ -54,8 +55,10 @@ def scaled_features(X: Features, lengths: float | Array) -> Features:
     return X.multiply(1.0 / lengths).tocsr() if sp.issparse(X) else X / lengths
 
 
-def squared_distances(X: Features, Z: Features | None = None, start: int | None = None) -> Array:
-    """Squared Euclidean distances between rows, from inner products; never negative.
+def squared_distances(
+    X: Features, Z: Features | None = None, start: int | None = None, norm: float = 2.0
+) -> Array:
+    """Squared distances between rows; never negative.
 
     Parameters
     ----------
@@ -65,6 +68,8 @@ def squared_distances(X: Features, Z: Features | None = None, start: int | None 
     start : int, default=None
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`: the
         distance of a row to itself is then exactly zero.
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
 
     Returns
     -------
@@ -72,11 +77,12 @@ def squared_distances(X: Features, Z: Features | None = None, start: int | None 
 
     Notes
     -----
-    The mean of `Z` is first subtracted from dense features, as a large common offset costs digits.
+    Euclidean distances are computed from inner products. The mean of `Z` is first subtracted from
+    dense features, as a large common offset costs digits.
     """
     if Z is None:
         Z, start = X, 0
-    return centered_distances(*subtract_mean(X, Z), start)
+    return centered_distances(*subtract_mean(X, Z), start, norm)
 
 
 def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
@@ -93,7 +99,7 @@ def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
     return (centered if X is Z else X - mean), centered
 
 
-def centered_distances(X: Features, Z: Features, start: int | None) -> Array:
+def centered_distances(X: Features, Z: Features, start: int | None, norm: float = 2.0) -> Array:
     """Squared distances between rows whose mean is near the origin; see :func:`squared_distances`.
 
     Parameters
@@ -101,7 +107,11 @@ def centered_distances(X: Features, Z: Features, start: int | None) -> Array:
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
     start : int or None
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
     """
+    if norm != 2.0:
+        return minkowski_squared(X, Z, norm)
     squared = products(X, Z)
     squared *= -2.0
     squares = rows_squared(Z)
@@ -150,12 +160,14 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
     return np.log([low, high])
 
 
-def distance_range(X: Features) -> tuple[float, float]:
+def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
     """A small and the largest positive distance between samples.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
 
     Returns
     -------
@@ -167,33 +179,35 @@ def distance_range(X: Features) -> tuple[float, float]:
     Of more than 300 samples, 300 are used that are evenly spaced in the order of their distances
     from the mean, so that the result does not depend on the order of rows.
     """
-    positive = _positive_squared(X)
+    positive = _positive_squared(X, norm)
     low = np.sqrt(np.quantile(positive, _SMALL_QUANTILE))
     return float(low), float(np.sqrt(positive.max()))
 
 
-def median_distance(X: Features) -> float:
+def median_distance(X: Features, norm: float = 2.0) -> float:
     """The median of the positive distances between samples; one where all rows agree.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
 
     Notes
     -----
     Of more than 300 samples, 300 are used; see :func:`distance_range`.
     """
-    return float(np.median(np.sqrt(_positive_squared(X))))
+    return float(np.median(np.sqrt(_positive_squared(X, norm))))
 
 
-def _positive_squared(X: Features) -> Array:
+def _positive_squared(X: Features, norm: float) -> Array:
     """Positive squared distances between at most 300 samples; a single one where there are none."""
     if X.shape[0] > _SAMPLE_ROWS:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
         ranks = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
         X = X[np.argsort(from_mean, kind="stable")[ranks]]
-    squared = squared_distances(X)
+    squared = squared_distances(X, norm=norm)
     positive = squared[squared > _ROUNDING * squared.max()]
     return positive if positive.size else np.ones(1)
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_array, gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
 from mercer.kernels._structure import (
-    Columns,
+    Distance,
     DistanceFunction,
     InnerProduct,
     PrecomputedGram,
@@ -322,7 +322,7 @@ def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Ar
     return products if len(products) == len(structures) else None
 
 
-def radial_groups(kernels: Sequence[Kernel]) -> dict[Columns, list[tuple[int, DistanceFunction]]]:
+def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, DistanceFunction]]]:
     """Groups of kernels that are functions of the same distance, which has to be computed once.
 
     Parameters
@@ -333,14 +333,14 @@ def radial_groups(kernels: Sequence[Kernel]) -> dict[Columns, list[tuple[int, Di
     Returns
     -------
     dict
-        From the columns that a distance is measured on to the indices of its kernels and their
-        functions. Kernels that are not functions of a distance are left out.
+        From each distance to the indices of its kernels and their functions. Kernels that are not
+        functions of a distance are left out.
     """
-    groups: dict[Columns, list[tuple[int, DistanceFunction]]] = {}
+    groups: dict[Distance, list[tuple[int, DistanceFunction]]] = {}
     for position, kernel in enumerate(kernels):
         structure = kernel.structure
         if isinstance(structure, RadialFunction):
-            groups.setdefault(structure.columns, []).append((position, structure.function))
+            groups.setdefault(structure.distance, []).append((position, structure.function))
     return groups
 
 

@@ -1,4 +1,4 @@
-"""Kernels of a Euclidean distance: their base classes, and the Gaussian kernel."""
+"""Kernels of one distance: their base classes, and the Gaussian kernel."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from mercer.kernels._distances import (
     subtract_mean,
 )
 from mercer.kernels._kernel import N_STARTS, Kernel
+from mercer.kernels._minkowski import weighted_powers
 from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
@@ -37,7 +38,7 @@ as their Gram matrix."""
 
 
 class Radial(Kernel):
-    """A kernel that is a function of one scaled Euclidean distance.
+    """A kernel that is a function of one scaled distance.
 
     A subclass implements `offset`, `_from_scaled` (the kernel less its offset at scaled squared
     distances) and `_slope` (its derivative).
@@ -46,10 +47,13 @@ class Radial(Kernel):
     band_limited: ClassVar[bool] = False
     """Whether the kernel oscillates in the distance at one frequency, rather than decays."""
 
+    norm: float = 2.0
+    """p of the distance |x - x'|_p; two, the Euclidean distance, unless it is a parameter."""
+
     @property
     def structure(self) -> Structure:
         """A function of the distance on all columns."""
-        return RadialFunction(self)
+        return RadialFunction(self, norm=self.norm)
 
     def from_squared(self, squared: Array) -> Array:
         """The kernel less its offset, from unscaled squared distances.
@@ -57,7 +61,7 @@ class Radial(Kernel):
         Parameters
         ----------
         squared : ndarray
-            Squared Euclidean distances, of any shape; they are not overwritten.
+            Squared distances in the kernel's norm, of any shape; they are not overwritten.
         """
         return self._from_scaled(squared / self._scale() ** 2)
 
@@ -67,7 +71,7 @@ class Radial(Kernel):
         Parameters
         ----------
         squared : ndarray
-            Squared Euclidean distances.
+            Squared distances in the kernel's norm.
         theta : float
             Logarithm of the width or frequency.
         """
@@ -79,7 +83,7 @@ class Radial(Kernel):
         Parameters
         ----------
         squared : ndarray
-            Squared Euclidean distances.
+            Squared distances in the kernel's norm.
         theta : float
             Logarithm of the width s.
 
@@ -105,7 +109,8 @@ class Radial(Kernel):
 
     def _shifted(self, X: Features, Z: Features | None) -> Array:
         X = self._scaled(X)
-        return self._from_scaled(squared_distances(X, None if Z is None else self._scaled(Z)))
+        Z = None if Z is None else self._scaled(Z)
+        return self._from_scaled(squared_distances(X, Z, norm=self.norm))
 
     def _shifted_diag(self, X: Features) -> Array:
         return np.zeros(X.shape[0])
@@ -127,7 +132,7 @@ class Radial(Kernel):
         same = X is Z
         Z = self._scaled(Z)
         X, Z = subtract_mean(Z if same else self._scaled(X), Z)
-        u = centered_distances(X, Z, start)
+        u = centered_distances(X, Z, start, self.norm)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())
         weighted = self._slope(u, shifted)
@@ -135,7 +140,7 @@ class Radial(Kernel):
         if np.ndim(self._scale()) == 0:
             squares = np.array([inner(weighted, u)])
         else:
-            squares = _weighted_squares(X, weighted, Z)
+            squares = _weighted_squares(X, weighted, Z, u, self.norm)
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u))
 
     def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
@@ -143,8 +148,16 @@ class Radial(Kernel):
         return ()
 
 
-def _weighted_squares(X: Features, W: Array, Z: Features) -> Array:
-    """sum_ij W_ij (x_iz - z_jz)^2 for each feature z, of centered rows, without a tensor."""
+def _weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) -> Array:
+    """Each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
+
+    In the Euclidean norm it is sum_ij W_ij (x_iz - z_jz)^2 for feature z, of centered rows. In
+    other norms u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and the part of a feature is its fraction
+    of s. `W` may be overwritten.
+    """
+    if norm != 2.0:
+        W *= u ** (1.0 - 0.5 * norm)
+        return weighted_powers(X, W, Z, norm)
     if sp.issparse(X):
         cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
         return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
@@ -216,7 +229,7 @@ class Stationary(Radial):
     def structure(self) -> Structure:
         """A function of the distance, or of the distance of features that widths scale."""
         if np.ndim(self.bandwidth) == 0:
-            return RadialFunction(self, n_widths=1)
+            return RadialFunction(self, norm=self.norm, n_widths=1)
         return ARDFunction(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
 
     def _isotropic(self) -> Kernel:
@@ -228,7 +241,7 @@ class Stationary(Radial):
         """The same kernel with the median distance, or one width per feature, if it has those."""
         if self._is_median():
             table = X if sp.issparse(X) else np.asarray(X)
-            width = median_distance(table.astype(np.float64, copy=False))
+            width = median_distance(table.astype(np.float64, copy=False), self.norm)
             return self._replaced(bandwidth=width).bind(table)
         self._check_width(X.shape[1])
         if self.ard and np.ndim(self.bandwidth) == 0:
@@ -278,7 +291,7 @@ class Stationary(Radial):
         given = log_interval(self.bounds)
         if given is not None:
             return np.tile(given, (n_widths, 1))
-        low, high = distance_range(X)
+        low, high = distance_range(X, self.norm)
         interval = np.array([_NARROWEST * low, _WIDEST * high])
         if n_widths == 1:
             return np.log(interval)[None, :]

@@ -1,4 +1,4 @@
-"""Kernels of the distance of two samples other than the Gaussian."""
+"""Kernels of the Euclidean distance other than the Gaussian and the exponential power kernels."""
 
 from __future__ import annotations
 
@@ -18,41 +18,6 @@ _FEWEST_PERIODS = 0.25
 
 _ALPHA_BOUNDS = (0.01, 100.0)
 """Interval in which the shape of a rational quadratic kernel is searched."""
-
-
-class Laplacian(Stationary):
-    """Laplacian kernel, exp(-|x - x'| / s), of the Euclidean distance.
-
-    Parameters
-    ----------
-    bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
-        Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
-    ard : bool, default=False
-        One width per feature.
-    bounds : "data" or (float, float), default="data"
-        Interval in which widths are searched, in the unit of the features.
-
-    Notes
-    -----
-    This is the Matern kernel of smoothness 1/2. :func:`sklearn.metrics.pairwise.laplacian_kernel`
-    takes the sum of absolute differences instead; the two agree in one dimension.
-
-    Examples
-    --------
-    >>> from mercer.kernels import Laplacian
-    >>> Laplacian(bandwidth=2.0)([[0.0], [2.0]]).round(4)
-    array([[1.    , 0.3679],
-           [0.3679, 1.    ]])
-    """
-
-    def _from_scaled(self, u: Array) -> Array:
-        np.sqrt(u, out=u)
-        np.negative(u, out=u)
-        return np.expm1(u, out=u)
-
-    def _slope(self, u: Array, shifted: Array) -> Array:
-        distance = np.sqrt(u)
-        return np.divide(-0.5 * (1.0 + shifted), distance, out=np.zeros_like(u), where=distance > 0)
 
 
 class Matern(Stationary):

@@ -15,8 +15,24 @@ Columns: TypeAlias = tuple[int, ...] | None
 """Positions of columns of a table, None for all of them."""
 
 
+@dataclass(frozen=True)
+class Distance:
+    """A distance of two samples, |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p).
+
+    Attributes
+    ----------
+    columns : tuple of int, or None
+        Columns j that it is measured on, None for all.
+    norm : float, default=2.0
+        p; the distance is Euclidean for two, and the sum of absolute differences for one.
+    """
+
+    columns: Columns = None
+    norm: float = 2.0
+
+
 class DistanceFunction(Protocol):
-    """A kernel as a function of one Euclidean distance, less its value at distance zero."""
+    """A kernel as a function of one distance, less its value at distance zero."""
 
     band_limited: bool
     """Whether it oscillates in the distance at one frequency, rather than decays."""
@@ -51,22 +67,30 @@ class Structure:
 
 @dataclass(frozen=True)
 class RadialFunction(Structure):
-    """The kernel is a function of one Euclidean distance.
+    """The kernel is a function of one distance.
 
     Attributes
     ----------
     function : DistanceFunction
     columns : tuple of int, or None
         Columns that the distance is measured on, None for all.
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
     """
 
     function: DistanceFunction
     columns: Columns = None
+    norm: float = 2.0
+
+    @property
+    def distance(self) -> Distance:
+        """The distance that the kernel is a function of."""
+        return Distance(self.columns, self.norm)
 
 
 @dataclass(frozen=True)
 class ARDFunction(Structure):
-    """The kernel is a function of one Euclidean distance, of features each divided by a width."""
+    """The kernel is a function of one distance, of features each divided by a width."""
 
 
 @dataclass(frozen=True)
