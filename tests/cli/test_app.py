@@ -267,9 +267,7 @@ class TestInvalidInput:
         assert "no column is left to learn from" in line
         assert "the same in every row: 'dull'" in line
         classes.loc[2, "height"] = np.inf
-        assert "infinite numbers, or numbers beyond 1e+100, in 'height'" in self.fit(
-            run, classes, "--target", "kind"
-        )
+        assert "infinite numbers: height" in self.fit(run, classes, "--target", "kind")
 
     def test_unknown_options(self, run: Run, classes: Any) -> None:
         line = self.fit(run, classes, "--target", "kind", "--learner", "alinf")

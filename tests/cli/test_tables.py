@@ -14,7 +14,8 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 from mercer._cli.methods import make_model  # noqa: E402
-from mercer._cli.tables import as_problem, as_text, is_numeric, read_table  # noqa: E402
+from mercer._cli.tables import as_problem, read_table  # noqa: E402
+from mercer.preprocessing._columns import kind_of  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -63,9 +64,9 @@ def test_columns_without_information_are_left_out_and_named() -> None:
         }
     )
     problem = as_problem(frame, "y")
-    assert list(problem.features) == ["x"]
+    assert list(problem.features) == ["x", "when"]
     assert "text that differs in most rows: 'name'" in problem.notes[0]
-    assert "neither numbers nor categories: 'when', 'list'" in " ".join(problem.notes)
+    assert "neither numbers nor categories: 'list'" in " ".join(problem.notes)
     assert "empty: 'void'" in " ".join(problem.notes)
 
 
@@ -90,14 +91,7 @@ def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
     assert model[-1].n_features_in_ == 3
 
 
-def test_numbers_become_text_without_a_decimal_point() -> None:
-    column = pd.Series([1.0, 2.5, None, "x"], dtype=object)
-    assert as_text(column).tolist()[:2] == ["1", "2.5"]
-    assert as_text(column).isna().tolist() == [False, False, True, False]
-    assert as_text(pd.Series([3, 4])).tolist() == ["3", "4"]
-
-
-def test_types_of_parquet_are_converted(tmp_path: Path) -> None:
+def test_types_of_parquet_are_read(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
             "text": pd.array(["a", None, "b"], dtype="string"),
@@ -109,7 +103,7 @@ def test_types_of_parquet_are_converted(tmp_path: Path) -> None:
     )
     frame.to_parquet(tmp_path / "t.parquet")
     read = read_table(tmp_path / "t.parquet")
-    assert [is_numeric(read[name]) for name in read] == [False, False, False, True, True]
-    assert read["code"].tolist() == ["u", "v", "u"]
-    assert np.isnan(read["text"][1])
-    assert np.isnan(read["flag"][1])
+    kinds = ["category", "category", "category", "number", "number"]
+    assert [kind_of(read[name]) for name in read] == kinds
+    flags = pd.DataFrame({"x": range(12), "flag": pd.array([True, False] * 6, dtype="boolean")})
+    np.testing.assert_array_equal(as_problem(flags, "flag").target, [True, False] * 6)

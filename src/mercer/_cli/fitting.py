@@ -15,9 +15,10 @@ from sklearn.utils.multiclass import unique_labels
 
 from mercer._cli.errors import InputError, listing
 from mercer._cli.methods import learned_alignment, make_model
-from mercer._cli.tables import Problem, Rows, Task, as_text, check_finite, is_numeric
+from mercer._cli.tables import Problem, Rows, Task
 from mercer._typing import Array
 from mercer.inspection._display import learned, learned_terms
+from mercer.preprocessing._columns import as_categories, kind_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -191,9 +192,8 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
         raise InputError(f"the table lacks columns of the model: {listing(missing)}")
     extra = [name for name in frame.columns if name not in needed]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
-    frame = frame[needed].copy()
+    frame = frame[needed]
     notes += _check_columns(model, frame)
-    check_finite(frame)
     predictions = pd.DataFrame({"prediction": model.predict(frame)})
     if hasattr(model, "decision_function"):
         values: Array = model.decision_function(frame)
@@ -210,25 +210,20 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
 
 
 def _check_columns(model: Pipeline, frame: DataFrame) -> list[str]:
-    """Check that columns of numbers hold numbers, and return notes on new categories.
-
-    Numbers in a column of categories are converted to text, because codes without letters are read
-    as numbers.
-    """
+    """Check that columns of numbers hold numbers, and return notes on new categories."""
     prepared = {name: (step, columns) for name, step, columns in model[0].transformers_}
     _, numbers = prepared["numbers"]
-    text = [n for n in numbers if not (is_numeric(frame[n]) or frame[n].isna().all())]
+    text = [n for n in numbers if kind_of(frame[n]) not in ("number", "empty")]
     if text:
         raise InputError(f"these columns hold text, but the model needs numbers: {listing(text)}")
     notes = []
     encoder, categories = prepared["categories"]
-    for name, known in zip(categories, getattr(encoder, "categories_", []), strict=True):
-        if is_numeric(frame[name]):
-            frame[name] = as_text(frame[name])
-        new = frame[name][~frame[name].isin(known) & frame[name].notna()]
+    for name, known in zip(categories, encoder[-1].categories_ if categories else (), strict=True):
+        values = as_categories(frame[[name]])[:, 0]
+        new = values[~np.isin(values.astype(str), known.astype(str)) & frame[name].notna()]
         if len(new):
             notes.append(
                 f"{len(new)} rows hold categories of '{name}' that the model was not fitted on: "
-                f"{listing(new.unique(), most=4)}"
+                f"{listing(dict.fromkeys(new), most=4)}"
             )
     return notes

@@ -10,16 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer._cli.errors import InputError, checked_name, listing
-from mercer._cli.tables import Problem, Rows, Task, is_numeric
+from mercer._cli.tables import Problem, Rows, Task
 from mercer._learners import (
     AlignmentMaximization,
     ContinuousAlignment,
@@ -41,6 +40,8 @@ from mercer._typing import Array, Features
 from mercer.inspection._display import best_of
 from mercer.kernels import Gaussian
 from mercer.metrics import centered_alignment
+from mercer.preprocessing import table_encoder
+from mercer.preprocessing._columns import ColumnsOfKind
 from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
 _GAMMA_GRID: Array = 2.0 ** np.arange(-15, 4, 2)
@@ -291,7 +292,7 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     estimator = METHODS[name].factories[problem.task](_n_folds(problem, rows))
     if "learner__random_state" in estimator.get_params():
         estimator.set_params(learner__random_state=seed)
-    return Pipeline([("columns", _preparation(problem)), ("model", estimator)])
+    return Pipeline([("columns", _encoder(problem)), ("model", estimator)])
 
 
 def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: Task) -> float:
@@ -325,29 +326,14 @@ def _n_folds(problem: Problem, rows: Rows) -> int:
     return max(2, min(5, largest))
 
 
-def _preparation(problem: Problem) -> ColumnTransformer:
-    features = problem.features
-    numbers = [name for name in features.columns if is_numeric(features[name])]
-    categories = [name for name in features.columns if name not in numbers]
-    # One-hot columns are called NAME_value; where a column of numbers is too, prefixes are needed.
-    clash = any(number.startswith(f"{name}_") for name in categories for number in numbers)
-    return ColumnTransformer(
-        [
-            (
-                "numbers",
-                make_pipeline(
-                    SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
-                ),
-                numbers,
-            ),
-            (
-                "categories",
-                OneHotEncoder(handle_unknown="ignore", sparse_output=False),
-                categories,
-            ),
-        ],
-        verbose_feature_names_out=clash,
-    ).set_output(transform="pandas")
+def _encoder(problem: Problem) -> ColumnTransformer:
+    """Return the encoder of a problem's columns; names that would clash get prefixes."""
+    names = problem.features.columns
+    categories = [f"{name}_" for name in ColumnsOfKind("category")(problem.features)]
+    clash = any(name.startswith(("missingindicator_", *categories)) for name in names)
+    return (
+        table_encoder().set_params(verbose_feature_names_out=clash).set_output(transform="pandas")
+    )
 
 
 def _grid_gamma(best: dict[str, Any]) -> float:

@@ -14,9 +14,11 @@ from sklearn.svm import SVC
 
 import mercer
 import mercer.kernels
+import mercer.preprocessing
 from mercer._cli.errors import InputError, listing, one_line
 from mercer._cli.files import replacing
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
+from mercer.preprocessing._columns import ColumnsOfKind, convert
 
 _TRUSTED_OF_SCIKIT_LEARN = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
 """A fitted pipeline holds these types, which skops does not trust by default. The last is the type
@@ -25,12 +27,11 @@ of the scorer that calls an estimator's own `score`."""
 
 def trusted_types() -> list[str]:
     """Return the names of the types that a model may hold besides those that skops trusts."""
-    public = [
-        getattr(module, name) for module in (mercer, mercer.kernels) for name in module.__all__
-    ]
+    modules = (mercer, mercer.kernels, mercer.preprocessing)
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
-    types = [*estimators, *steps, *_TRUSTED_OF_SCIKIT_LEARN]
+    types = [*estimators, *steps, ColumnsOfKind, convert, *_TRUSTED_OF_SCIKIT_LEARN]
     return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 

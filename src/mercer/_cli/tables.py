@@ -14,25 +14,35 @@ import numpy.typing as npt
 from mercer._cli.errors import InputError, checked_name, collected_warnings, listing, one_line
 from mercer._cli.files import replacing
 from mercer._targets import infer_task
+from mercer.preprocessing._columns import (
+    ColumnsOfKind,
+    Kind,
+    as_categories,
+    as_numbers,
+    kind_of,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
-
-_TEXT_KINDS = ("string", "bytes", "mixed-integer", "mixed-integer-float")
-"""Columns of these kinds, as pandas infers them, are converted to text."""
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 FEW = 20
-"""Text with more distinct values than this, and than half of its rows, identifies rows. Numbers
-with more whole values than this are responses."""
+"""Numbers with more distinct whole values than this are responses."""
 
 MIN_ROWS = 10
 """Fewer rows than this cannot be split into training and test rows, and those into folds."""
 
 _LARGEST = 1e100
-"""Larger numbers are refused, because sums of their squares may overflow."""
+"""Larger responses are refused, because sums of their squares may overflow."""
+
+_REASONS: dict[Kind, str] = {
+    "empty": "empty",
+    "identifier": "text that differs in most rows",
+    "other": "neither numbers nor categories",
+}
+"""Why columns of these kinds cannot be learned from."""
 
 TASK_RULE = (
     "Text, booleans and categories are classes; numbers with fractions are a response; whole "
@@ -84,7 +94,7 @@ def read_table(path: Path) -> DataFrame:
     if frame.empty:
         raise InputError(f"the table {path} has no rows")
     frame.columns = [str(name) for name in frame.columns]
-    return frame.apply(_plain)
+    return frame
 
 
 def write_table(frame: DataFrame, path: Path) -> None:
@@ -147,58 +157,9 @@ def as_problem(frame: DataFrame, target: str, task: str = "auto") -> Problem:
         notes.append(f"columns left out because they are {reason}: {named}")
     if not useful:
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
-    check_finite(features[useful])
-    return Problem(features[useful], values, target, decided, tuple(notes))
-
-
-def is_numeric(column: Series[Any]) -> bool:
-    """Whether a column holds numbers; booleans are categories."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    return bool(is_numeric_dtype(column)) and not is_bool_dtype(column)
-
-
-def check_finite(features: DataFrame) -> None:
-    """Check that no number is infinite; missing numbers are imputed later.
-
-    Raises
-    ------
-    InputError
-        If some are infinite; the message names their columns.
-    """
-    infinite = [
-        name
-        for name in features.columns
-        if is_numeric(features[name]) and (_floats(features[name].abs()) > _LARGEST).any()
-    ]
-    if infinite:
-        raise InputError(
-            f"infinite numbers, or numbers beyond {_LARGEST:g}, in {listing(infinite)}"
-        )
-
-
-def as_text(column: Series[Any]) -> Series[Any]:
-    """Convert values to text, whole numbers without a decimal point; missing values are NaN."""
-    whole = column.map(lambda v: int(v) if isinstance(v, float) and v.is_integer() else v)
-    return whole.astype(object).map(str, na_action="ignore").where(column.notna(), np.nan)
-
-
-def _plain(column: Series[Any]) -> Series[Any]:
-    """Convert a column of any of pandas' types to one that scikit-learn's encoders accept."""
-    from pandas.api.types import infer_dtype, is_bool_dtype
-
-    kind = infer_dtype(column, skipna=True)
-    if kind == "decimal":
-        return column.astype(float)
-    if is_bool_dtype(column) and column.notna().all():
-        return column.astype(bool)
-    if kind == "boolean":
-        return column.astype(object).where(column.notna(), np.nan)
-    return as_text(column) if kind in _TEXT_KINDS or column.dtype == "category" else column
-
-
-def _floats(column: Series[Any]) -> npt.NDArray[np.float64]:
-    return column.to_numpy(float, na_value=np.nan)
+    features = features[useful]
+    as_numbers(features[ColumnsOfKind("number")(features)])  # It refuses infinite numbers.
+    return Problem(features, values, target, decided, tuple(notes))
 
 
 def _table_format(path: Path) -> Literal["csv", "parquet"]:
@@ -229,20 +190,20 @@ def _read_parquet(path: Path) -> DataFrame:
 
 def _target_values(target: Series[Any], task: str) -> tuple[npt.NDArray[Any], Task]:
     """Return the target's values and its task, after checking that they suit each other."""
-    from pandas.api.types import is_bool_dtype
-
     task = checked_name("task", task, ("auto", "classification", "regression"))
-    name, n_values = target.name, _n_values(target)
-    if n_values is None:
+    name, kind = target.name, kind_of(target)
+    if kind == "other":
         raise InputError(f"'{name}' holds neither numbers nor categories")
-    if n_values == 1:
+    if target.nunique() == 1:
         raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
-    if not is_numeric(target):
-        values = target.to_numpy(bool if is_bool_dtype(target) else str)
-    else:
-        values = _floats(target)
+    if kind == "number":
+        values = as_numbers(target.to_frame())[:, 0]
         if (np.abs(values) > _LARGEST).any():
-            raise InputError(f"'{name}' holds infinite numbers, or numbers beyond {_LARGEST:g}")
+            raise InputError(f"'{name}' holds numbers beyond {_LARGEST:g}")
+    elif isinstance(target.iloc[0], bool | np.bool_):
+        values = target.to_numpy(bool)
+    else:
+        values = as_categories(target.to_frame())[:, 0].astype(str)
     decided = infer_task(values) if task == "auto" else task
     if decided == "regression":
         _check_responses(values, str(name), inferred=task == "auto")
@@ -291,26 +252,7 @@ def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
 
 def _useless(column: Series[Any]) -> str | None:
     """Return why a column cannot be learned from, or None if it can."""
-    from pandas.api.types import is_object_dtype, is_string_dtype
-
-    if column.isna().all():
-        return "empty"
-    n_values = _n_values(column)
-    if n_values is None:
-        return "neither numbers nor categories"
-    if n_values == 1 and not column.isna().any():
+    reason = _REASONS.get(kind_of(column))
+    if reason is None and column.nunique(dropna=False) == 1:
         return "the same in every row"
-    if is_numeric(column) or column.dtype in ("bool", "boolean", "category"):
-        return None
-    if not (is_string_dtype(column) or is_object_dtype(column)):
-        return "neither numbers nor categories"
-    many = n_values > max(FEW, len(column) / 2)
-    return "text that differs in most rows" if many else None
-
-
-def _n_values(column: Series[Any]) -> int | None:
-    """Return the number of distinct values, or None where cells cannot be hashed, as lists."""
-    try:
-        return int(column.nunique())
-    except TypeError:
-        return None
+    return reason

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Real
@@ -13,7 +14,7 @@ from scipy.sparse import issparse
 
 from mercer._typing import Array, Features
 
-Kind: TypeAlias = Literal["number", "date", "category", "empty", "identifier"]
+Kind: TypeAlias = Literal["number", "date", "category", "empty", "identifier", "other"]
 
 FEW = 20
 """Text with more distinct values than this, and than half of its rows, identifies rows."""
@@ -21,50 +22,45 @@ FEW = 20
 _DAY = np.timedelta64(1, "D")
 
 
-def number_columns(X: Features) -> list[Any]:
-    """Return the columns of numbers, as `columns_of_kind` does."""
-    return columns_of_kind(X, "number")
+@dataclass(frozen=True)
+class ColumnsOfKind:
+    """Select the columns of one kind from a table: a callable for `ColumnTransformer`.
 
-
-def date_columns(X: Features) -> list[Any]:
-    """Return the columns of dates or durations, as `columns_of_kind` does."""
-    return columns_of_kind(X, "date")
-
-
-def category_columns(X: Features) -> list[Any]:
-    """Return the columns of text, booleans or categories, as `columns_of_kind` does."""
-    return columns_of_kind(X, "category")
-
-
-def columns_of_kind(X: Features, kind: Kind) -> list[Any]:
-    """Return the names of the columns of one kind, or their positions where X has no names.
-
-    Parameters
+    Attributes
     ----------
-    X : data frame or ndarray of shape (n_samples, n_features)
-    kind : {"number", "date", "category", "empty", "identifier"}
-
-    Returns
-    -------
-    list of str or list of int
-
-    Raises
-    ------
-    ValueError
-        If X has no rows, a name occurs twice, or no column can be used.
-    TypeError
-        If X is sparse.
+    kind : {"number", "date", "category"}
     """
-    kinds = [kind_of(column) for _, column in _columns(X)]
-    if not set(kinds) & {"number", "date", "category"}:
-        raise ValueError("No column can be used: each is empty or has other text in most rows.")
-    names = list(getattr(X, "columns", range(len(kinds))))
-    if len(set(names)) < len(names):
-        twice = sorted({str(name) for name in names if names.count(name) > 1})
-        raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
-    if not all(isinstance(name, str) for name in names):
-        names = list(range(len(kinds)))
-    return [name for name, found in zip(names, kinds, strict=True) if found == kind]
+
+    kind: Kind
+
+    def __call__(self, X: Features) -> list[Any]:
+        """Return the names of the columns, or their positions where X has no names.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        list of str or list of int
+
+        Raises
+        ------
+        ValueError
+            If a name occurs twice, or no column can be used.
+        TypeError
+            If X is sparse.
+        """
+        kinds = [kind_of(column) for _, column in _columns(X)]
+        if not set(kinds) & {"number", "date", "category"}:
+            raise ValueError("No column can be used: each is empty or has other text in most rows.")
+        names = list(getattr(X, "columns", range(len(kinds))))
+        if len(set(names)) < len(names):
+            twice = sorted({str(name) for name in names if names.count(name) > 1})
+            raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+        if not all(isinstance(name, str) for name in names):
+            names = list(range(len(kinds)))
+        return [name for name, kind in zip(names, kinds, strict=True) if kind == self.kind]
 
 
 def kind_of(column: Any) -> Kind:
@@ -76,8 +72,9 @@ def kind_of(column: Any) -> Kind:
 
     Returns
     -------
-    {"number", "date", "category", "empty", "identifier"}
-        Identifiers are text of which most rows have a value of their own.
+    {"number", "date", "category", "empty", "identifier", "other"}
+        Identifiers are text of which most rows have a value of their own. Other columns hold
+        lists, complex numbers or other cells that are neither numbers nor categories.
     """
     values = _values(column)
     if values.dtype.kind in "iufmM":
@@ -89,8 +86,26 @@ def kind_of(column: Any) -> Kind:
         return "number"
     if _all_are(known, date | np.datetime64) or _all_are(known, timedelta | np.timedelta64):
         return "date"
+    if not _all_are(known, Hashable) or _any_is(known, complex | np.complexfloating):
+        return "other"
     n_values = len({str(value) for value in known})
     return "identifier" if n_values > max(FEW, values.size / 2) else "category"
+
+
+def convert(X: Features, kind: Kind) -> Array:
+    """Convert columns of one kind to numbers or text; see `as_numbers`, `as_days`, `as_categories`.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+    kind : {"number", "date", "category"}
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+    """
+    converters = {"number": as_numbers, "date": as_days, "category": as_categories}
+    return converters[kind](X)
 
 
 def as_numbers(X: Features) -> Array:
@@ -122,7 +137,7 @@ def as_numbers(X: Features) -> Array:
         raise ValueError(f"Columns hold text where numbers are needed: {', '.join(text)}.")
     if infinite:
         raise ValueError(f"Columns hold infinite numbers: {', '.join(infinite)}.")
-    return np.column_stack(numbers)
+    return np.column_stack(numbers) if numbers else np.empty((len(X), 0))
 
 
 def as_days(X: Features) -> Array:
@@ -185,6 +200,8 @@ def _values(column: Any) -> Array:
     if kind is not None and kind in "mM":
         return np.asarray(column, dtype=f"{kind}8[us]")
     values = np.asarray(column)
+    if str(column.dtype) == "category":  # Numbers that pandas calls categories
+        return values.astype(object)
     return values if values.dtype.kind in "iufmM" else values.astype(object)
 
 

@@ -12,7 +12,7 @@ from mercer._typing import Array
 from mercer._validation import check_positive
 
 _NORMAL_MAD = 0.6744897501960817
-"""Median absolute deviation of a standard normal variable: the 0.75 quantile of its distribution."""
+"""Median absolute deviation of a standard normal variable, the 0.75 quantile of its law."""
 
 _CONSTANT_TOL = 10.0
 """A column whose range is at most this many spacings of floating-point numbers is constant."""

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from mercer.preprocessing._columns import (
-    as_categories,
-    as_days,
-    as_numbers,
-    category_columns,
-    date_columns,
-    number_columns,
-)
+from mercer.preprocessing._columns import ColumnsOfKind, Kind, convert
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 
 _MAX_CATEGORIES = 30
@@ -68,19 +59,23 @@ def table_encoder() -> ColumnTransformer:
     )
     return ColumnTransformer(
         [
-            ("numbers", _numbers(as_numbers), number_columns),
-            ("dates", _numbers(as_days), date_columns),
-            ("categories", make_pipeline(_converter(as_categories), one_hot), category_columns),
+            ("numbers", _numbers("number"), ColumnsOfKind("number")),
+            ("dates", _numbers("date"), ColumnsOfKind("date")),
+            (
+                "categories",
+                make_pipeline(_converter("category"), one_hot),
+                ColumnsOfKind("category"),
+            ),
         ],
         sparse_threshold=0.0,
         verbose_feature_names_out=False,
     )
 
 
-def _numbers(convert: Any) -> Pipeline:
+def _numbers(kind: Kind) -> Pipeline:
     imputer = SimpleImputer(strategy="median", add_indicator=True)
-    return make_pipeline(_converter(convert), imputer, SoftClippingScaler())
+    return make_pipeline(_converter(kind), imputer, SoftClippingScaler())
 
 
-def _converter(function: Any) -> FunctionTransformer:
-    return FunctionTransformer(function, feature_names_out="one-to-one")
+def _converter(kind: Kind) -> FunctionTransformer:
+    return FunctionTransformer(convert, feature_names_out="one-to-one", kw_args={"kind": kind})
