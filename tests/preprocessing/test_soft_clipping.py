@@ -1,15 +1,26 @@
-"""Standardization with softly clipped tails."""
+"""Standardization with softly clipped tails: a naive reference, and properties."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer.preprocessing import SoftClippingScaler
+
+TABLES = arrays(
+    float,
+    array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=12),
+    elements=st.floats(-1e300, 1e300) | st.sampled_from([0.0, 1.0, -1.0, np.nan]),
+)
 
 
 @parametrize_with_checks([SoftClippingScaler(), SoftClippingScaler(threshold=1.0)])
@@ -17,8 +28,135 @@ def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
 
 
-def test_columns_without_tails_are_standardized() -> None:
-    X = np.random.default_rng(0).uniform(-5.0, 9.0, size=(50, 3))
-    np.testing.assert_allclose(
-        SoftClippingScaler().fit_transform(X), StandardScaler().fit_transform(X), atol=1e-12
+def heavy(n_samples: int = 200, seed: int = 0) -> npt.NDArray[np.float64]:
+    """Return a column with some values beyond ten standard deviations of the others."""
+    return np.random.default_rng(seed).standard_t(1.5, size=(n_samples, 1))
+
+
+class TestValues:
+    def test_columns_without_tails_are_standardized(self) -> None:
+        X = np.random.default_rng(0).uniform(-5.0, 9.0, size=(50, 3))
+        np.testing.assert_allclose(
+            SoftClippingScaler().fit_transform(X), StandardScaler().fit_transform(X), atol=1e-12
+        )
+
+    def test_output_has_mean_zero_and_variance_one(self) -> None:
+        Z = SoftClippingScaler().fit_transform(heavy())
+        np.testing.assert_allclose([Z.mean(), Z.std()], [0.0, 1.0], atol=1e-12)
+
+    def test_two_values_become_zero_and_one(self) -> None:
+        X = np.array([[-3.0, 0.0], [8.0, 1.0], [-3.0, 0.0], [-3.0, np.nan]])
+        expected = [[0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, np.nan]]
+        scaler = SoftClippingScaler().fit(X)
+        np.testing.assert_array_equal(scaler.transform(X), expected)
+        np.testing.assert_allclose(scaler.transform([[2.5, 0.25]]), [[0.5, 0.25]])
+
+    @pytest.mark.parametrize("value", [0.0, -7.0, 1e-300, 1e300, 0.1])
+    def test_constant_columns_become_zero(self, value: float) -> None:
+        scaler = SoftClippingScaler().fit(np.full((5, 1), value))
+        np.testing.assert_array_equal(scaler.transform([[value], [3.0], [-1e308]]), 0.0)
+
+    def test_rounding_errors_are_no_variation(self) -> None:
+        X = 0.3 + np.spacing(0.3) * np.array([[0], [1], [0], [-1], [2]])
+        np.testing.assert_array_equal(SoftClippingScaler().fit_transform(X), 0.0)
+
+    def test_missing_values_stay_missing_and_change_nothing_else(self) -> None:
+        X = heavy()
+        gaps = np.vstack([X, [[np.nan]] * 7])
+        Z = SoftClippingScaler().fit_transform(gaps)
+        np.testing.assert_array_equal(Z[:-7], SoftClippingScaler().fit_transform(X))
+        assert np.isnan(Z[-7:]).all()
+        void = SoftClippingScaler().fit_transform([[np.nan], [np.nan]])
+        assert np.isnan(void).all()
+
+    def test_a_larger_threshold_clips_less(self) -> None:
+        sizes = [np.abs(SoftClippingScaler(t).fit_transform(heavy())).max() for t in (1, 3, 9, 1e9)]
+        assert sizes == sorted(sizes)
+        np.testing.assert_allclose(
+            SoftClippingScaler(1e9).fit_transform(heavy()),
+            StandardScaler().fit_transform(heavy()),
+            atol=1e-12,
+        )
+
+
+class TestProperties:
+    def test_it_is_increasing_and_smooth(self) -> None:
+        scaler = SoftClippingScaler().fit(heavy())
+        grid = np.linspace(-60.0, 60.0, 100_001)[:, None]
+        slopes = np.diff(scaler.transform(grid)[:, 0])
+        assert (slopes > 0.0).all()
+        # The derivative is continuous: its jumps are as small as the steps of the grid.
+        assert np.abs(np.diff(slopes)).max() < 0.01 * slopes.max()
+
+    @pytest.mark.parametrize(("shift", "scale"), [(0.0, 1e-8), (3.0, 1e8), (-5.0, 0.3)])
+    def test_shift_and_scale_do_not_matter(self, shift: float, scale: float) -> None:
+        expected = SoftClippingScaler().fit_transform(heavy())
+        changed = SoftClippingScaler().fit_transform(scale * (heavy() + shift))
+        np.testing.assert_allclose(changed, expected, atol=1e-8)
+
+    def test_the_order_of_rows_does_not_matter(self) -> None:
+        X, order = heavy(), np.random.default_rng(1).permutation(200)
+        np.testing.assert_allclose(
+            SoftClippingScaler().fit_transform(X[order]),
+            SoftClippingScaler().fit_transform(X)[order],
+            atol=1e-12,
+        )
+
+    def test_twice_is_once(self) -> None:
+        """Exactly without tails, and nearly with them."""
+        X = np.random.default_rng(0).uniform(size=(50, 3)).round(1)
+        once = SoftClippingScaler().fit_transform(X)
+        np.testing.assert_allclose(SoftClippingScaler().fit_transform(once), once, atol=1e-12)
+        once = SoftClippingScaler().fit_transform(heavy())
+        twice = SoftClippingScaler().fit_transform(once)
+        assert np.corrcoef(once[:, 0], twice[:, 0])[0, 1] > 0.97
+
+    @pytest.mark.parametrize("value", [1e12, -1e12, 1e300, 1.7e308])
+    def test_one_huge_value_matters_little(self, value: float) -> None:
+        X = np.random.default_rng(0).normal(size=(100, 1))
+        odd = X.copy()
+        odd[0] = value
+        expected = SoftClippingScaler().fit_transform(X)[1:]
+        found = SoftClippingScaler().fit_transform(odd)[1:]
+        assert np.corrcoef(found[:, 0], expected[:, 0])[0, 1] > 0.999
+
+    @settings(max_examples=200, deadline=None)
+    @given(TABLES, TABLES)
+    def test_every_table_becomes_finite(self, X: Any, Z: Any) -> None:
+        columns = min(X.shape[1], Z.shape[1])
+        scaler = SoftClippingScaler().fit(X[:, :columns])
+        for table in (X[:, :columns], Z[:, :columns]):
+            scaled = scaler.transform(table)
+            np.testing.assert_array_equal(np.isnan(scaled), np.isnan(table))
+            assert not np.isinf(scaled).any()
+
+    def test_single_precision_is_kept(self) -> None:
+        X = heavy()
+        single = SoftClippingScaler().fit_transform(X.astype(np.float32))
+        assert single.dtype == np.float32
+        np.testing.assert_allclose(single, SoftClippingScaler().fit_transform(X), atol=1e-5)
+
+
+class TestInvalidInput:
+    @pytest.mark.parametrize("threshold", [0.0, -1.0, np.inf, np.nan])
+    def test_thresholds(self, threshold: float) -> None:
+        with pytest.raises(ValueError, match="threshold must be"):
+            SoftClippingScaler(threshold).fit(heavy())
+
+    def test_infinite_values(self) -> None:
+        with pytest.raises(ValueError, match="infinity"):
+            SoftClippingScaler().fit([[1.0], [np.inf]])
+        with pytest.raises(ValueError, match="infinity"):
+            SoftClippingScaler().fit([[1.0], [2.0]]).transform([[-np.inf]])
+
+
+def test_a_scaler_can_be_saved() -> None:
+    sio = pytest.importorskip("skops.io")
+    X = np.hstack([heavy(), np.ones((200, 1))])
+    scaler = SoftClippingScaler().fit(X)
+    data = sio.dumps(scaler)
+    trusted = sio.get_untrusted_types(data=data)
+    assert trusted == ["mercer.preprocessing._soft_clipping.SoftClippingScaler"]
+    np.testing.assert_array_equal(
+        sio.loads(data, trusted=trusted).transform(X), scaler.transform(X)
     )

@@ -1,18 +1,227 @@
-"""Encoding of tables of mixed types."""
+"""Encoding of tables of mixed types: arrays, data frames of pandas and polars, odd columns."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.preprocessing import table_encoder
+from mercer import TwoStageClassifier
+from mercer.preprocessing import SoftClippingScaler, table_encoder
 
 
-def test_an_array_of_mixed_types_is_encoded() -> None:
-    X = np.array([[1.0, "a"], [np.nan, "b"], [3.0, None], [2.0, "a"]], dtype=object)
-    encoder = table_encoder().fit(X)
-    names = ["x0", "missingindicator_x0", "x1_a", "x1_b", "x1_nan"]
-    assert encoder.get_feature_names_out().tolist() == names
-    encoded = encoder.transform(X)
-    assert encoded[1, 0] == np.median(encoded[[0, 2, 3], 0])
-    np.testing.assert_array_equal(encoded[:, 1], [0, 1, 0, 0])
-    np.testing.assert_array_equal(encoded[:, 2:], np.eye(3)[[0, 1, 2, 0]])
+def mixed(n_rows: int = 60) -> Any:
+    """Return a data frame with a column of every kind."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=n_rows),
+            "price": np.exp(3.0 * rng.normal(size=n_rows)),
+            "flag": rng.random(n_rows) < 0.5,
+            "count": pd.array(rng.integers(0, 5, n_rows), dtype="Int64"),
+            "color": rng.choice(["red", "green", "blue"], n_rows),
+            "grade": pd.Categorical(rng.choice([1, 2, 3], n_rows)),
+            "code": rng.choice(["x", 1, 2.5], n_rows).astype(object),
+            "sure": pd.array(rng.random(n_rows) < 0.5, dtype="boolean"),
+            "when": pd.date_range("2020-01-01", periods=n_rows, tz="Europe/Berlin"),
+            "name": [f"row {i}" for i in range(n_rows)],
+            "void": [None] * n_rows,
+            "same": ["a"] * n_rows,
+            "one": np.ones(n_rows),
+        }
+    )
+    for j, name in enumerate(["size", "flag", "count", "color", "grade", "code", "sure", "when"]):
+        frame[name] = frame[name].astype(object if name == "flag" else frame[name].dtype)
+        frame.loc[j, name] = None
+    return frame
+
+
+def encoded(table: Any) -> Any:
+    return table_encoder().fit_transform(table)
+
+
+class TestArrays:
+    def test_mixed_types(self) -> None:
+        X = np.array([[1.0, "a"], [np.nan, "b"], [3.0, None], [2.0, "a"]], dtype=object)
+        encoder = table_encoder().fit(X)
+        names = ["x0", "missingindicator_x0", "x1_a", "x1_b", "x1_nan"]
+        assert encoder.get_feature_names_out().tolist() == names
+        out = encoder.transform(X)
+        assert out[1, 0] == np.median(out[[0, 2, 3], 0])
+        np.testing.assert_array_equal(out[:, 1], [0, 1, 0, 0])
+        np.testing.assert_array_equal(out[:, 2:], np.eye(3)[[0, 1, 2, 0]])
+
+    def test_numbers_are_scaled(self) -> None:
+        X = np.random.default_rng(0).standard_cauchy(size=(30, 40))
+        np.testing.assert_array_equal(encoded(X), SoftClippingScaler().fit_transform(X))
+        np.testing.assert_array_equal(encoded(X.tolist()), encoded(X))
+        assert encoded(X.astype(np.float32)).dtype == np.float32
+
+    def test_it_is_a_step_of_a_pipeline(self) -> None:
+        rng = np.random.default_rng(0)
+        y = np.repeat([0, 1], 30)
+        X = np.array([rng.normal(y), np.where(rng.random(60) < 0.2, 1 - y, y).astype(str)], object)
+        model = make_pipeline(table_encoder(), TwoStageClassifier(C=1.0)).fit(X.T, y)
+        assert model.score(X.T, y) > 0.8
+
+
+class TestDataFrames:
+    def test_every_kind_of_column(self) -> None:
+        frame = mixed()
+        encoder = table_encoder().set_output(transform="pandas")
+        out = encoder.fit_transform(frame)
+        assert out.notna().all(axis=None)
+        assert {dtype.kind for dtype in out.dtypes} == {"f"}
+        indicators = [f"missingindicator_{name}" for name in ("size", "count", "when")]
+        categories = {
+            "flag": ["False", "True", "nan"],
+            "color": ["blue", "green", "red", "nan"],
+            "grade": ["1", "2", "3", "nan"],
+            "code": ["1", "2.5", "x", "nan"],
+            "sure": ["False", "True", "nan"],
+            "same": ["a"],
+        }
+        one_hot = {f"{name}_{value}" for name, values in categories.items() for value in values}
+        numbers = {"size", "price", "count", "one", "when"}
+        assert set(out.columns) == numbers | set(indicators) | one_hot
+        assert (out["one"] == 0.0).all()
+        for name, values in categories.items():
+            columns = out[[f"{name}_{value}" for value in values]]
+            np.testing.assert_array_equal(columns.sum(axis=1), 1.0)
+            missing = f"{name}_nan"
+            if missing in out:
+                np.testing.assert_array_equal(out[missing] == 1.0, frame[name].isna())
+        for name in indicators:
+            missing = frame[name.removeprefix("missingindicator_")].isna()
+            np.testing.assert_array_equal(out[name] == 1.0, missing)
+
+    def test_polars_and_pandas_agree(self) -> None:
+        pl = pytest.importorskip("polars")
+        frame = mixed().drop(columns=["code", "grade"]).convert_dtypes()
+        known = frame.astype(object).where(frame.notna(), None)
+        columns = {name: known[name].tolist() for name in known}
+        np.testing.assert_allclose(encoded(pl.DataFrame(columns)), encoded(frame))
+
+    def test_the_order_of_rows_and_columns_does_not_matter(self) -> None:
+        frame = mixed()
+        order = np.random.default_rng(1).permutation(len(frame))
+        np.testing.assert_allclose(encoded(frame.iloc[order]), encoded(frame)[order], atol=1e-12)
+        encoder = table_encoder().fit(frame)
+        backwards = frame[frame.columns[::-1]].assign(more=1)
+        np.testing.assert_array_equal(encoder.transform(backwards), encoder.transform(frame))
+
+    def test_columns_that_are_not_used_may_be_absent(self) -> None:
+        frame = mixed()
+        encoder = table_encoder().fit(frame)
+        rest = frame.drop(columns=["name", "void"])
+        np.testing.assert_array_equal(encoder.transform(rest), encoder.transform(frame))
+
+    def test_other_columns_must_be_there(self) -> None:
+        frame = mixed()
+        encoder = table_encoder().fit(frame)
+        with pytest.raises(ValueError, match=r"columns are missing: .*color"):
+            encoder.transform(frame.drop(columns="color"))
+
+    def test_more_columns_than_rows(self) -> None:
+        frame = mixed()
+        assert np.isfinite(encoded(frame[:3])).all()
+        assert np.isfinite(table_encoder().fit(frame[:3]).transform(frame)).all()
+
+    def test_it_can_be_saved(self) -> None:
+        sio = pytest.importorskip("skops.io")
+        frame = mixed()
+        encoder = table_encoder().fit(frame)
+        data = sio.dumps(encoder)
+        loaded = sio.loads(data, trusted=sio.get_untrusted_types(data=data))
+        np.testing.assert_array_equal(loaded.transform(frame), encoder.transform(frame))
+
+    def test_a_clone_is_unfitted(self) -> None:
+        frame = mixed()
+        encoder = table_encoder().fit(frame)
+        copy = clone(encoder)
+        with pytest.raises(Exception, match="not fitted"):
+            check_is_fitted(copy)
+        np.testing.assert_array_equal(copy.fit_transform(frame), encoder.transform(frame))
+
+
+class TestNewData:
+    def test_new_categories_are_zero(self) -> None:
+        X = np.array([["a"], ["b"], ["a"], ["b"]], dtype=object)
+        encoder = table_encoder().fit(X)
+        new = np.array([["c"], [None], ["a"]], dtype=object)
+        np.testing.assert_array_equal(encoder.transform(new), [[0, 0], [0, 0], [1, 0]])
+
+    def test_rare_categories_share_a_column(self) -> None:
+        levels = [f"level {i:03d}" for i in range(100)]
+        X = np.array([[level] for i, level in enumerate(levels) for _ in range(1 + (i < 29))] * 3)
+        encoder = table_encoder().fit(X)
+        assert encoder.get_feature_names_out()[-1] == "x0_infrequent_sklearn"
+        out = encoder.transform(np.array([["level 000"], ["level 050"], ["level 1000"]]))
+        assert out.shape == (3, 30)
+        np.testing.assert_array_equal(out.argmax(axis=1), [0, 29, 29])
+        np.testing.assert_array_equal(out.sum(axis=1), 1.0)
+
+    def test_numbers_in_columns_of_text_are_text(self) -> None:
+        encoder = table_encoder().fit(np.array([["1"], ["2"], ["x"]], dtype=object))
+        new = np.array([[1], [2]])
+        np.testing.assert_array_equal(encoder.transform(new), [[1, 0, 0], [0, 1, 0]])
+        np.testing.assert_array_equal(encoder.transform(new.astype(float)), encoder.transform(new))
+
+    def test_missing_numbers_are_the_median(self) -> None:
+        X = np.array([[1.0], [2.0], [9.0]])
+        encoder = table_encoder().fit(X)
+        np.testing.assert_array_equal(encoder.transform([[np.nan]]), encoder.transform([[2.0]]))
+
+    @pytest.mark.parametrize(
+        ("new", "message"),
+        [
+            ([["tall"]], "Columns hold text where numbers are needed"),
+            ([[np.inf]], "Columns hold infinite numbers"),
+            ([[1.0, 2.0]], "2 features"),
+        ],
+    )
+    def test_unsuitable_rows_are_refused(self, new: Any, message: str) -> None:
+        encoder = table_encoder().fit(np.array([[1.0], [2.0], [9.0]]))
+        with pytest.raises(ValueError, match=message):
+            encoder.transform(np.array(new, dtype=object))
+
+
+class TestOddTables:
+    def test_infinite_numbers_are_refused(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"a": [1.0, np.inf, 2.0], "b": [1, 2, 3]})
+        with pytest.raises(ValueError, match=r"Columns hold infinite numbers: a\."):
+            encoded(frame)
+
+    def test_a_huge_number_does_not_matter(self) -> None:
+        X = np.random.default_rng(0).normal(size=(100, 2))
+        odd = X.copy()
+        odd[0, 0] = 1e12
+        np.testing.assert_array_equal(encoded(odd)[:, 1], encoded(X)[:, 1])
+        assert np.corrcoef(encoded(odd)[1:, 0], X[1:, 0])[0, 1] > 0.99
+        assert abs(encoded(odd)[0, 0]) < 15.0
+
+    @pytest.mark.parametrize("value", [0.0, "a", True, 1e300])
+    def test_one_row(self, value: Any) -> None:
+        out = encoded(np.array([[value, 2.0]], dtype=object))
+        assert np.isfinite(out).all()
+        np.testing.assert_array_equal(out[:, 0], 0.0)
+
+    def test_a_table_without_variation_is_constant(self) -> None:
+        out = encoded(np.array([[3.0, "a"]] * 5, dtype=object))
+        np.testing.assert_array_equal(out, [[0.0, 1.0]] * 5)
+
+    def test_a_category_of_one_row_keeps_its_column(self) -> None:
+        X = np.array([["a"]] * 9 + [["b"]], dtype=object)
+        np.testing.assert_array_equal(encoded(X)[:, 1], [0] * 9 + [1])
+
+    def test_two_values_are_zero_and_one(self) -> None:
+        X = np.array([[1, 5], [2, 5], [1, 7], [1, 5]])
+        np.testing.assert_array_equal(encoded(X), [[0, 0], [1, 0], [0, 1], [0, 0]])
+        assert not np.allclose(StandardScaler().fit_transform(X), encoded(X))

@@ -47,10 +47,13 @@ class ColumnsOfKind:
         Raises
         ------
         ValueError
-            If a name occurs twice, or no column can be used.
+            If X has no rows or is not two-dimensional, if a name occurs twice, or if no column can
+            be used.
         TypeError
             If X is sparse.
         """
+        if len(X.shape) != 2 or X.shape[0] == 0:
+            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
         kinds = [kind_of(column) for _, column in _columns(X)]
         if not set(kinds) & {"number", "date", "category"}:
             raise ValueError("No column can be used: each is empty or has other text in most rows.")
@@ -77,7 +80,9 @@ def kind_of(column: Any) -> Kind:
         lists, complex numbers or other cells that are neither numbers nor categories.
     """
     values = _values(column)
-    if values.dtype.kind in "iufmM":
+    if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
+        values = _texts(values)
+    elif values.dtype.kind in "iufmM":
         return _unless_empty(values, "number" if values.dtype.kind in "iuf" else "date")
     known = values[~_is_missing(values)]
     if known.size == 0:
@@ -200,8 +205,8 @@ def _values(column: Any) -> Array:
     if kind is not None and kind in "mM":
         return np.asarray(column, dtype=f"{kind}8[us]")
     values = np.asarray(column)
-    if str(column.dtype) == "category":  # Numbers that pandas calls categories
-        return values.astype(object)
+    if values.dtype.kind == "S":
+        values = values.astype(str)
     return values if values.dtype.kind in "iufmM" else values.astype(object)
 
 

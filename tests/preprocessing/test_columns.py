@@ -1,0 +1,164 @@
+"""What columns hold, and their conversion, for arrays and for data frames of pandas and polars."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mercer.preprocessing._columns import (
+    FEW,
+    ColumnsOfKind,
+    as_categories,
+    as_days,
+    as_numbers,
+    convert,
+    kind_of,
+)
+
+CELLS: list[tuple[list[Any], str]] = [
+    ([1, 2, 3], "number"),
+    ([1.5, None, np.nan], "number"),
+    ([Decimal("1.5"), None, 2], "number"),
+    ([True, False, None], "category"),
+    ([True, 2, None], "category"),
+    (["a", "b", None], "category"),
+    (["a", 1, 2.5], "category"),
+    (["1", "2", "3"], "category"),
+    ([date(2020, 1, 1), None, datetime(2021, 1, 1)], "date"),
+    ([timedelta(hours=1), None, timedelta(0)], "date"),
+    ([None, np.nan, None], "empty"),
+    ([[1], [2], None], "other"),
+    ([1j, 2.0, None], "other"),
+    ([f"row {i}" for i in range(FEW + 1)], "identifier"),
+    ([f"row {i}" for i in range(FEW)], "category"),
+    ([f"row {i // 2}" for i in range(2 * FEW + 2)], "category"),
+]
+
+
+def column(cells: list[Any]) -> Any:
+    """Return an array of objects, whatever the cells are."""
+    values = np.empty(len(cells), dtype=object)
+    values[:] = cells
+    return values
+
+
+class TestKind:
+    @pytest.mark.parametrize(("cells", "kind"), CELLS)
+    def test_of_objects(self, cells: list[Any], kind: str) -> None:
+        assert kind_of(column(cells)) == kind
+
+    @pytest.mark.parametrize(("cells", "kind"), CELLS)
+    def test_of_a_series_of_pandas(self, cells: list[Any], kind: str) -> None:
+        pd = pytest.importorskip("pandas")
+        assert kind_of(pd.Series(column(cells), dtype=object)) == kind
+        if kind != "other":
+            assert kind_of(pd.Series(column(cells)).convert_dtypes()) == kind
+
+    @pytest.mark.parametrize(("cells", "kind"), CELLS)
+    def test_of_a_series_of_polars(self, cells: list[Any], kind: str) -> None:
+        pl = pytest.importorskip("polars")
+        one_type = len({type(cell) for cell in cells if cell is not None}) == 1
+        if kind != "other" and one_type:
+            assert kind_of(pl.Series(cells)) == kind
+
+    @pytest.mark.parametrize(
+        ("dtype", "kind"),
+        [
+            (np.int8, "number"),
+            (np.float32, "number"),
+            (bool, "category"),
+            ("U2", "category"),
+            ("S2", "category"),
+            ("datetime64[D]", "date"),
+            ("timedelta64[s]", "date"),
+            (complex, "other"),
+        ],
+    )
+    def test_of_a_type(self, dtype: Any, kind: str) -> None:
+        assert kind_of(np.array([0, 1, 0]).astype(dtype)) == kind
+
+    def test_of_what_pandas_calls_categories(self) -> None:
+        pd = pytest.importorskip("pandas")
+        assert kind_of(pd.Series([1, 2, 1], dtype="category")) == "category"
+
+    @pytest.mark.parametrize("dtype", ["float64", "datetime64[ns]"])
+    def test_of_missing_values_of_a_type(self, dtype: str) -> None:
+        assert kind_of(np.array(["NaT" if dtype[0] == "d" else "nan"] * 2, dtype)) == "empty"
+
+
+class TestSelection:
+    def test_is_by_name_or_by_position(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"a": [1, 2], "b": ["u", "v"], "c": [0.5, None]})
+        assert ColumnsOfKind("number")(frame) == ["a", "c"]
+        assert ColumnsOfKind("number")(frame.set_axis([5, 3, 4], axis=1)) == [0, 2]
+        assert ColumnsOfKind("category")(frame.to_numpy()) == [1]
+
+    def test_refuses_names_that_occur_twice(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
+        with pytest.raises(ValueError, match=r"the same name: a\."):
+            ColumnsOfKind("number")(frame)
+
+    def test_refuses_tables_without_anything_to_learn_from(self) -> None:
+        rows = np.array([[f"row {i}", None] for i in range(FEW + 1)], dtype=object)
+        with pytest.raises(ValueError, match="No column can be used"):
+            ColumnsOfKind("number")(rows)
+
+    @pytest.mark.parametrize("shape", [(0, 2), (3,)])
+    def test_refuses_other_shapes(self, shape: tuple[int, ...]) -> None:
+        with pytest.raises(ValueError, match="must have rows and columns"):
+            ColumnsOfKind("number")(np.ones(shape))
+
+    def test_refuses_sparse_tables(self) -> None:
+        with pytest.raises(TypeError, match="dense"):
+            ColumnsOfKind("number")(csr_array(np.eye(3)))
+
+
+class TestConversion:
+    def test_numbers(self) -> None:
+        X = column([Decimal("1.5"), None, 2, np.float32(3)])[:, None]
+        np.testing.assert_array_equal(as_numbers(X), [[1.5], [np.nan], [2.0], [3.0]])
+        assert as_numbers(np.ones((2, 3), np.float32)).dtype == np.float32
+
+    def test_text_among_numbers_is_named(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"a": [1, 2], "b": ["1", "tall"], "c": pd.to_datetime(["2020"] * 2)})
+        with pytest.raises(ValueError, match=r"text where numbers are needed: b, c\."):
+            as_numbers(frame)
+
+    def test_infinite_numbers_are_named(self) -> None:
+        with pytest.raises(ValueError, match=r"infinite numbers: 1\."):
+            as_numbers(np.array([[1.0, 2.0], [3.0, -np.inf]]))
+
+    def test_dates_are_days_since_1970(self) -> None:
+        cells = [date(1970, 1, 3), None, datetime(1969, 12, 31, 12), np.datetime64("1970-01-01")]
+        expected = [[2.0], [np.nan], [-0.5], [0.0]]
+        np.testing.assert_array_equal(as_days(column(cells)[:, None]), expected)
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"a": pd.to_datetime(["1970-01-02 00:00+02:00", None])})
+        np.testing.assert_allclose(as_days(frame), [[1.0 - 2 / 24], [np.nan]])
+
+    def test_durations_are_days(self) -> None:
+        cells = column([timedelta(hours=6), None, np.timedelta64(1, "D")])[:, None]
+        np.testing.assert_array_equal(as_days(cells), [[0.25], [np.nan], [1.0]])
+
+    def test_other_columns_among_dates_are_named(self) -> None:
+        with pytest.raises(ValueError, match=r"no dates where dates are needed: 0\."):
+            as_days(column(["today", None])[:, None])
+
+    def test_categories_are_text_without_a_decimal_point(self) -> None:
+        cells = column([1.0, 2.5, None, "x", True, 3])[:, None]
+        expected = ["1", "2.5", np.nan, "x", "True", "3"]
+        assert as_categories(cells)[:, 0].tolist() == expected
+        assert as_categories(np.array([[3], [4]]))[:, 0].tolist() == ["3", "4"]
+
+    def test_by_kind(self) -> None:
+        X = np.array([[1], [2]])
+        np.testing.assert_array_equal(convert(X, "number"), as_numbers(X))
+        np.testing.assert_array_equal(convert(X, "category"), as_categories(X))
