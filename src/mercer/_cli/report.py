@@ -190,7 +190,7 @@ def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
         drawn.append((html.figure(lambda ax: _draw_path(model, ax)), caption))
     # A kernel of one width depends equally on all columns, which needs no figure.
     if np.ptp(feature_relevance(model)) > 0:
-        caption = "How strongly the kernel depends on each column, scaled to unit variance."
+        caption = "How strongly the kernel depends on each column, as encoded."
         bars = html.figure(lambda ax: FeatureRelevanceDisplay.from_estimator(model, ax=ax))
         drawn.append((bars, caption))
 
