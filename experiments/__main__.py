@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from experiments import catalog
 from experiments.experiment import Run
 from experiments.reporting.reproduction_page import write_page
 from experiments.running.records import Archive
-from experiments.running.runner import Failure, carry_out
+from experiments.running.runner import Failure, Skipped, carry_out
 
 HERE = Path(__file__).parent
 RECORDS = HERE / "records"
@@ -98,7 +99,7 @@ def run(
     with stopping_cleanly():
         missing = folder.missing(runs, alone=timing)
     console.print(f"{len(runs)} runs, {len(runs) - len(missing)} of them recorded before")
-    failures = []
+    failures, skipped = [], Counter[str]()
     with stopping_cleanly(), progress() as bar:
         task = bar.add_task("", total=len(missing))
         for outcome in carry_out(missing, folder, jobs=jobs, alone=timing, small=small):
@@ -106,6 +107,10 @@ def run(
             if isinstance(outcome, Failure):
                 failures.append(outcome)
                 bar.console.print(f"[red]failed[/red] {label(outcome.run)}: {outcome.reason}")
+            elif isinstance(outcome, Skipped):
+                skipped[outcome.reason] += 1
+    for reason, number in skipped.items():
+        console.print(f"skipped {number} runs: {reason}", markup=False)
     if failures:
         console.print(f"{len(failures)} of {len(missing)} runs failed; they are not recorded")
         raise typer.Exit(1)

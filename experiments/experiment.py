@@ -19,6 +19,10 @@ Method = Callable[[Any], Measures]
 """A function from the data of one repeat of one problem to measures."""
 
 
+class Unavailable(Exception):  # noqa: N818
+    """A method cannot be tried here, since a package or an estimator is missing; says which."""
+
+
 def collected(measured: Sequence[Measures]) -> Measures:
     """Return a list for each measure, with one entry for each fold, setting or step."""
     return {name: [each[name] for each in measured] for name in measured[0]}

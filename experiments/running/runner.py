@@ -14,7 +14,7 @@ from multiprocessing.connection import wait
 from threading import Thread
 
 from experiments import catalog
-from experiments.experiment import Measures, Run
+from experiments.experiment import Measures, Run, Unavailable
 from experiments.running.records import Archive, Record
 
 THREADS_ALONE = 2
@@ -32,7 +32,15 @@ class Failure:
     reason: str
 
 
-Outcome = Record | Failure
+@dataclass(frozen=True)
+class Skipped:
+    """A run whose method is not available here; it is not recorded, so that it is tried again."""
+
+    run: Run
+    reason: str
+
+
+Outcome = Record | Failure | Skipped
 
 
 def carry_out(
@@ -54,7 +62,7 @@ def carry_out(
 
     Yields
     ------
-    Record or Failure
+    Record, Failure or Skipped
     """
     workers, threads = (1, THREADS_ALONE) if alone else (jobs, 1)
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
@@ -98,6 +106,8 @@ def attempt(run: Run, *, alone: bool, small: bool) -> Outcome:
             start, cpu_start = time.perf_counter(), time.process_time()
             measures = method(data)
             costs = time.perf_counter() - start, time.process_time() - cpu_start
+    except Unavailable as error:
+        return Skipped(run, str(error))
     except Exception as error:
         return Failure(run, f"{type(error).__name__}: {error}")
     warned = tuple(sorted({warning.category.__name__ for warning in caught}))

@@ -1,0 +1,1 @@
+"""Tables of mixed types: files, splits, compared methods and measures of the experiment `tables`."""

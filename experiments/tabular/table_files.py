@@ -1,0 +1,96 @@
+"""Loader of tables with numbers, categories and missing values, by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from experiments.problems import CLASSIFICATION_SETS, Array, whole
+
+Task = Literal["classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and its target.
+
+    Attributes
+    ----------
+    frame : DataFrame of shape (n_rows, n_columns)
+        Numbers are of float64, categories of the categorical type; both may be missing.
+    target : ndarray of shape (n_rows,)
+        Class codes 0, 1, ..., or responses.
+    task : {"classification", "regression"}
+    """
+
+    frame: pd.DataFrame
+    target: Array
+    task: Task
+
+    @property
+    def plain(self) -> bool:
+        """Whether all columns are numbers and none is missing."""
+        numbers = all(kind == np.float64 for kind in self.frame.dtypes)
+        return numbers and not bool(self.frame.isna().to_numpy().any())
+
+
+@cache
+def load_table(name: str) -> Table:
+    """Load a table by name.
+
+    The table is the file ``tables/<name>.csv.gz`` in the folder that the environment variable
+    ``MERCER_DATA`` names, described by ``tables/index.json``: its task, its target and the columns
+    that hold categories. Where there is no such file, the set of `load_data_set` with that name is
+    taken, whose columns are numbers.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    FileNotFoundError
+        If ``MERCER_DATA`` names no folder.
+    ValueError
+        If there is neither a table nor a set of this name.
+    """
+    folder = Path(os.environ.get("MERCER_DATA", ".")) / "tables"
+    index = folder / "index.json"
+    entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else {}
+    if name not in entries:
+        return _of_set(name)
+    entry = entries[name]
+    frame = pd.read_csv(folder / f"{name}.csv.gz")
+    target = frame.pop(entry["target"])
+    for column in frame.columns:
+        if column in entry["categories"]:
+            frame[column] = frame[column].astype("string").astype(object).astype("category")
+        else:
+            frame[column] = frame[column].astype(np.float64)
+    return Table(frame, _target(target.to_numpy(), entry["task"]), entry["task"])
+
+
+def _of_set(name: str) -> Table:
+    """Return a data set of numbers as a table."""
+    X, y = whole(name)
+    frame = pd.DataFrame(X, columns=[f"x{number}" for number in range(X.shape[1])])
+    task: Task = "classification" if name in CLASSIFICATION_SETS else "regression"
+    return Table(frame, _target(y, task), task)
+
+
+def _target(values: Array, task: Task) -> Array:
+    """Return responses as numbers, or the positions of labels among the sorted labels."""
+    if task == "regression":
+        return np.asarray(values, dtype=np.float64)
+    return np.unique(values, return_inverse=True)[1]

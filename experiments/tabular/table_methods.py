@@ -1,0 +1,246 @@
+"""The methods that the experiment `tables` compares: all with their defaults, on one thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import norm
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from experiments.c_search import MAX_ITER, Task, error
+from experiments.experiment import Measures, Method, Unavailable
+from experiments.problems import Array
+from experiments.tabular.table_measures import of_intervals, of_probabilities
+from experiments.tabular.table_splits import TableSplit
+from experiments.tabular.xrfm_process import fit_xrfm
+from mercer.preprocessing import table_encoder
+
+COVERAGE = 0.9
+"""The coverage that intervals aim at."""
+
+GAMMAS = 4.0 ** np.arange(-5, 5)
+"""The ten widths of the grid, as gamma in units of scikit-learn's gamma="scale"."""
+C_GRID = 2.0 ** np.arange(-5, 16, 2)
+"""The eleven values of C, and of 1 / alpha."""
+
+MAX_GP_ITER = 50
+"""L-BFGS steps of a Gaussian process at most; without a bound it takes minutes."""
+
+Make = Callable[[TableSplit, Array], Any]
+"""A function from a split and its training inputs to an estimator."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Training and test inputs, and the processor seconds of their encoding."""
+
+    train: Any
+    test: Any
+    seconds: float
+
+
+def encoded(split: TableSplit) -> Inputs:
+    """Return the inputs that `mercer.preprocessing.table_encoder` makes of the columns."""
+
+    start = time.process_time()
+    encoder = table_encoder()
+    train = np.asarray(encoder.fit_transform(split.X_train), dtype=np.float64)
+    duration = time.process_time() - start
+    return Inputs(train, np.asarray(encoder.transform(split.X_test), dtype=np.float64), duration)
+
+
+def native(split: TableSplit) -> Inputs:
+    """Return the columns as they are, with names that every library takes."""
+    names = [f"x{number}" for number in range(split.X_train.shape[1])]
+    return Inputs(*(X.set_axis(names, axis=1) for X in (split.X_train, split.X_test)), seconds=0.0)
+
+
+def of_estimator(
+    split: TableSplit, *, make: Make, inputs: Callable[[TableSplit], Inputs] = encoded
+) -> Measures:
+    """Fit an estimator and measure it; seconds are of the processor, so that load matters less."""
+    given = inputs(split)
+    model = make(split, given.train)
+    start = time.process_time()
+    model.fit(given.train, split.y_train)
+    fitted = time.process_time()
+    predicted = model.predict(given.test)
+    ended = time.process_time()
+    return {
+        **of_predictions(split, predicted),
+        **uncertainty(split, model, given.test),
+        "fit_seconds": given.seconds + fitted - start,
+        "predict_seconds": ended - fitted,
+    }
+
+
+def of_predictions(split: TableSplit, predicted: Array) -> Measures:
+    """Return the error on test rows, and the numbers of rows and features."""
+    found = error(split.task, split.y_test, np.asarray(predicted).ravel()) / split.scale
+    return {"error": found, "n_train": len(split.y_train), "n_test": len(split.y_test)}
+
+
+def uncertainty(split: TableSplit, model: Any, X: Any) -> Measures:
+    """Return the measures of probabilities or intervals, as far as the estimator gives them."""
+    if split.task == "classification":
+        if isinstance(model, GridSearchCV) or not hasattr(model, "predict_proba"):
+            return {}
+        return of_probabilities(split.y_test, model.predict_proba(X))
+    if hasattr(model, "predict_interval"):
+        low, high = np.asarray(model.predict_interval(X, coverage=COVERAGE)).T.reshape(2, -1)
+    elif isinstance(model, GaussianProcessRegressor):
+        mean, deviation = model.predict(X, return_std=True)
+        reach = norm.ppf(0.5 + COVERAGE / 2.0) * deviation
+        low, high = mean - reach, mean + reach
+    else:
+        return {}
+    return of_intervals(split.y_test, low, high, split.scale)
+
+
+def grid_search(split: TableSplit, X: Array) -> Any:
+    """Return a search for width and C, or alpha, by five shuffled folds."""
+    gammas = GAMMAS / (X.shape[1] * X.var())
+    if split.task == "classification":
+        folds: Any = StratifiedKFold(5, shuffle=True, random_state=0)
+        return GridSearchCV(SVC(max_iter=MAX_ITER), {"gamma": gammas, "C": C_GRID}, cv=folds)
+    folds = KFold(5, shuffle=True, random_state=0)
+    grid = {"gamma": gammas, "alpha": 1.0 / C_GRID}
+    search = GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=folds)
+    return TransformedTargetRegressor(search, transformer=StandardScaler())
+
+
+def forest(split: TableSplit, _: Any) -> Any:
+    """Return a forest of 500 trees."""
+    kind = of_task(split.task, RandomForestClassifier, RandomForestRegressor)
+    return kind(500, random_state=0)
+
+
+def histogram_boosting(split: TableSplit, _: Any) -> Any:
+    """Return scikit-learn's histogram gradient boosting."""
+    kind = of_task(split.task, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+    return kind(random_state=0)
+
+
+def light_gbm(split: TableSplit, _: Any) -> Any:
+    """Return LightGBM's estimator."""
+    library = package("lightgbm")
+    kind = of_task(split.task, library.LGBMClassifier, library.LGBMRegressor)
+    return kind(random_state=0, n_jobs=1, verbose=-1)
+
+
+def xgboost(split: TableSplit, _: Any) -> Any:
+    """Return XGBoost's estimator."""
+    library = package("xgboost")
+    kind = of_task(split.task, library.XGBClassifier, library.XGBRegressor)
+    return kind(random_state=0, n_jobs=1, enable_categorical=True)
+
+
+def gaussian_process(split: TableSplit, X: Array) -> Any:
+    """Return a Gaussian process with one width a feature, by marginal likelihood.
+
+    The search starts from the square root of the number of features, about the distance of two
+    standardized rows; from 1, the default, it does not leave the start where features are many.
+    """
+    n_features = X.shape[1]
+    kernel = ConstantKernel() * RBF(np.full(n_features, n_features**0.5))
+    if split.task == "classification":
+        return GaussianProcessClassifier(kernel, optimizer=few_steps, random_state=0)
+    return GaussianProcessRegressor(
+        kernel + WhiteKernel(), normalize_y=True, optimizer=few_steps, random_state=0
+    )
+
+
+def few_steps(objective: Any, start: Array, bounds: Any) -> tuple[Array, float]:
+    """Minimize by at most `MAX_GP_ITER` steps of L-BFGS."""
+    options = {"maxiter": MAX_GP_ITER}
+    found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
+    return found.x, float(found.fun)
+
+
+def two_stage(split: TableSplit, _: Any) -> Any:
+    """Return mercer's two-stage estimator."""
+    mercer = import_module("mercer")
+    return of_task(split.task, mercer.TwoStageClassifier, mercer.TwoStageRegressor)()
+
+
+def stacking(split: TableSplit, _: Any) -> Any:
+    """Return mercer's stacking estimator."""
+    mercer = import_module("mercer")
+    if not hasattr(mercer, "KernelStackingRegressor"):
+        raise Unavailable("stacking: mercer has no KernelStackingRegressor yet")
+    return of_task(split.task, mercer.KernelStackingClassifier, mercer.KernelStackingRegressor)()
+
+
+def xrfm(split: TableSplit) -> Measures:
+    """Fit xRFM to encoded inputs and, for responses, to standardized ones."""
+    given, classes = encoded(split), split.task == "classification"
+    offset, unit = (0.0, 1.0) if classes else (split.y_train.mean(), split.y_train.std())
+    y = split.y_train if classes else (split.y_train - offset) / unit
+    found = fit_xrfm(given.train, y, given.test, classes=classes)
+    predicted = found["predicted"] if classes else offset + unit * found["predicted"]
+    calibration = of_probabilities(split.y_test, found["probabilities"]) if classes else {}
+    return {
+        **of_predictions(split, predicted),
+        **calibration,
+        "fit_seconds": given.seconds + float(found["fit_seconds"]),
+        "predict_seconds": float(found["predict_seconds"]),
+    }
+
+
+def of_task(task: Task, classifier: Any, regressor: Any) -> Any:
+    """Return the first for classes, the second for responses."""
+    return classifier if task == "classification" else regressor
+
+
+def package(name: str) -> Any:
+    """Import a package of the extra `experiments`.
+
+    Raises
+    ------
+    Unavailable
+        If it is not installed.
+    """
+    try:
+        return import_module(name)
+    except ImportError:
+        raise Unavailable(f"{name} is not installed: pip install mercer[experiments]") from None
+
+
+METHODS: dict[str, Method] = {
+    "stacking": partial(of_estimator, make=stacking),
+    "two-stage": partial(of_estimator, make=two_stage),
+    "grid search": partial(of_estimator, make=grid_search),
+    "LightGBM": partial(of_estimator, make=light_gbm, inputs=native),
+    "LightGBM, encoded": partial(of_estimator, make=light_gbm),
+    "XGBoost": partial(of_estimator, make=xgboost, inputs=native),
+    "XGBoost, encoded": partial(of_estimator, make=xgboost),
+    "HistGB": partial(of_estimator, make=histogram_boosting, inputs=native),
+    "HistGB, encoded": partial(of_estimator, make=histogram_boosting),
+    "forest": partial(of_estimator, make=forest),
+    "GP-ARD": partial(of_estimator, make=gaussian_process),
+    "xRFM": xrfm,
+}
+"""The methods by name. Trees take the columns as they are, and also encoded."""
+
+ENCODED = tuple(name for name in METHODS if name.endswith(", encoded"))
+"""The methods whose result differs from that with native inputs only on tables with categories or
+missing values, since trees depend on the order of numbers only."""
