@@ -110,7 +110,7 @@ def run(
             elif isinstance(outcome, Skipped):
                 skipped[outcome.reason] += 1
     for reason, number in skipped.items():
-        console.print(f"skipped {number} runs: {reason}", markup=False)
+        console.print(f"skipped {number} run{'s' * (number > 1)}: {reason}", markup=False)
     if failures:
         console.print(f"{len(failures)} of {len(missing)} runs failed; they are not recorded")
         raise typer.Exit(1)

@@ -50,9 +50,12 @@ PAPERS = {
         "starts",
         "partitions",
     ),
-    "Beyond the papers": ("defaults",),
+    "Beyond the papers": ("defaults", "tables"),
 }
 """The names of the experiments, grouped by the paper that they reproduce."""
+
+PAGES = {"tables": "tables.md"}
+"""The experiments whose section is a page of its own, and the name of the page."""
 
 
 def names() -> list[str]:

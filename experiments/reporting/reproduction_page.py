@@ -52,7 +52,7 @@ class Chapter:
 
 
 def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
-    """Write the page and its figures, and choosing.md if all its experiments have records.
+    """Write the pages and their figures, and choosing.md if all its experiments have records.
 
     Parameters
     ----------
@@ -84,6 +84,9 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
     results = {chapter.name: chapter.results for chapter in chapters}
     if not small and results.keys() >= set(NEEDED):
         write(folder / "choosing.md", choosing(results))
+    for chapter in chapters:
+        if chapter.name in catalog.PAGES:
+            write(folder / catalog.PAGES[chapter.name], own_page(chapter))
     page = folder / "reproduction.md"
     write(page, text(chapters))
     return page
@@ -198,9 +201,27 @@ def anchor(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
+def own_page(chapter: Chapter) -> str:
+    """Return the page of an experiment that has one."""
+    name = chapter.name
+    command = f"`python -m experiments run {name}`"
+    written = f"Written by `python -m experiments report` from the records of {command}.\n"
+    return f"# {chapter.experiment.title}\n\n{written}\n{with_figures(chapter)}"
+
+
+def with_figures(chapter: Chapter) -> str:
+    """Return the body of a section, with the files of its figures."""
+    return re.sub(r"\(figure:([\w-]+)\)", rf"({IMAGES}/\1.png)", chapter.section.body)
+
+
 def chapter_text(chapter: Chapter, first: int) -> str:
     """Return the section of an experiment, with claims numbered from `first`."""
-    body = re.sub(r"\(figure:([\w-]+)\)", rf"({IMAGES}/\1.png)", chapter.section.body)
+    if chapter.name in catalog.PAGES:
+        page = catalog.PAGES[chapter.name]
+        return (
+            f"### {chapter.experiment.title}\n\nThey have a page of their own: [{page}]({page}).\n"
+        )
+    body = with_figures(chapter)
     parts = [
         f"### {chapter.experiment.title}\n",
         f"*{plain_year(chapter.experiment.source)}; `python -m experiments run {chapter.name}`; "

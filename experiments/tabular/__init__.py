@@ -1,1 +1,1 @@
-"""Tables of mixed types: files, splits, compared methods and measures of the experiment `tables`."""
+"""Files, splits, methods and measures of the experiment `tables`."""

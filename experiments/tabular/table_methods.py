@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import fmin_l_bfgs_b
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -60,7 +60,6 @@ class Inputs:
 
 def encoded(split: TableSplit) -> Inputs:
     """Return the inputs that `mercer.preprocessing.table_encoder` makes of the columns."""
-
     start = time.process_time()
     encoder = table_encoder()
     train = np.asarray(encoder.fit_transform(split.X_train), dtype=np.float64)
@@ -71,7 +70,8 @@ def encoded(split: TableSplit) -> Inputs:
 def native(split: TableSplit) -> Inputs:
     """Return the columns as they are, with names that every library takes."""
     names = [f"x{number}" for number in range(split.X_train.shape[1])]
-    return Inputs(*(X.set_axis(names, axis=1) for X in (split.X_train, split.X_test)), seconds=0.0)
+    train, test = (X.set_axis(names, axis=1) for X in (split.X_train, split.X_test))
+    return Inputs(train, test, 0.0)
 
 
 def of_estimator(
@@ -106,7 +106,8 @@ def uncertainty(split: TableSplit, model: Any, X: Any) -> Measures:
             return {}
         return of_probabilities(split.y_test, model.predict_proba(X))
     if hasattr(model, "predict_interval"):
-        low, high = np.asarray(model.predict_interval(X, coverage=COVERAGE)).T.reshape(2, -1)
+        found = model.predict_interval(X, coverage=COVERAGE)
+        low, high = found if isinstance(found, tuple) else found.T
     elif isinstance(model, GaussianProcessRegressor):
         mean, deviation = model.predict(X, return_std=True)
         reach = norm.ppf(0.5 + COVERAGE / 2.0) * deviation
@@ -171,9 +172,8 @@ def gaussian_process(split: TableSplit, X: Array) -> Any:
 
 def few_steps(objective: Any, start: Array, bounds: Any) -> tuple[Array, float]:
     """Minimize by at most `MAX_GP_ITER` steps of L-BFGS."""
-    options = {"maxiter": MAX_GP_ITER}
-    found = minimize(objective, start, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
-    return found.x, float(found.fun)
+    found = fmin_l_bfgs_b(objective, start, bounds=bounds, maxiter=MAX_GP_ITER)
+    return found[0], float(found[1])
 
 
 def two_stage(split: TableSplit, _: Any) -> Any:

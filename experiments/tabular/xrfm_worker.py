@@ -1,8 +1,9 @@
 """Fits xRFM and predicts, in an environment of its own.
 
 Reads the name of a file with training and test rows from each line of its input, replaces that file
-by one with the predictions, and then prints a line. This file imports only numpy, torch and xrfm. xRFM needs validation rows, and gets a fifth of the
-training rows at random; everything else is its default.
+by one with the predictions, and then prints a line. This file imports only numpy, torch and xrfm.
+xRFM needs validation rows, and gets a fifth of the training rows at random; everything else is its
+default.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def serve(path: str) -> None:
     else:
         found = {"predicted": np.asarray(model.predict(X_test)).ravel()}
     ended = time.process_time()
-    np.savez(path, **found, fit_seconds=fitted - start, predict_seconds=ended - fitted)
+    found["fit_seconds"] = np.array(fitted - start)
+    found["predict_seconds"] = np.array(ended - fitted)
+    np.savez(path, allow_pickle=False, **found)
 
 
 if __name__ == "__main__":

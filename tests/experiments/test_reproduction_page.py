@@ -10,7 +10,7 @@ import pytest
 from experiments import catalog
 from experiments.__main__ import DOCS, RECORDS
 from experiments.reporting.choosing_page import choosing
-from experiments.reporting.reproduction_page import Chapter, anchor, read, text
+from experiments.reporting.reproduction_page import Chapter, anchor, own_page, read, text
 from experiments.running.records import Archive
 
 
@@ -33,3 +33,15 @@ def test_reproduction_is_what_the_records_say(chapters: Sequence[Chapter]) -> No
 def test_the_choice_of_methods_is_argued_from_the_records(chapters: Sequence[Chapter]) -> None:
     page = choosing({chapter.name: chapter.results for chapter in chapters})
     assert page == (DOCS / "choosing.md").read_text()
+
+
+@pytest.mark.parametrize("name", catalog.PAGES)
+def test_an_experiment_with_a_page_of_its_own_is_linked(
+    name: str, chapters: Sequence[Chapter]
+) -> None:
+    [chapter] = [chapter for chapter in chapters if chapter.name == name]
+    page = (DOCS / catalog.PAGES[name]).read_text()
+    assert own_page(chapter) == page
+    assert f"({catalog.PAGES[name]})" in text(chapters)
+    for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
+        assert (DOCS / picture).exists()

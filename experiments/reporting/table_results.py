@@ -1,0 +1,174 @@
+"""Questions about the records of the experiment `tables`: ratios, wins, coverage and times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from experiments.definitions.tables import CLASSES, SETS, TABLES
+from experiments.problems import Array
+from experiments.reporting.ranking import signed_rank_test
+from experiments.reporting.resampled_tests import compare_splits
+from experiments.reporting.results import Results
+from experiments.reporting.statistics import Comparison
+
+ENCODING = ", encoded"
+"""The end of the names of methods that have encoded inputs instead of native ones."""
+
+LEAST = 0.005
+"""Added to errors of classification before ratios are taken, since errors may be zero."""
+
+REFERENCE = "LightGBM"
+"""The method whose error is the unit of ratios."""
+
+ROWS = {**TABLES, **SETS}
+"""The number of rows of each table."""
+
+
+def better_inputs(results: Results) -> Results:
+    """Return results in which each method has, on each problem, the inputs of less mean error.
+
+    This favors the methods that have two kinds of inputs, since test errors choose.
+    """
+    frame = results.frame
+    for name in [name for name in results.methods if name.endswith(ENCODING)]:
+        native = name.removesuffix(ENCODING)
+        for problem in results.problems:
+            pair = results.pairs("error", problem, native, name)
+            mine = frame["problem"] == problem
+            encoded_rows = mine & (frame["method"] == name)
+            better = pair[0].size == results.repeats(problem, native) and pair[0].size > 0
+            if better and pair[1].mean() < pair[0].mean():
+                frame = frame[~(mine & (frame["method"] == native))].copy()
+                frame.loc[encoded_rows, "method"] = native
+            else:
+                frame = frame[~encoded_rows]
+    return Results(results.experiment, frame.reset_index(drop=True))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some problems of the experiment `tables`, all of one task.
+
+    Attributes
+    ----------
+    results : Results
+        With the better inputs of each method.
+    problems : sequence of str
+    classes : bool
+        Whether the targets are classes.
+    n_train : int or None
+        The number of training rows of tables; None for the sets of numbers.
+    """
+
+    results: Results
+    problems: Sequence[str]
+    classes: bool
+    n_train: int | None = None
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """The methods that have records on some of the problems."""
+        tried = self.results.tried
+        return [m for m in self.results.methods if set(tried("error", m)) & set(self.problems)]
+
+    def both(self, first: str, second: str, measure: str = "error") -> list[str]:
+        """Return the problems on which two methods have a measure."""
+        known = set(self.results.tried(measure, first, second))
+        return [problem for problem in self.problems if problem in known]
+
+    def comparison(self, problem: str, first: str, second: str) -> Comparison:
+        """Compare the errors of two methods on the splits of a problem."""
+        return compare_splits(
+            *self.results.pairs("error", problem, first, second),
+            n_test=self.results.mean("n_test", problem, first),
+            n_rows=ROWS[table_of(problem)],
+        )
+
+    def ratios(self, first: str, second: str = REFERENCE, measure: str = "error") -> pd.Series:
+        """Return by problem the ratio of mean errors, or of other means, on common splits."""
+        least = LEAST if self.classes and measure == "error" else 0.0
+        found = {}
+        for problem in self.both(first, second, measure):
+            one, other = self.results.pairs(measure, problem, first, second)
+            found[problem] = (one.mean() + least) / (other.mean() + least)
+        return pd.Series(found, dtype=float)
+
+    def lower(self, first: str, second: str) -> tuple[int, int, int]:
+        """Count the problems on which the first method's mean error is lower, equal or higher."""
+        ratios = self.ratios(first, second).to_numpy()
+        return int((ratios < 1.0).sum()), int((ratios == 1.0).sum()), int((ratios > 1.0).sum())
+
+    def significant(self, first: str, second: str) -> tuple[int, int, int]:
+        """Count the problems on which the first method is significantly better, neither, worse."""
+        signs = [self.comparison(p, first, second).sign for p in self.both(first, second)]
+        return signs.count(-1), signs.count(0), signs.count(1)
+
+    def losses(self, first: str, second: str) -> list[str]:
+        """Return the tables on which the first method is significantly worse."""
+        both = self.both(first, second)
+        return [table_of(p) for p in both if self.comparison(p, first, second).sign > 0]
+
+    def p_value(self, first: str, second: str) -> float:
+        """Return the p-value of Wilcoxon's signed-rank test on the ratios of mean errors."""
+        return signed_rank_test(np.log(self.ratios(first, second).to_numpy()))
+
+    def means(self, measure: str, method: str) -> Array:
+        """Return a measure of a method by problem, where it is known."""
+        found = np.array([self.results.mean(measure, p, method) for p in self.problems])
+        return found[np.isfinite(found)]
+
+
+def table_of(problem: str) -> str:
+    """Return the name of the table of a problem."""
+    return problem.partition(", n = ")[0]
+
+
+def rows_of(problem: str) -> int:
+    """Return the number of training rows of a problem."""
+    return int(problem.partition(", n = ")[2])
+
+
+def group(results: Results, n_train: int | None, *, classes: bool) -> Group:
+    """Return the tables of one size and task.
+
+    Parameters
+    ----------
+    results : Results
+    n_train : int or None
+        The number of training rows; None for the sets of numbers.
+    classes : bool
+        Whether the targets are classes.
+    """
+    names = SETS if n_train is None else TABLES
+    problems = [
+        problem
+        for problem in results.problems
+        if table_of(problem) in names
+        and n_train in (None, rows_of(problem))
+        and (table_of(problem) in CLASSES) == classes
+    ]
+    return Group(results, problems, classes, n_train)
+
+
+def groups_of(results: Results) -> dict[str, Group]:
+    """Return all groups that have records, by their titles."""
+    sizes = sorted({rows_of(p) for p in results.problems if table_of(p) in TABLES})
+    found = {}
+    for size in (*sizes, None):
+        for classes, what in ((False, "regression"), (True, "classification")):
+            title = f"{what}, sets of numbers" if size is None else f"{what}, n = {size}"
+            chosen = group(results, size, classes=classes)
+            if chosen.problems:
+                found[title] = chosen
+    return found
+
+
+def geometric_mean(values: pd.Series | Array) -> float:
+    """Return the geometric mean, or NaN of nothing."""
+    numbers = np.asarray(values, dtype=float)
+    return float(np.exp(np.log(numbers).mean())) if numbers.size else float("nan")

@@ -1,0 +1,201 @@
+"""Section, on a page of its own, on tables of mixed types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from experiments.definitions.tables import MIN_TEST, SETS, SIZES, TABLES
+from experiments.reporting.formatting import listed
+from experiments.reporting.resampled_tests import Ranking
+from experiments.reporting.results import Results
+from experiments.reporting.section import Section
+from experiments.reporting.table_figures import critical_differences, ratio_strips
+from experiments.reporting.table_parts import (
+    better_trees,
+    error_table,
+    measure_table,
+    ranking_of,
+    ratio_table,
+    split_table,
+    time_table,
+    win_table,
+)
+from experiments.reporting.table_results import (
+    REFERENCE,
+    Group,
+    better_inputs,
+    groups_of,
+)
+from experiments.reporting.table_targets import DEFAULT, GRID, OURS, targets
+from experiments.tabular.table_methods import C_GRID, GAMMAS, MAX_GP_ITER
+from experiments.tabular.table_splits import MAX_TEST
+
+TREES = (REFERENCE, "XGBoost", "HistGB", "forest")
+"""The methods that are made of trees."""
+
+MERCER = (OURS, DEFAULT)
+"""The methods of mercer."""
+
+Groups = Mapping[str, Group]
+"""Groups of problems by their title."""
+
+
+def section(results: Results) -> Section:
+    """Write the page, from the inputs of each method with which it errs less."""
+    found = better_inputs(results)
+    groups = groups_of(found)
+    rankings, left_out = all_rankings(groups, found.methods)
+    parts = [
+        SETTING,
+        split_table(groups),
+        "## What was to be reached\n",
+        TARGETS,
+        targets(found),
+        "## Ranks\n",
+        RANKS,
+        "![Mean ranks of the methods, with critical differences](figure:tables_ranks)\n",
+        *(
+            f"{title}: Friedman's p = {each.p_value:.1g}{left_out[title]}.\n"
+            for title, each in rankings.items()
+        ),
+        "## Errors relative to LightGBM's\n",
+        relative_errors(groups, found.methods),
+        "## Wins, ties and losses\n",
+        COUNTS,
+        win_table(groups, [name for name in MERCER if name in found.methods], found.methods),
+        *details(groups, found.methods),
+    ]
+    figures = {
+        "tables_ranks": critical_differences(rankings, MERCER),
+        "tables_ratios": ratio_strips(few_rows(groups), found.methods, MERCER),
+    }
+    return Section("\n".join(part.rstrip("\n") + "\n" for part in parts), figures=figures)
+
+
+def few_rows(groups: Groups) -> Groups:
+    """Return the groups on which all methods were tried: tables with the two smaller sizes."""
+    return {
+        title: each
+        for title, each in groups.items()
+        if each.n_train is not None and each.n_train < SIZES[-1]
+    }
+
+
+def all_rankings(
+    groups: Groups, methods: Sequence[str]
+) -> tuple[dict[str, Ranking], dict[str, str]]:
+    """Rank the methods over all tables of each size; also say which methods are left out."""
+    rankings, left_out = {}, {}
+    for size in sorted({each.n_train for each in few_rows(groups).values() if each.n_train}):
+        chosen = [each for each in groups.values() if each.n_train == size]
+        title = f"{sum(len(each.problems) for each in chosen)} tables, n = {size}"
+        rankings[title], without = ranking_of(chosen, methods)
+        left_out[title] = f"; not tried on all: {listed(without)}" * bool(without)
+    return rankings, left_out
+
+
+def relative_errors(groups: Groups, methods: Sequence[str]) -> str:
+    """Return the figure and the table of ratios, and where trees err less."""
+    ours = next((name for name in MERCER if name in methods), GRID)
+    tables = [each for each in groups.values() if each.n_train is not None]
+    return f"""![Errors relative to LightGBM's: a dot is a table, a bar the geometric
+mean](figure:tables_ratios)
+
+Geometric means over tables of mean RMSE, or of mean error + 0.5 % for classes; the number of tables
+in brackets where not all were tried.
+
+{ratio_table(groups, methods)}
+Some kind of trees has a lower mean error than {ours} on: {better_trees(tables, ours, TREES)}.
+"""
+
+
+def details(groups: Groups, methods: Sequence[str]) -> list[str]:
+    """Return the tables with a row for each problem."""
+    ours = next((name for name in MERCER if name in methods), GRID)
+    classes = {title: each for title, each in groups.items() if each.classes}
+    responses = {title: each for title, each in groups.items() if not each.classes}
+    return [
+        "## Errors by table\n",
+        ERRORS.format(ours=ours),
+        *chapters(groups, lambda each: error_table(each, ours)),
+        "## Times\n",
+        TIMES,
+        time_table(groups, methods, GRID),
+        *chapters(groups, lambda each: measure_table(each, "fit_seconds", "fit, s", form=".3g")),
+        "## Intervals\n",
+        INTERVALS,
+        *chapters(
+            responses,
+            lambda each: (
+                measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
+                + "\n"
+                + measure_table(each, "width", "width", form=".2f")
+            ),
+        ),
+        "## Probabilities\n",
+        PROBABILITIES,
+        *chapters(
+            classes,
+            lambda each: (
+                measure_table(each, "log_loss", "log-loss", form=".3f")
+                + "\n"
+                + measure_table(each, "calibration_error", "calibration error", form=".3f")
+            ),
+        ),
+    ]
+
+
+def chapters(groups: Groups, write: Callable[[Group], str]) -> list[str]:
+    """Return a heading and a table for each group."""
+    return [f"### {title}\n\n{write(each)}" for title, each in groups.items()]
+
+
+SETTING = f"""{len(TABLES)} public tables, with numbers, categories and missing values, and
+{len(SETS)} sets of numbers. A split has n training rows, stratified for classes, and up to
+{MAX_TEST} of the other rows for the test, of tables at least {MIN_TEST}; all methods have the same
+splits. Of a set with fewer than {2 * SIZES[0]} rows, half are for training. RMSE is in units of the
+standard deviation of the response over the whole table.
+
+All methods have their defaults and one thread. The columns are encoded by
+`mercer.preprocessing.table_encoder()`, fitted to the training rows; LightGBM, XGBoost and
+HistGradientBoosting (HistGB) also take the columns as they are, and on each table whichever
+inputs give the lower mean test error count, which favors them. *forest* is a random forest of
+500 trees. *grid search* is `GridSearchCV` of an RBF `SVC`, or `KernelRidge` for responses:
+{len(GAMMAS)} widths times {len(C_GRID)} values of C or alpha in five shuffled folds. *GP-ARD*
+is scikit-learn's Gaussian process with one width a feature, by at most {MAX_GP_ITER} steps of
+L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its training rows are for its validation.
+*two-stage* is `TwoStageClassifier()` or `TwoStageRegressor()`, *stacking*
+`KernelStackingClassifier()` or `KernelStackingRegressor()`. Slow methods have fewer splits, and
+were not tried where a run would take many minutes:
+"""
+
+TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts
+are wins-ties-losses by mean error and, in brackets, by the corrected resampled t-test.
+"""
+
+RANKS = """Mean ranks by mean error over all tables of a size. Methods under one bar do not
+differ significantly by Nemenyi's test at 0.05 (Demsar 2006).
+"""
+
+COUNTS = """Wins-ties-losses by mean error; in brackets by the corrected resampled t-test at
+0.05 (Nadeau & Bengio 2003), whose correlation of two splits is the part of the table's rows
+that a test has; p-values of Wilcoxon's signed-rank test on the logarithms of ratios, adjusted
+for their number by Holm's method.
+"""
+
+ERRORS = """Means and standard errors over splits; + where {ours} is significantly better, -
+where it is significantly worse (corrected resampled t-test).
+"""
+
+TIMES = """Seconds of the processor, on one thread, so that what else runs matters less; they
+include the encoding and all choices of parameters. Relative to the grid search's on the same
+splits, geometric means over tables:
+"""
+
+INTERVALS = """Intervals that aim at 90 %: of stacking by the jackknife+, of GP-ARD by its
+predictive deviation. Their width is in units of the standard deviation of the response.
+"""
+
+PROBABILITIES = """Mean negative logarithm of the probability of the true class, and expected
+calibration error in 15 bins (Guo et al. 2017), of the methods that give probabilities.
+"""

@@ -1,0 +1,160 @@
+"""The compared methods: what they return, and what happens where a package is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.experiment import Unavailable
+from experiments.tabular import table_methods, xrfm_process
+from experiments.tabular.table_methods import METHODS, encoded, native, package, uncertainty
+from experiments.tabular.table_splits import TableSplit
+
+FAST = ("two-stage", "HistGB", "HistGB, encoded", "LightGBM", "XGBoost", "GP-ARD")
+PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost"}
+
+
+def made_up(*, classes: bool) -> TableSplit:
+    """A split whose target depends on a number and on a category, some of which are missing."""
+    rng = np.random.default_rng(0)
+    n_rows = 120
+    kind = rng.choice(["a", "b"], n_rows)
+    frame = pd.DataFrame({"odd name:": rng.random(n_rows), "kind": pd.Categorical(kind)})
+    signal = frame["odd name:"].to_numpy() + (kind == "a")
+    y = (signal > 1.0).astype(int) if classes else 10.0 * signal - 2.0
+    frame.loc[:3, "odd name:"] = np.nan
+    train, test = frame.iloc[:80], frame.iloc[80:].reset_index(drop=True)
+    task: Any = "classification" if classes else "regression"
+    scale = 1.0 if classes else float(y.std())
+    return TableSplit("made up", task, train, y[:80], test, y[80:], scale, False)
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.parametrize("name", FAST)
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_measures_both_tasks(name: str, classes: bool) -> None:
+    if name in PACKAGES and importlib.util.find_spec(PACKAGES[name]) is None:
+        pytest.skip(f"{PACKAGES[name]} is not installed")
+    found = METHODS[name](made_up(classes=classes))
+    assert found["n_train"] == 80
+    assert found["n_test"] == 40
+    assert found["error"] < (0.3 if classes else 0.5)
+    assert found["fit_seconds"] > 0.0
+    if classes and name != "two-stage":
+        assert 0.0 < found["log_loss"] < 1.0
+        assert 0.0 <= found["calibration_error"] <= 1.0
+    if not classes and name == "GP-ARD":
+        assert 0.5 < found["coverage"] <= 1.0
+
+
+@pytest.mark.parametrize("classes", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_the_grid_has_ten_widths_and_eleven_penalties(
+    classes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert len(table_methods.GAMMAS) == 10
+    assert len(table_methods.C_GRID) == 11
+    monkeypatch.setattr(table_methods, "GAMMAS", table_methods.GAMMAS[3:6])
+    found = METHODS["grid search"](made_up(classes=classes))
+    assert found["error"] < (0.2 if classes else 0.4)
+    assert "log_loss" not in found
+
+
+def test_encoded_inputs_are_numbers_and_native_ones_keep_their_types() -> None:
+    split = made_up(classes=True)
+    numbers, columns = encoded(split), native(split)
+    assert numbers.train.dtype == np.float64
+    assert np.isfinite(numbers.test).all()
+    assert list(columns.train.columns) == ["x0", "x1"]
+    assert columns.train.dtypes.iloc[1] == "category"
+    assert columns.train["x0"].isna().sum() == split.X_train["odd name:"].isna().sum()
+
+
+def test_errors_of_responses_are_relative_to_the_scale() -> None:
+    split = made_up(classes=False)
+    found = table_methods.of_predictions(split, split.y_test + 2.0 * split.scale)
+    assert found["error"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_intervals_are_measured_where_an_estimator_gives_them(columns: bool) -> None:
+    class Interval:
+        def predict_interval(self, X: Any, coverage: float) -> Any:
+            assert coverage == 0.9
+            ends = np.zeros(len(X)), np.full(len(X), 100.0)
+            return np.column_stack(ends) if columns else ends
+
+    split = made_up(classes=False)
+    found = uncertainty(split, Interval(), split.X_test)
+    assert found["coverage"] == np.mean(split.y_test >= 0.0)
+    assert found["width"] == pytest.approx(100.0 / split.scale)
+
+
+def test_a_missing_package_is_named() -> None:
+    with pytest.raises(Unavailable, match="no_such_package"):
+        package("no_such_package")
+
+
+def test_xrfm_needs_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(xrfm_process.VARIABLE, raising=False)
+    with pytest.raises(Unavailable, match=xrfm_process.VARIABLE):
+        METHODS["xRFM"](made_up(classes=True))
+
+
+STAND_IN = """
+import sys
+import numpy as np
+for line in sys.stdin:
+    path = line.strip()
+    with np.load(path) as file:
+        data = dict(file)
+    n = len(data["X_test"])
+    found = {"fit_seconds": 1.5, "predict_seconds": 0.5, "predicted": np.full(n, data["y"].mean())}
+    if data["classes"]:
+        found |= {"predicted": np.zeros(n, int), "probabilities": np.full((n, 2), 0.5)}
+    np.savez(path, **found)
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.parametrize("classes", [False, True])
+def test_xrfm_is_asked_in_its_own_process(
+    classes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = tmp_path / "stand_in.py"
+    worker.write_text(STAND_IN)
+    monkeypatch.setattr(xrfm_process, "WORKER", worker)
+    monkeypatch.setenv(xrfm_process.VARIABLE, sys.executable)
+    xrfm_process.worker.cache_clear()
+    split = made_up(classes=classes)
+    try:
+        found = METHODS["xRFM"](split)
+    finally:
+        process = xrfm_process.worker(sys.executable)
+        process.communicate()
+        xrfm_process.worker.cache_clear()
+    assert found["fit_seconds"] >= 1.5
+    assert found["predict_seconds"] == 0.5
+    if classes:
+        assert found["error"] == pytest.approx(np.mean(split.y_test != 0))
+        assert found["log_loss"] == pytest.approx(np.log(2.0))
+    else:
+        expected = np.sqrt(np.mean((split.y_test - split.y_train.mean()) ** 2)) / split.scale
+        assert found["error"] == pytest.approx(expected)
+
+
+def test_a_process_that_ends_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = tmp_path / "silent.py"
+    worker.write_text("input()\n")
+    monkeypatch.setattr(xrfm_process, "WORKER", worker)
+    xrfm_process.worker.cache_clear()
+    process = xrfm_process.worker(sys.executable)
+    with pytest.raises(RuntimeError, match="xRFM failed"):
+        xrfm_process.ask(sys.executable, tmp_path / "rows.npz")
+    process.communicate()

@@ -1,0 +1,100 @@
+"""Ratios, wins and the better inputs of the experiment `tables`, on records that are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from synthetic_results import synthetic_results
+
+from experiments.reporting.table_results import (
+    LEAST,
+    better_inputs,
+    geometric_mean,
+    group,
+    groups_of,
+    rows_of,
+    table_of,
+)
+
+FIRST, SECOND, CLASSES = "concrete, n = 400", "pol, n = 400", "car, n = 400"
+
+
+def entries(errors: list[float], **others: float) -> Mapping[str, Any]:
+    """Measures of some splits with 400 training and 600 test rows."""
+    given = {"n_test": 600.0, "fit_seconds": 1.0} | others
+    return {"error": errors, **{name: [value] * len(errors) for name, value in given.items()}}
+
+
+RESULTS = synthetic_results(
+    {
+        FIRST: {
+            "stacking": entries([0.2, 0.21, 0.19], fit_seconds=0.5),
+            "LightGBM": entries([0.4, 0.43, 0.37]),
+            "LightGBM, encoded": entries([0.3, 0.33, 0.27], fit_seconds=3.0),
+        },
+        SECOND: {
+            "stacking": entries([0.5, 0.5, 0.5]),
+            "LightGBM": entries([0.4, 0.5, 0.36]),
+            "LightGBM, encoded": entries([0.5, 0.6, 0.4]),
+        },
+        CLASSES: {"stacking": entries([0.0, 0.0]), "LightGBM": entries([0.01, 0.03])},
+        "kin8nm, n = 400": {"stacking": entries([0.3])},
+    }
+)
+
+
+def test_names_of_problems_tell_table_and_rows() -> None:
+    assert table_of(SECOND) == "pol"
+    assert rows_of(SECOND) == 400
+
+
+def test_the_inputs_of_less_mean_error_are_kept_on_each_problem() -> None:
+    found = better_inputs(RESULTS)
+    assert "LightGBM, encoded" not in found.methods
+    np.testing.assert_allclose(found.values("error", FIRST, "LightGBM"), [0.3, 0.33, 0.27])
+    np.testing.assert_allclose(found.values("fit_seconds", FIRST, "LightGBM"), [3.0] * 3)
+    np.testing.assert_allclose(found.values("error", SECOND, "LightGBM"), [0.4, 0.5, 0.36])
+    np.testing.assert_allclose(found.values("error", CLASSES, "LightGBM"), [0.01, 0.03])
+    assert better_inputs(found).frame.equals(found.frame)
+
+
+def test_groups_are_tables_of_one_size_and_task() -> None:
+    found = groups_of(better_inputs(RESULTS))
+    assert {title: list(each.problems) for title, each in found.items()} == {
+        "regression, n = 400": [FIRST, SECOND],
+        "classification, n = 400": [CLASSES],
+        "regression, sets of numbers": ["kin8nm, n = 400"],
+    }
+    assert found["regression, sets of numbers"].n_train is None
+    assert found["classification, n = 400"].classes
+
+
+def test_ratios_are_of_means_and_of_errors_that_are_not_zero() -> None:
+    found = group(better_inputs(RESULTS), 400, classes=False)
+    assert found.ratios("stacking")[FIRST] == pytest.approx(0.2 / 0.3)
+    assert found.ratios("stacking")[SECOND] == pytest.approx(0.5 / 0.42)
+    assert found.ratios("stacking", "LightGBM", "fit_seconds")[FIRST] == pytest.approx(0.5 / 3.0)
+    classes = group(RESULTS, 400, classes=True)
+    assert classes.ratios("stacking")[CLASSES] == pytest.approx(LEAST / (0.02 + LEAST))
+    assert found.ratios("stacking", "grid search").empty
+
+
+def test_wins_are_counted_by_means_and_by_the_corrected_test() -> None:
+    found = group(better_inputs(RESULTS), 400, classes=False)
+    assert found.lower("stacking", "LightGBM") == (1, 0, 1)
+    assert found.lower("LightGBM", "stacking") == (1, 0, 1)
+    assert found.lower("stacking", "stacking") == (0, 2, 0)
+    significant = found.significant("stacking", "LightGBM")
+    assert sum(significant) == 2
+    assert found.losses("stacking", "LightGBM") == []
+    native = group(RESULTS, 400, classes=False)
+    assert native.comparison(FIRST, "stacking", "LightGBM").sign == -1
+    assert native.losses("LightGBM", "stacking") == ["concrete"]
+
+
+def test_the_geometric_mean_is_that_of_logarithms() -> None:
+    assert geometric_mean(np.array([0.5, 2.0])) == pytest.approx(1.0)
+    assert np.isnan(geometric_mean(np.empty(0)))
