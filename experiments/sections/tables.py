@@ -163,10 +163,10 @@ inputs give the lower mean test error count, which favors them. *forest* is a ra
 500 trees. *grid search* is `GridSearchCV` of an RBF `SVC`, or `KernelRidge` for responses:
 {len(GAMMAS)} widths times {len(C_GRID)} values of C or alpha in five shuffled folds. *GP-ARD*
 is scikit-learn's Gaussian process with one width a feature, by at most {MAX_GP_ITER} steps of
-L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its training rows are for its validation.
-*two-stage* is `TwoStageClassifier()` or `TwoStageRegressor()`, *stacking*
-`KernelStackingClassifier()` or `KernelStackingRegressor()`. Slow methods have fewer splits, and
-were not tried where a run would take many minutes:
+L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its
+training rows are for its validation. *two-stage* is `TwoStageClassifier()` or
+`TwoStageRegressor()`, *stacking* `KernelStackingClassifier()` or `KernelStackingRegressor()`.
+Slow methods have fewer splits, and were not tried where a run would take many minutes:
 """
 
 TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts
