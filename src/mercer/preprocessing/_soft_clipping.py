@@ -14,24 +14,39 @@ from mercer._validation import check_positive
 _NORMAL_MAD = 0.6744897501960817
 """Median absolute deviation of a standard normal variable, the 0.75 quantile of its law."""
 
+_MAX_CLIPPED = 0.1
+"""At most this share of a column's values is clipped: a column of which more lies far from the
+median has several clusters or a center of nearly equal values, and no rare values."""
+
+_WINSORIZED_AT = 2.0
+"""Mean and standard deviation after clipping disregard what exceeds this many thresholds, so that
+a single value of any size hardly changes them."""
+
 _CONSTANT_TOL = 10.0
 """A column whose range is at most this many spacings of floating-point numbers is constant."""
+
+_LARGEST = float(np.finfo(float).max)
+
+_LARGEST_THRESHOLD = 1e300
+"""The largest number of deviations beyond which values are clipped, so that none is infinite."""
 
 
 class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Standardize columns, with heavy tails clipped softly and columns of two values as 0 and 1.
 
-    A column x of the training data is centered by its median and divided by a robust standard
-    deviation; what lies beyond `threshold` of these is brought closer,
+    A column of the training data is centered by its median and divided by a robust standard
+    deviation. What lies beyond t of these is brought closer,
 
-    .. math:: g(z) = \operatorname{sign}(z)\,(t + \ln(1 + |z| - t)) \text{ for } |z| > t,
+    .. math:: g(z) = \operatorname{sign}(z)\,t\,(1 + \ln(|z| / t)) \text{ for } |z| > t,
               \quad g(z) = z \text{ otherwise},
 
-    and the result is standardized to mean 0 and variance 1. A column without values beyond the
-    threshold is therefore standardized as `sklearn.preprocessing.StandardScaler` does, and one
-    value of :math:`10^{12}` neither squeezes the other values together nor lies far from them. The
-    function is increasing and continuously differentiable. Isotropic kernels, whose distances give
-    all columns the same weight, need columns on such a common scale.
+    and the result is brought to mean 0 and variance 1, for which values beyond 2 t are replaced by
+    2 t. The function is increasing, with a continuous derivative. t is `threshold`, or larger for
+    columns of which more than a tenth would be clipped: then it is the 0.9 quantile of :math:`|z|`.
+    A column without tails is therefore standardized as
+    `sklearn.preprocessing.StandardScaler` does, while a value of :math:`10^{12}` does not squeeze
+    the others together. Isotropic kernels, whose distances give all columns the same weight, need
+    columns on such a common scale.
 
     Columns with two distinct values, such as indicators, become 0 and 1. Columns with one distinct
     value carry no information; they become 0, also for other values in new data.
@@ -39,7 +54,8 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     threshold : float, default=3.0
-        The number t of robust standard deviations beyond which values are clipped softly.
+        The number t of robust standard deviations beyond which values are clipped softly. A large
+        number such as 1e100 clips nothing.
 
     Attributes
     ----------
@@ -50,6 +66,8 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         divided by that of the standard normal distribution; where more than half of the values
         are equal, the median of all deviations that are not zero. The difference of two values;
         infinity for a constant column.
+    thresholds_ : ndarray of shape (n_features,)
+        The number t of each column.
     mean_, std_ : ndarray of shape (n_features,)
         Mean and standard deviation of each column after clipping; 0 and 1 for columns of at most
         two values.
@@ -79,11 +97,11 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> from mercer.preprocessing import SoftClippingScaler
     >>> X = np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 8.0], [4.0, 5.0], [1e12, 8.0]])
     >>> SoftClippingScaler().fit_transform(X).round(2)
-    array([[-0.58,  0.  ],
-           [-0.53,  0.  ],
-           [-0.47,  1.  ],
-           [-0.42,  0.  ],
-           [ 2.  ,  1.  ]])
+    array([[-0.87,  0.  ],
+           [-0.61,  0.  ],
+           [-0.35,  1.  ],
+           [-0.1 ,  0.  ],
+           [30.68,  1.  ]])
     """
 
     def __init__(self, threshold: float = 3.0) -> None:
@@ -109,14 +127,8 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_positive("threshold", self.threshold)
         X = self._validated(X, reset=True)
-        located = [_location_and_scale(column[~np.isnan(column)]) for column in X.T]
-        self.center_ = np.array([center for center, _, _ in located])
-        self.scale_ = np.array([scale for _, scale, _ in located])
-        standardized = np.array([many for _, _, many in located])
-        self.mean_, self.std_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
-        clipped = self._clipped(X[:, standardized], standardized)
-        self.mean_[standardized] = np.nanmean(clipped, axis=0)
-        self.std_[standardized] = np.nanstd(clipped, axis=0)
+        fitted = [_statistics(column[~np.isnan(column)], self.threshold) for column in X.T]
+        self.center_, self.scale_, self.thresholds_, self.mean_, self.std_ = np.array(fitted).T
         return self
 
     def transform(self, X: Any) -> Array:
@@ -138,22 +150,14 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        scaled = (self._clipped(X, slice(None)) - self.mean_) / self.std_
+        z = _soft_clipped(_scaled(X, self.center_, self.scale_), self.thresholds_)
+        scaled = (z - self.mean_) / self.std_
         return scaled.astype(X.dtype, copy=False)
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         return validate_data(
             self, X, reset=reset, dtype=FLOAT_DTYPES, ensure_all_finite="allow-nan"
         )
-
-    def _clipped(self, X: Array, columns: Array | slice) -> Array:
-        """Return given columns, centered, divided by their scale and clipped softly."""
-        z = _difference(X.astype(float), self.center_[columns])
-        with np.errstate(over="ignore"):
-            z = np.clip(z / self.scale_[columns], -_LARGEST, _LARGEST)
-        size = np.abs(z)
-        excess = np.maximum(size - self.threshold, 0.0)
-        return np.copysign(np.minimum(size, self.threshold) + np.log1p(excess), z)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -162,7 +166,33 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-_LARGEST = float(np.finfo(float).max)
+def _statistics(x: Array, threshold: float) -> tuple[float, float, float, float, float]:
+    """Return center, scale, threshold, mean and standard deviation of a column's known values."""
+    if x.size == 0:
+        return 0.0, np.inf, threshold, 0.0, 1.0
+    tolerance = _CONSTANT_TOL * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
+    x = x.astype(float)
+    low, high = x.min(), x.max()
+    width = _difference(high, low)
+    if width <= tolerance:
+        return low, np.inf, threshold, 0.0, 1.0
+    if np.all((x == low) | (x == high)):
+        return low, float(width), threshold, 0.0, 1.0
+    center = float(np.median(x))
+    deviations = np.abs(_difference(x, center))
+    scale = np.median(deviations) / _NORMAL_MAD
+    if scale == 0.0:
+        deviations = deviations[deviations > 0.0]
+        scale = np.median(deviations)
+    scale = min(scale, _LARGEST)
+    largest_kept = np.quantile(deviations, 1.0 - _MAX_CLIPPED, method="lower")
+    z = _scaled(x, center, scale)
+    threshold = max(threshold, float(_scaled(largest_kept, 0.0, scale)))
+    threshold = min(threshold, _LARGEST_THRESHOLD)
+    # In this unit, no square of a large column overflows, and none of a narrow one underflows.
+    unit = min(threshold, np.abs(z).max())
+    z = np.clip(_soft_clipped(z, threshold) / unit, -_WINSORIZED_AT, _WINSORIZED_AT)
+    return center, scale, threshold, unit * z.mean(), unit * z.std()
 
 
 def _difference(X: Array | float, Z: Array | float) -> Array:
@@ -171,28 +201,16 @@ def _difference(X: Array | float, Z: Array | float) -> Array:
         return np.clip(np.subtract(X, Z), -_LARGEST, _LARGEST)
 
 
-def _location_and_scale(x: Array) -> tuple[float, float, bool]:
-    """Return center and scale of a column without missing values.
+def _scaled(X: Array | float, center: Array | float, scale: Array | float) -> Array:
+    """Return X, centered and divided by its scale, with numbers that are never infinite."""
+    difference = _difference(np.asarray(X, dtype=float), center)
+    with np.errstate(over="ignore"):
+        return np.clip(difference / scale, -_LARGEST, _LARGEST)
 
-    Returns
-    -------
-    center, scale : float
-    has_many : bool
-        Whether the column has more than two distinct values.
-    """
-    if x.size == 0:
-        return 0.0, np.inf, False
-    tolerance = _CONSTANT_TOL * np.finfo(x.dtype).eps * max(abs(x.min()), abs(x.max()))
-    x = x.astype(float)
-    low, high = float(x.min()), float(x.max())
-    width = float(_difference(high, low))
-    if width <= tolerance:
-        return low, np.inf, False
-    if np.all((x == low) | (x == high)):
-        return low, width, False
-    center = float(np.median(x))
-    deviations = np.abs(_difference(x, center))
-    scale = float(np.median(deviations)) / _NORMAL_MAD
-    if scale == 0.0:
-        scale = float(np.median(deviations[deviations > 0.0]))
-    return center, min(scale, _LARGEST), True
+
+def _soft_clipped(z: Array, threshold: Array | float) -> Array:
+    """Return t (1 + ln(|z| / t)) with the sign of z where it is beyond a threshold t, else z."""
+    size = np.abs(z)
+    return np.copysign(
+        np.minimum(size, threshold) + threshold * np.log(np.maximum(size / threshold, 1.0)), z
+    )

@@ -47,10 +47,10 @@ def table_encoder() -> ColumnTransformer:
     >>> X = np.array([[1.0, "a"], [2.0, "b"], [np.nan, "a"], [9.0, None]], dtype=object)
     >>> encoder = table_encoder().fit(X)
     >>> encoder.transform(X).round(2)
-    array([[-0.93,  0.  ,  1.  ,  0.  ,  0.  ],
-           [-0.38,  0.  ,  0.  ,  1.  ,  0.  ],
-           [-0.38,  1.  ,  1.  ,  0.  ,  0.  ],
-           [ 1.69,  0.  ,  0.  ,  0.  ,  1.  ]])
+    array([[-0.88,  0.  ,  1.  ,  0.  ,  0.  ],
+           [-0.41,  0.  ,  0.  ,  1.  ,  0.  ],
+           [-0.41,  1.  ,  1.  ,  0.  ,  0.  ],
+           [ 1.85,  0.  ,  0.  ,  0.  ,  1.  ]])
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
     """
