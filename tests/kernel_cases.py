@@ -43,6 +43,10 @@ STATIONARY: dict[str, Kernel] = {
     "exponential-power-ard": ExponentialPower(WIDTHS, power=0.7, ard=True),
     "exponential-power-3/2": ExponentialPower(1.2, power=1.2, norm=1.5),
     "exponential-power-3/2-ard": ExponentialPower(WIDTHS, power=1.2, norm=1.5, ard=True),
+    "exponential-power-searched": ExponentialPower(1.2, power=0.5, power_bounds=(0.3, 1.0)),
+    "exponential-power-searched-ard": ExponentialPower(
+        WIDTHS, power=0.8, norm=1.5, power_bounds=(0.3, 1.0), ard=True
+    ),
     "exponential-power-2-ard": ExponentialPower(WIDTHS, power=1.5, norm=2.0, ard=True),
 }
 

@@ -15,6 +15,7 @@ from reference import (
     median_gaussian,
     output_kernel,
 )
+from scipy.spatial.distance import cdist, pdist
 from selection_cases import (
     KINDS,
     RELEVANT,
@@ -40,6 +41,12 @@ def median_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * np.sqrt(np.maximum(-np.log(median_gaussian(X, whole)), 0.0)))
 
 
+def median_product_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """exp(-|x - x'|_1 / s), where s is half the median of these distances."""
+    distances = pdist(whole, "cityblock")
+    return np.exp(-2.0 * cdist(X, X, "cityblock") / np.median(distances[distances > 0]))
+
+
 @every_kind
 @pytest.mark.parametrize("step", [1, 3, 0.3])
 @pytest.mark.parametrize(
@@ -50,8 +57,9 @@ def median_laplacian(X: np.ndarray, whole: np.ndarray) -> np.ndarray:
         (Linear(), linear_gram),
         (Gaussian(0.5), partial(median_gaussian, width=0.5)),
         (Laplacian(2.0), median_laplacian),
+        (Laplacian(0.5, norm=1.0), median_product_laplacian),
     ],
-    ids=["gaussian", "linear", "Linear", "Gaussian", "Laplacian"],
+    ids=["gaussian", "linear", "Linear", "Gaussian", "Laplacian", "product"],
 )
 def test_ranking_is_that_of_a_dense_loop(kind: str, step: float, kernel: Any, gram: Any) -> None:
     X, y = problem(kind)

@@ -26,7 +26,14 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.tiles import Samples, Tile
 from mercer._search.width_search import HistogramSearch
-from mercer.kernels import Dirichlet, Gaussian, Laplacian, Matern, RationalQuadratic
+from mercer.kernels import (
+    Dirichlet,
+    ExponentialPower,
+    Gaussian,
+    Laplacian,
+    Matern,
+    RationalQuadratic,
+)
 from mercer.kernels._radial import Radial
 from mercer.kernels._structure import Distance
 
@@ -39,9 +46,16 @@ DECAYING: dict[str, Radial] = {
     "matern-3/2": Matern(nu=1.5),
     "matern-5/2": Matern(nu=2.5),
     "rational-quadratic": RationalQuadratic(alpha=0.3),
+    "product-laplacian": Laplacian(norm=1.0),
+    "exponential-power-1/2": ExponentialPower(power=0.5),
+    "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
 decaying = pytest.mark.parametrize("radial", DECAYING.values(), ids=DECAYING)
-FAMILIES = {name: DECAYING[name] for name in ("gaussian", "laplacian", "matern-3/2", "matern-5/2")}
+FAMILIES = {
+    name: DECAYING[name]
+    for name in ("gaussian", "laplacian", "matern-3/2", "matern-5/2", "product-laplacian")
+}
+FAMILIES["exponential-power"] = ExponentialPower(power=0.7, norm=1.5)
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 THETAS = np.log([0.05, 0.7, 2.0, 40.0, 1e6])
 
@@ -206,7 +220,7 @@ def histogram_of(X: np.ndarray, Y: np.ndarray, distance: Distance = EUCLIDEAN) -
 
 
 def shifted_grams(family: Any, X: np.ndarray) -> list[np.ndarray]:
-    squared = cdist(X, X, "sqeuclidean")
+    squared = cdist(X, X, "minkowski", p=family.norm) ** 2
     return [family.at_theta(squared, theta) for theta in THETAS]
 
 
@@ -227,8 +241,9 @@ def largest_deviation(family: Any, nodes: np.ndarray) -> np.ndarray:
 def test_centered_products_agree_with_dense_matrices(family: Any, n: int) -> None:
     """To the error of chords with a target, and to that of coarse cells between two kernels."""
     X, Y = problem(n)
-    histogram = histogram_of(X, Y)
-    mesh = LogarithmicMesh(*squared_range(Samples(X), Distance()))
+    distance = Distance(norm=family.norm)
+    histogram = histogram_of(X, Y, distance)
+    mesh = LogarithmicMesh(*squared_range(Samples(X), distance))
     values, _ = histogram.at(family, THETAS)
     grams = shifted_grams(family, X)
     deviations = largest_deviation(family, mesh.nodes)

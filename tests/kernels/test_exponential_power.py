@@ -6,11 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from reference import exponential_power
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import centered_alignment, exponential_power, target_kernel
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from mercer.kernels import ExponentialPower, Gaussian, Laplacian
+from mercer import ContinuousAlignment, ContinuousMKLClassifier, KernelOptimization
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    OnColumns,
+    WeightedSum,
+    as_kernel,
+)
 
 EXPONENTS = [(1.0, 1.0), (0.4, 1.0), (0.3, 0.5), (1.2, 1.5), (1.0, 2.0), (1.7, 2.0), (2.0, 2.0)]
 WIDTHS = np.array([0.5, 1.0, 2.0, 30.0])
@@ -60,3 +71,150 @@ def test_what_is_refused(kernel: Any, message: str, X: np.ndarray) -> None:
     for use in (kernel, kernel.bind, lambda X: kernel.vjp(X, np.ones((20, 20)))):
         with pytest.raises(ValueError, match=message):
             use(X)
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    norm=st.floats(0.1, 2.0),
+    fraction=st.floats(0.05, 1.0),
+    d=st.integers(1, 5),
+    scale=st.floats(-3.0, 3.0),
+)
+def test_positive_semi_definite(
+    seed: int, norm: float, fraction: float, d: int, scale: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(25, d)) * 10.0 ** rng.uniform(-1, 1, size=(25, 1))
+    X[20:] = X[:5]
+    kernel = ExponentialPower(10.0**scale, power=fraction * norm, norm=norm)
+    K = kernel(X)
+    assert np.linalg.eigvalsh(K).min() >= -1e-10 * 25
+    assert K.max() <= 1.0
+    assert_allclose(K[range(5), range(20, 25)], 1.0, rtol=0.0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("power", "norm"), [(1.5, 1.0), (3.0, 3.0)])
+def test_what_is_refused_is_not_positive_semi_definite(power: float, norm: float) -> None:
+    """On the corners of cubes, of some size."""
+    X = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
+    smallest = [
+        np.linalg.eigvalsh(exponential_power(s * X, s * X, power, norm)).min()
+        for s in np.geomspace(0.05, 3.0, 30)
+    ]
+    assert min(smallest) < -1e-6
+
+
+def test_equal_rows_have_similarity_one_whatever_the_power() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 30))
+    X[20:] = X[:20]
+    for norm in (0.5, 1.0, 2.0):
+        K = ExponentialPower(3.0, power=0.1, norm=norm)(X)
+        assert_array_equal(K[range(20), range(20, 40)], 1.0)
+
+
+def test_one_width_per_feature_and_the_median_are_read_off_the_data(X: np.ndarray) -> None:
+    kernel = ExponentialPower("median", power=0.7, norm=1.5, ard=True).bind(X)
+    distances = np.sum(np.abs(X[:, None] - X[None]) ** 1.5, axis=2) ** (1 / 1.5)
+    assert_allclose(kernel.bandwidth, np.full(4, np.median(distances[distances > 0])), rtol=1e-9)
+    isotropic = kernel.structure.isotropic()
+    assert (isotropic.power, isotropic.norm, isotropic.ard) == (0.7, 1.5, False)
+    with pytest.raises(ValueError, match="4 widths, but X has 3 features"):
+        kernel(X[:, :3])
+
+
+def test_the_search_interval_is_wider_for_kernels_that_change_slowly(X: np.ndarray) -> None:
+    """So that the values at the ends of the interval are the same for every power."""
+    distances = np.abs(X[:, None] - X[None]).sum(axis=2)
+    for power in (1.0, 0.5, 0.2):
+        low, high = np.exp(ExponentialPower(power=power).log_bounds(X)[0])
+        assert_allclose((distances.max() / high) ** power, 0.1)
+        assert_allclose((np.quantile(distances[distances > 0], 0.01) / low) ** power, 10, rtol=0.1)
+    both = ExponentialPower(power_bounds=(0.2, 0.5)).log_bounds(X)
+    assert_allclose(both[0], ExponentialPower(power=0.5).log_bounds(X)[0])
+    assert_allclose(np.exp(both[1]), [0.2, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ("data", r'power_bounds must be "fixed" or a pair'),
+        ((0.5, 1.5), r"power=1.5 is larger than norm=1"),
+        ((1.0, 0.5), r"reversed"),
+        ((0.0, 0.5), r"positive"),
+    ],
+)
+def test_wrong_intervals_of_the_power(bounds: Any, message: str, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExponentialPower(power_bounds=bounds).bind(X).log_bounds(X)
+
+
+def test_the_power_is_searched_within_its_interval() -> None:
+    """Up to its upper end, where it equals the norm."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    smooth, rough = X[:, 0] + X[:, 1], rng.normal(size=60)
+    for y, norm in ((smooth, 1.7), (rough, 1.0)):
+        family = ExponentialPower(norm=norm, power_bounds=(0.3, norm))
+        found = KernelOptimization(family, "cka").fit(X, y).kernels_[0]
+        assert 0.3 * (1 - 1e-9) <= found.power <= norm
+        fixed = [
+            KernelOptimization(ExponentialPower(power=q, norm=norm), "cka").fit(X, y).alignment_
+            for q in (0.3, norm)
+        ]
+        best = KernelOptimization(family, "cka").fit(X, y).alignment_
+        assert best >= max(fixed) - 0.01
+
+
+def test_descriptions_and_names() -> None:
+    assert ExponentialPower(2.0).describe() == "ExponentialPower, power 1, norm 1, width 2"
+    assert Laplacian(2.0).describe() == "Laplacian, width 2"
+    assert Laplacian(2.0, norm=1).describe() == "Laplacian, norm 1, width 2"
+    median = "Laplacian, norm 1, width the median distance"
+    assert Laplacian("median", norm=1).describe() == median
+    assert as_kernel("product_laplacian") == Laplacian(norm=1.0)
+    assert as_kernel("exponential_power") == ExponentialPower()
+    assert Laplacian(norm=1) == Laplacian(norm=1.0) != Laplacian()
+
+
+FAMILIES: list[Any] = [
+    Laplacian(norm=1.0),
+    ExponentialPower(power=0.6),
+    ExponentialPower(norm=1.5, ard=True),
+    OnColumns(ExponentialPower(), [0, 2]),
+    [ExponentialPower(), ExponentialPower(norm=2.0), Laplacian(), Gaussian()],
+]
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_learned_kernels_are_those_that_align(family: Any) -> None:
+    """The reported alignment is that of the kernel, whose parts share no wrong distances."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(70, 4))
+    y = (np.abs(X[:, 0]) + np.abs(X[:, 2]) > 1.4).astype(int)
+    learner = ContinuousAlignment(family).fit(X, y)
+    K = learner.kernel_(X)
+    assert_allclose(learner.alignment_, centered_alignment(K, target_kernel(y)), rtol=1e-3)
+    kernels = learner.kernel_.kernels
+    total = sum(w * k(X) for w, k in zip(learner.kernel_.weights, kernels, strict=True))
+    assert_allclose(K, total, atol=1e-12)
+    assert learner.alignment_ > 0.1
+
+
+def test_a_sum_computes_each_distance_in_its_norm(X: np.ndarray) -> None:
+    parts: list[Kernel] = [Laplacian(2.0), Laplacian(2.0, norm=1), ExponentialPower(norm=1.5)]
+    total = WeightedSum(parts, [1.0, 2.0, 3.0])(X)
+    expected = sum(w * exponential_power(X / s, X / s, 1.0, p)
+                   for w, s, p in ((1.0, 2.0, 2.0), (2.0, 2.0, 1.0), (3.0, 1.0, 1.5)))  # fmt: skip
+    assert_allclose(total, expected, rtol=1e-7)
+
+
+def test_a_certificate_holds_for_the_product_laplacian() -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    learner = ContinuousAlignment(ExponentialPower(), certificate=True, max_kernels=3).fit(X, y)
+    steps = [step for step in learner.history_ if step.gap is not None]
+    assert steps
+    assert all(0.0 <= step.gap < 0.05 for step in steps)
+    classifier = ContinuousMKLClassifier(Laplacian(norm=1.0)).fit(X, y)
+    assert classifier.score(X, y) > 0.8

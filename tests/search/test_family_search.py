@@ -29,6 +29,7 @@ from mercer._search.parameter_search import (
 )
 from mercer.kernels import (
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Kernel,
     Laplacian,
@@ -49,6 +50,8 @@ from mercer.kernels import (
         (OnColumns(Dirichlet(), [0]), MeshSearch),
         (Gaussian(WIDTHS[:2], ard=True), GradientSearch),
         (RationalQuadratic(), GradientSearch),
+        (ExponentialPower(power=0.7), MeshSearch),
+        (ExponentialPower(power_bounds=(0.5, 1.0)), GradientSearch),
         (Polynomial(), GradientSearch),
         (Product([Gaussian(), Laplacian()]), GradientSearch),
         (Linear(), FixedSearch),
@@ -80,6 +83,9 @@ def test_a_fixed_kernel_is_valued_exactly() -> None:
         Gaussian(ard=True),
         Gaussian(ard=True, bounds=(0.5, 2.0)),
         Laplacian(ard=True),
+        Laplacian(norm=1.0, ard=True),
+        ExponentialPower(power_bounds=(0.4, 0.9)),
+        ExponentialPower(norm=1.5, ard=True, power_bounds=(0.4, 1.5)),
         RationalQuadratic(),
         Polynomial(3),
         OnColumns(Gaussian(ard=True), [1]),

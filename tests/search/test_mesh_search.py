@@ -17,6 +17,7 @@ from mercer._gram.tiles import Samples
 from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
 from mercer.kernels import (
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Kernel,
     Laplacian,
@@ -32,6 +33,9 @@ FAMILIES: dict[str, Radial] = {
     "matern-1/2": Matern(nu=0.5),
     "matern-3/2": Matern(nu=1.5),
     "matern-5/2": Matern(nu=2.5),
+    "product-laplacian": Laplacian(norm=1.0),
+    "exponential-power-1/2": ExponentialPower(power=0.5),
+    "exponential-power-3/2": ExponentialPower(power=1.4, norm=1.5),
 }
 
 
@@ -39,6 +43,7 @@ MONOTONE: dict[str, Radial] = {
     **FAMILIES,
     "rational-quadratic-0.1": RationalQuadratic(alpha=0.1),
     "rational-quadratic-3": RationalQuadratic(alpha=3.0),
+    "exponential-power-0.1": ExponentialPower(power=0.1),
 }
 
 

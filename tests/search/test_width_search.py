@@ -23,6 +23,7 @@ from mercer._search.width_search import best_width, has_one_width
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Kernel,
     Laplacian,
@@ -38,7 +39,15 @@ TEN_SETS = [
     "zoo", "sonar", "ecoli", "ionosphere", "dermatology",
     "australian", "vehicle", "yeast", "segment", "waveform40",
 ]  # fmt: skip
-FAMILIES = [Gaussian(), Laplacian(), Matern(nu=1.5), Matern(nu=2.5)]
+FAMILIES = [
+    Gaussian(),
+    Laplacian(),
+    Matern(nu=1.5),
+    Matern(nu=2.5),
+    Laplacian(norm=1.0),
+    ExponentialPower(power=0.6),
+    ExponentialPower(power=1.4, norm=1.5),
+]
 every_criterion = pytest.mark.parametrize("name", CRITERIA)
 
 
@@ -55,14 +64,18 @@ def as_function(
     name: str, family: Kernel, X: np.ndarray, y: np.ndarray
 ) -> Callable[[float], float]:
     """The criterion of a dense Gram matrix, given the logarithm of the width."""
-    distances = cdist(X, X)
+    norm = getattr(family, "norm", 2.0)
+    power = getattr(family, "power", 1.0)
+    distances = cdist(X, X, "minkowski", p=norm) ** power
     L = target_kernel(y)
-    smoothness = {"Matern": getattr(family, "nu", None), "Laplacian": 0.5}.get(
-        type(family).__name__
-    )
+    smoothness = {
+        "Matern": getattr(family, "nu", None),
+        "Laplacian": 0.5,
+        "ExponentialPower": 0.5,
+    }.get(type(family).__name__)
 
     def value(theta: float) -> float:
-        t = distances / np.exp(theta)
+        t = distances / np.exp(power * theta)
         a = np.sqrt(3.0 if smoothness == 1.5 else 5.0) * t
         K = {
             None: np.exp(-(t**2)),

@@ -182,4 +182,4 @@ def _scorer(kernel: str | Kernel, features: Array, Y: Array) -> Scorer:
         return gaussian_scorer(features, Y)
     structure = kernel.structure
     assert isinstance(structure, RadialFunction)
-    return radial_scorer(features, Y, structure.function)
+    return radial_scorer(features, Y, structure.function, structure.norm)

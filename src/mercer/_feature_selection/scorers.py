@@ -43,7 +43,7 @@ def linear_scorer(X: Array, Y: Array) -> Scorer:
     return score
 
 
-def radial_scorer(X: Array, Y: Array, radial: DistanceFunction) -> Scorer:
+def radial_scorer(X: Array, Y: Array, radial: DistanceFunction, norm: float = 2.0) -> Scorer:
     """Score features by HSIC of a kernel of the distance, divided by the median distance.
 
     Parameters
@@ -53,6 +53,8 @@ def radial_scorer(X: Array, Y: Array, radial: DistanceFunction) -> Scorer:
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
     radial : DistanceFunction
+    norm : float, default=2.0
+        p of the distance |x - x'|_p.
 
     Notes
     -----
@@ -61,14 +63,16 @@ def radial_scorer(X: Array, Y: Array, radial: DistanceFunction) -> Scorer:
     """
 
     def score(remaining: Array) -> tuple[float, Array]:
-        features = X[:, remaining] / median_distance(X[:, remaining])
+        features = X[:, remaining] / median_distance(X[:, remaining], norm)
 
         def on_tile(squared: Array, target: Array, tile: Tile) -> Array:
             whole = inner(radial.from_squared(squared), target)
-            without = _leave_one_out(features, squared, target, tile, radial.from_squared)
+            without = _leave_one_out(
+                features, squared, target, tile, radial.from_squared, norm=norm
+            )
             return np.array([whole, *without])
 
-        return _summed(features, Y, on_tile)
+        return _summed(features, Y, on_tile, norm)
 
     return score
 
@@ -119,14 +123,14 @@ def gaussian_scorer(X: Array, Y: Array) -> Scorer:
     return score
 
 
-def _summed(features: Array, Y: Array, on_tile: TileSums) -> tuple[float, Array]:
+def _summed(features: Array, Y: Array, on_tile: TileSums, norm: float = 2.0) -> tuple[float, Array]:
     """Return HSIC and HSIC without each feature, from sums over tiles."""
     samples = Samples(features, keep=False)
 
     def work(tile: Tile) -> Array:
         target = Y[tile.rows] @ Y[tile.columns].T
         target *= tile.count
-        return on_tile(samples.squared_distances(Distance(), tile), target, tile)
+        return on_tile(samples.squared_distances(Distance(norm=norm), tile), target, tile)
 
     total = sum_results(map_tiles(work, samples.plan)) / (len(features) - 1) ** 2
     return float(total[0]), total[1:]
@@ -139,15 +143,24 @@ def _gaussian(squared: Array) -> Array:
 
 
 def _leave_one_out(
-    features: Array, squared: Array, target: Array, tile: Tile, kernel: Callable[[Array], Array]
+    features: Array,
+    squared: Array,
+    target: Array,
+    tile: Tile,
+    kernel: Callable[[Array], Array],
+    *,
+    norm: float = 2.0,
 ) -> list[float]:
     """Return inner products of the target with the kernel without each feature, on a tile."""
     sums = []
+    powers = squared ** (0.5 * norm)
     for feature in features.T:
         rest = np.subtract.outer(feature[tile.rows], feature[tile.columns])
-        np.square(rest, out=rest)
-        np.subtract(squared, rest, out=rest)
+        np.abs(rest, out=rest)
+        rest **= norm
+        np.subtract(powers, rest, out=rest)
         np.maximum(rest, 0.0, out=rest)
+        rest **= 2.0 / norm
         sums.append(inner(kernel(rest), target))
     return sums
 

@@ -132,7 +132,7 @@ class LogarithmicMesh(Mesh):
 
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """Largest deviation from a chord, equal at every width; see :meth:`Mesh.chord_error`."""
-        left = np.geomspace(1e-9, 1e4, 8192)
+        left = np.geomspace(1e-9, 1e40, 2**15)
         right = left * (1.0 + 2.0**-self.bits)
         ends = 0.5 * (radial.at_theta(left, 0.0) + radial.at_theta(right, 0.0))
         return 1.1 * float(np.max(np.abs(ends - radial.at_theta(0.5 * (left + right), 0.0))))

@@ -30,7 +30,7 @@ from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import Distance, RadialFunction
+from mercer.kernels._structure import Distance, DistanceFunction, RadialFunction
 
 _Products: TypeAlias = Callable[[Array], tuple[Array, Array]]
 
@@ -54,7 +54,11 @@ _MESH_ERROR = 1e-2
 of the tolerance to be gained."""
 
 _NEAR_ZERO = 1e-3
-"""Squared distances below this fraction of the smallest squared width are taken as zero."""
+"""Squared distances below this fraction of the smallest squared width are taken as zero, unless the
+kernel changes much up to there."""
+
+_SMALL_CHANGE = 0.032
+"""A kernel may change by this much up to a distance that is taken as zero."""
 
 _POLISH_TOLERANCE = 1e-7
 """The widths of a dictionary have converged when the alignment changes by less than this fraction
@@ -67,18 +71,25 @@ _SPLIT = 0.3
 """One start replaces a width by two whose logarithms are this much smaller and larger."""
 
 
-def width_mesh(samples: Samples, distance: Distance, log_bounds: Array) -> LogarithmicMesh:
+def width_mesh(
+    samples: Samples, distance: Distance, radial: DistanceFunction, log_bounds: Array
+) -> LogarithmicMesh:
     """The mesh of squared distances that serves every width of an interval.
 
     Parameters
     ----------
     samples : Samples
     distance : Distance
+    radial : DistanceFunction
+        Gives the kernel.
     log_bounds : ndarray of shape (2,)
         Logarithms of the smallest and the largest width.
     """
     low, high = squared_range(samples, distance)
-    negligible = _NEAR_ZERO * float(np.exp(2.0 * log_bounds[0]))
+    fractions = np.geomspace(_NEAR_ZERO, 1e-18, 16)
+    changes = np.abs(radial.at_theta(fractions, 0.0))
+    smallest = fractions[int(np.argmax(changes <= _SMALL_CHANGE))]
+    negligible = float(smallest * np.exp(2.0 * log_bounds[0]))
     return LogarithmicMesh(max(low, min(negligible, high)), high)
 
 
@@ -107,7 +118,7 @@ class HistogramSearch(FamilySearch):
         self.radial = structure.function
         self.certified = certified
         self.log_bounds = family.log_bounds(samples.X)[0]
-        mesh = width_mesh(samples, structure.distance, self.log_bounds)
+        mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
         self._values = self._at(self._grid)
@@ -304,7 +315,7 @@ class _CriterionProfile:
         self.offset = 0.0 if criterion.is_centered else kernel.offset
         self._needs_row_sums = criterion.is_centered and criterion.reads_norm
         self._known: dict[float, tuple[float, float]] = {}
-        mesh = width_mesh(samples, self.distance, self.log_bounds)
+        mesh = width_mesh(samples, self.distance, self.radial, self.log_bounds)
         if self._needs_row_sums:
             self._nodes, self._products = self._centered_products(mesh)
         else:

@@ -22,6 +22,13 @@ _SMALL_QUANTILE = 0.01
 _ROUNDING = 1e-12
 """A squared distance below this fraction of the largest one is zero up to rounding."""
 
+_CANCELLED = 1e-11
+"""A squared distance below this fraction of the squared norm of a row has few digits left, if it is
+computed from inner products."""
+
+_PAIRS = 4096
+"""So many pairs of rows are subtracted at once."""
+
 _SMALLEST_RATIO = 1e-6
 """An interval whose given lower end is zero starts at this fraction of its upper end."""
 
@@ -121,7 +128,23 @@ def centered_distances(X: Features, Z: Features, start: int | None, norm: float 
     if start is not None:
         rows = np.arange(X.shape[0])
         squared[rows, start + rows] = 0.0
+    _recompute_cancelled(squared, X, Z, squares)
     return squared
+
+
+def _recompute_cancelled(squared: Array, X: Features, Z: Features, squares: Array) -> None:
+    """Replace distances that are rounding errors of inner products by those of differences.
+
+    Equal rows are then at distance zero exactly, which matters to kernels that decrease like a
+    power of the distance. `squares` are the squared norms of the rows of `Z`.
+    """
+    limit = _CANCELLED * float(squares.max(initial=0.0))
+    i, j = np.nonzero(squared < limit)
+    small = (squared[i, j] > 0.0) & (squared[i, j] < _CANCELLED * squares[j])
+    i, j = i[small], j[small]
+    for start in range(0, i.size, _PAIRS):
+        some = slice(start, start + _PAIRS)
+        squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 
 def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:

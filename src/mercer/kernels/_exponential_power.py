@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from scipy.special import xlogy
 
-from mercer._typing import Array
-from mercer.kernels._distances import Bounds
+from mercer._typing import Array, Features
+from mercer.kernels._distances import Bounds, inner, log_interval
 from mercer.kernels._radial import Bandwidth, Stationary
+
+PowerBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
+"""Interval in which a power is searched, or "fixed"."""
+
+_LARGEST_SPREAD = 10.0
+"""Largest power to which the spread of the widths that are searched is raised."""
 
 
 class ExponentialPower(Stationary):
@@ -34,6 +41,9 @@ class ExponentialPower(Stationary):
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features. With `"data"` it is
         derived from the distances between samples, in the kernel's norm.
+    power_bounds : "fixed" or (float, float), default="fixed"
+        Interval in which the power is searched, between zero and `norm`; with `"fixed"` it stays.
+        For a choice among norms, pass a list of kernels to a learner.
 
     Raises
     ------
@@ -72,10 +82,35 @@ class ExponentialPower(Stationary):
         norm: float = 1.0,
         ard: bool = False,
         bounds: Bounds = "data",
+        power_bounds: PowerBounds = "fixed",
     ) -> None:
         super().__init__(bandwidth, ard=ard, bounds=bounds)
         self.power = power
         self.norm = norm
+        self.power_bounds = power_bounds
+
+    @property
+    def theta(self) -> Array:
+        """Logarithm of each width, then of the power if it is searched."""
+        widths = super().theta
+        return widths if self._log_powers() is None else np.append(widths, np.log(self.power))
+
+    def with_theta(self, theta: Array) -> Self:
+        """The same kernel with other widths, and another power if it is searched."""
+        if self._log_powers() is None:
+            return super().with_theta(theta)
+        theta = np.asarray(theta, dtype=float)
+        power = float(np.exp(theta[-1]))
+        if np.isclose(power, self.norm, rtol=1e-12, atol=0.0):
+            power = float(self.norm)
+        return self._replaced(bandwidth=self._bandwidth_of(theta[:-1]), power=power)
+
+    def log_bounds(self, X: Features) -> Array:
+        """Interval of each log-width, then of the power's logarithm if it is searched."""
+        powers = self._log_powers()
+        if powers is None:
+            return super().log_bounds(X)
+        return np.vstack([self._width_bounds(X, self.theta.size - 1), powers])
 
     def describe(self) -> str:
         """Name, power, norm and width."""
@@ -85,6 +120,32 @@ class ExponentialPower(Stationary):
     def _scale(self) -> float | Array:
         check_exponents(self.power, self.norm)
         return super()._scale()
+
+    def _log_powers(self) -> Array | None:
+        """Logarithms of the smallest and the largest power; None if it is not searched."""
+        if isinstance(self.power_bounds, str) and self.power_bounds == "fixed":
+            return None
+        if isinstance(self.power_bounds, str):
+            raise ValueError(
+                f'power_bounds must be "fixed" or a pair (low, high); got {self.power_bounds!r}.'
+            )
+        powers = log_interval(self.power_bounds)
+        assert powers is not None
+        check_exponents(float(self.power_bounds[1]), self.norm)
+        return powers
+
+    def _spread_exponent(self) -> float:
+        powers = self._log_powers()
+        largest = self.power if powers is None else float(np.exp(powers[1]))
+        return min(max(1.0 / largest, 1.0), _LARGEST_SPREAD)
+
+    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
+        if self._log_powers() is None:
+            return ()
+        powers = _half_power(u, self.power)
+        slope = np.exp(-powers)
+        slope *= xlogy(powers, powers)
+        return (-inner(P, slope),)
 
     def _from_scaled(self, u: Array) -> Array:
         u = _half_power(u, self.power, out=u)
@@ -144,6 +205,9 @@ class Laplacian(ExponentialPower):
 
     power: float = 1.0
     """q of the exponential power kernel that it is."""
+
+    power_bounds: PowerBounds = "fixed"
+    """The power is never searched."""
 
     def describe(self) -> str:
         """Name, norm unless it is Euclidean, and width."""

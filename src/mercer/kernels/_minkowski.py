@@ -5,6 +5,8 @@ With |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p), p <= 2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
@@ -12,8 +14,9 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer._typing import Array, Features
 
-_BLOCK_VALUES = 2**15
-"""Differences of so many pairs in one feature are in memory at once, which fit in the cache."""
+_BLOCK = (4, 32, 256)
+"""Differences are computed in blocks of so many features, rows and columns, which stay in the
+cache."""
 
 _DENSE_COLUMNS = 512
 """Sparse rows become dense for at most this many columns at once."""
@@ -37,26 +40,12 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     O(n_x n_z d) in compiled loops that release the interpreter's lock. Equal rows are at distance
     zero exactly. Of sparse rows with p = 1, only the stored values are read.
     """
+    sparse = sp.issparse(X)
     if norm == 1.0:
-        distances = manhattan_distances(X, Z) if sp.issparse(X) else cdist(X, Z, "cityblock")
-    elif sp.issparse(X):
-        distances = _sparse_powers(X, Z, norm) ** (1.0 / norm)
-    else:
-        distances = cdist(X, Z, "minkowski", p=norm)
-    np.square(distances, out=distances)
-    return np.asarray(distances)
-
-
-def _sparse_powers(X: Features, Z: Features, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p of sparse rows, over the columns that either table has values in."""
-    used = np.union1d(X.indices, Z.indices)
-    X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
-    powers = np.zeros((X.shape[0], Z.shape[0]))
-    for start in range(0, used.size, _DENSE_COLUMNS):
-        block = slice(start, start + _DENSE_COLUMNS)
-        dense = cdist(X[:, block].toarray(), Z[:, block].toarray(), "minkowski", p=norm)
-        powers += np.power(dense, norm, out=dense)
-    return powers
+        distances = manhattan_distances(X, Z) if sparse else cdist(X, Z, "cityblock")
+        return np.asarray(np.square(distances, out=distances))
+    powers = _sparse_powers(X, Z, norm) if sparse else _powers(X, Z, norm)
+    return np.power(powers, 2.0 / norm, out=powers)
 
 
 def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
@@ -75,38 +64,80 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
 
     Notes
     -----
-    One pass over W for each feature, in blocks that stay in the cache.
+    One pass over W for each feature, in blocks that stay in the cache. Of sparse tables, only pairs
+    of stored values are visited.
     """
     if sp.issparse(X):
         return _sparse_weighted_powers(X, W, Z, norm)
     totals = np.zeros(X.shape[1])
-    n_rows = max(_BLOCK_VALUES // max(Z.shape[0], 1), 1)
-    columns, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
-    buffer = np.empty((min(n_rows, X.shape[0]), Z.shape[0]))
-    for start in range(0, X.shape[0], n_rows):
-        weights = np.ravel(W[start : start + n_rows])
-        part = buffer[: weights.size // max(Z.shape[0], 1)]
-        for j in range(totals.size):
-            np.subtract(columns[j, start : start + n_rows, None], others[j], out=part)
-            totals[j] += weights @ _power_of_absolute(part, norm).ravel()
+    for rows, columns, some, powers in _difference_powers(X, Z, norm):
+        totals[some] += powers.reshape(len(powers), -1) @ W[rows, columns].ravel()
     return totals
 
 
+def _powers(X: Array, Z: Array, norm: float) -> Array:
+    """sum_j |x_j - z_j|^p of each pair of rows."""
+    total = np.zeros((len(X), len(Z)))
+    for rows, columns, _, powers in _difference_powers(X, Z, norm):
+        total[rows, columns] += powers.sum(axis=0)
+    return total
+
+
+def _slices(stop: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, stop)) for start in range(0, stop, size)]
+
+
+def _difference_powers(
+    X: Array, Z: Array, norm: float
+) -> Iterator[tuple[slice, slice, slice, Array]]:
+    """Rows of X, rows of Z, features, and |x_j - z_j|^p, which is overwritten later."""
+    features, others = np.ascontiguousarray(X.T), np.ascontiguousarray(Z.T)
+    for rows in _slices(len(X), _BLOCK[1]):
+        for columns in _slices(len(Z), _BLOCK[2]):
+            shape = (_BLOCK[0], rows.stop - rows.start, columns.stop - columns.start)
+            buffer = np.empty(shape)
+            for some in _slices(len(features), _BLOCK[0]):
+                powers = buffer[: some.stop - some.start]
+                np.subtract(features[some, rows, None], others[some, None, columns], out=powers)
+                yield rows, columns, some, _absolute_power(powers, norm)
+
+
+def _absolute_power(values: Array, exponent: float) -> Array:
+    """|v|^p, in place."""
+    np.abs(values, out=values)
+    if exponent == 1.0:
+        return values
+    if exponent == 0.5:
+        return np.sqrt(values, out=values)
+    if exponent == 1.5:
+        return np.multiply(values, np.sqrt(values), out=values)
+    return np.power(values, exponent, out=values)
+
+
+def _sparse_powers(X: Features, Z: Features, norm: float) -> Array:
+    """sum_j |x_j - z_j|^p of sparse rows, over the columns that either table has values in."""
+    used = np.union1d(X.indices, Z.indices)
+    X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
+    powers = np.zeros((X.shape[0], Z.shape[0]))
+    for start in range(0, used.size, _DENSE_COLUMNS):
+        block = slice(start, start + _DENSE_COLUMNS)
+        powers += _powers(X[:, block].toarray(), Z[:, block].toarray(), norm)
+    return powers
+
+
 def _sparse_weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
-    """The same for sparse rows: pairs of stored values only, and sums of W for all others."""
+    """See :func:`weighted_powers`.
+
+    With r and c the sums of W over rows and columns, the sum for feature j is
+    sum_a r_a |x_aj|^p + sum_b c_b |z_bj|^p, corrected for pairs of which both are stored.
+    """
     X, Z = X.tocsc(), Z.tocsc()
     totals = abs(X).power(norm).T @ W.sum(axis=1) + abs(Z).power(norm).T @ W.sum(axis=0)
     for j in np.flatnonzero(np.diff(X.indptr) * np.diff(Z.indptr)):
         here, there = (slice(*table.indptr[j : j + 2]) for table in (X, Z))
         x, z = X.data[here, None], Z.data[there]
-        both = _power_of_absolute(x - z, norm)
-        both -= _power_of_absolute(x.copy(), norm)
-        both -= _power_of_absolute(z.copy(), norm)
-        totals[j] += np.vdot(W[np.ix_(X.indices[here], Z.indices[there])], both)
+        both = _absolute_power(x - z, norm)
+        both -= _absolute_power(x.copy(), norm)
+        both -= _absolute_power(z.copy(), norm)
+        totals[j] += float(np.sum(W[np.ix_(X.indices[here], Z.indices[there])] * both))
     return np.asarray(totals)
-
-
-def _power_of_absolute(values: Array, exponent: float) -> Array:
-    """|v|^p, in place."""
-    np.abs(values, out=values)
-    return values if exponent == 1.0 else np.power(values, exponent, out=values)

@@ -28,13 +28,10 @@ from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
 
-_WIDEST = 10.0
-"""Widths are searched up to this many times the largest distance; wider kernels are proportional
-to each other, up to a constant."""
-
-_NARROWEST = 0.1
-"""Widths are searched down to this fraction of a small distance; narrower kernels have the identity
-as their Gram matrix."""
+_SPREAD = 10.0
+"""Widths are searched up to this many times the largest distance, as wider kernels are proportional
+to each other, up to a constant; and down to a small distance divided by this, as narrower kernels
+have the identity as their Gram matrix."""
 
 
 class Radial(Kernel):
@@ -287,18 +284,23 @@ class Stationary(Radial):
     def _replaced(self, **changes: Any) -> Self:
         return type(self)(**{**self.get_params(deep=False), **changes})
 
+    def _spread_exponent(self) -> float:
+        """The larger, the more slowly the kernel changes with the distance; see `_SPREAD`."""
+        return 1.0
+
     def _width_bounds(self, X: Features, n_widths: int) -> Array:
         given = log_interval(self.bounds)
         if given is not None:
             return np.tile(given, (n_widths, 1))
         low, high = distance_range(X, self.norm)
-        interval = np.array([_NARROWEST * low, _WIDEST * high])
+        spread = _SPREAD ** self._spread_exponent()
+        interval = np.array([low / spread, high * spread])
         if n_widths == 1:
             return np.log(interval)[None, :]
         deviations = feature_deviations(X)
-        narrowest = np.where(deviations > 0, _NARROWEST * deviations, interval[0])
+        narrowest = np.where(deviations > 0, deviations / spread, interval[0])
         lows = np.minimum(interval[0], narrowest)
-        highs = np.maximum(interval[1], _WIDEST**2 * deviations)
+        highs = np.maximum(interval[1], _SPREAD * spread * deviations)
         return np.log(np.column_stack([lows, highs]))
 
 
