@@ -54,11 +54,10 @@ _MESH_ERROR = 1e-2
 of the tolerance to be gained."""
 
 _NEAR_ZERO = 1e-3
-"""Squared distances below this fraction of the smallest squared width are taken as zero, unless the
-kernel changes much up to there."""
+"""Squared distances below this fraction of the smallest squared width are zero to most kernels."""
 
 _SMALL_CHANGE = 0.032
-"""A kernel may change by this much up to a distance that is taken as zero."""
+"""A kernel may change by no more than this up to a distance that is taken as zero."""
 
 _POLISH_TOLERANCE = 1e-7
 """The widths of a dictionary have converged when the alignment changes by less than this fraction
@@ -81,15 +80,13 @@ def width_mesh(
     samples : Samples
     distance : Distance
     radial : DistanceFunction
-        Gives the kernel.
     log_bounds : ndarray of shape (2,)
         Logarithms of the smallest and the largest width.
     """
     low, high = squared_range(samples, distance)
     fractions = np.geomspace(_NEAR_ZERO, 1e-18, 16)
-    changes = np.abs(radial.at_theta(fractions, 0.0))
-    smallest = fractions[int(np.argmax(changes <= _SMALL_CHANGE))]
-    negligible = float(smallest * np.exp(2.0 * log_bounds[0]))
+    small = np.abs(radial.at_theta(fractions, 0.0)) <= _SMALL_CHANGE
+    negligible = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
     return LogarithmicMesh(max(low, min(negligible, high)), high)
 
 
