@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -76,24 +76,31 @@ def kind_of(column: Any) -> Kind:
     Returns
     -------
     {"number", "date", "category", "empty", "identifier", "other"}
-        Identifiers are text of which most rows have a value of their own. Other columns hold
-        lists, complex numbers or other cells that are neither numbers nor categories.
+        Identifiers are text of which most rows have a value of their own. Columns of an array of
+        text, into which NumPy converts mixed types, are numbers if all values read as numbers;
+        text in data frames and in arrays of objects remains text. Other columns hold lists, complex
+        numbers or other cells that are neither numbers nor categories.
     """
     values = _values(column)
     if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
         values = _texts(values)
     elif values.dtype.kind in "iufmM":
         return _unless_empty(values, "number" if values.dtype.kind in "iuf" else "date")
-    known = values[~_is_missing(values)]
-    if known.size == 0:
-        return "empty"
-    if _all_are(known, Real | Decimal) and not _any_is(known, bool | np.bool_):
-        return "number"
-    if _all_are(known, date | np.datetime64) or _all_are(known, timedelta | np.timedelta64):
-        return "date"
-    if not _all_are(known, Hashable) or _any_is(known, complex | np.complexfloating):
+    try:
+        distinct = _distinct(values)
+    except TypeError:  # Lists cannot be hashed.
         return "other"
-    n_values = len({str(value) for value in known})
+    if distinct.size == 0:
+        return "empty"
+    if isinstance(column, np.ndarray) and column.dtype.kind in "US" and _read_as_numbers(distinct):
+        return "number"
+    if _all_are(distinct, Real | Decimal) and not _any_is(distinct, bool | np.bool_):
+        return "number"
+    if _all_are(distinct, date | np.datetime64) or _all_are(distinct, timedelta | np.timedelta64):
+        return "date"
+    if _any_is(distinct, complex | np.complexfloating):
+        return "other"
+    n_values = len({str(value) for value in distinct})
     return "identifier" if n_values > max(FEW, values.size / 2) else "category"
 
 
@@ -220,7 +227,16 @@ def _is_missing(values: Array) -> Array:
 
 def _differs(value: Any) -> bool:
     """Whether a number or date differs from itself, as NaN and NaT do."""
+    if isinstance(value, str):
+        return False
     return isinstance(value, Real | Decimal | np.generic) and bool(value != value)  # noqa: PLR0124
+
+
+def _distinct(values: Array) -> Array:
+    """Return the distinct known values of an array of objects; True and 1 are distinct."""
+    pairs = set(zip(map(type, values), values, strict=True))
+    distinct = np.fromiter((value for _, value in pairs), dtype=object, count=len(pairs))
+    return distinct[~_is_missing(distinct)]
 
 
 def _all_are(values: Array, types: Any) -> bool:
@@ -229,6 +245,14 @@ def _all_are(values: Array, types: Any) -> bool:
 
 def _any_is(values: Array, types: Any) -> bool:
     return any(isinstance(value, types) for value in values)
+
+
+def _read_as_numbers(texts: Array) -> bool:
+    try:
+        texts.astype(float)
+    except ValueError:
+        return False
+    return True
 
 
 def _unless_empty(values: Array, kind: Kind) -> Kind:

@@ -28,7 +28,8 @@ def table_encoder() -> ColumnTransformer:
       values, and more than half as many as rows), are left out.
 
     Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
-    are arrays of objects. Text that consists of digits is text.
+    are arrays of objects. Text that consists of digits is text there; in an array of text, into
+    which NumPy converts mixed types, a column that reads as numbers is numbers.
 
     Returns
     -------
