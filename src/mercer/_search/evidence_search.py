@@ -1,4 +1,4 @@
-"""Widths of one kernel, one for each feature, that maximize the marginal likelihood."""
+"""Widths of a kernel or a sum of kernels, one per feature, that maximize the marginal likelihood."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from scipy.optimize import OptimizeResult, minimize
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.tiles import Tile, assembled, map_tiles, serial_algebra, tile_plan
 from mercer._typing import Array, Features
+from mercer.kernels import WeightedSum
 from mercer.kernels._distances import rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp
 
@@ -27,6 +28,9 @@ _NOISES = np.log([1e-3, 1e-2, 0.1, 1.0])
 
 _NOISE_BOUNDS = np.log([1e-6, 1e4])
 """Interval of the logarithm of the noise variance relative to the kernel's."""
+
+_WEIGHT_BOUNDS = np.log([1e-4, 1e4])
+"""Interval of the logarithms of the weights of a sum, relative to that of its first kernel."""
 
 _TOLERANCE = 1e-4
 """The search ends when an iteration changes the objective for each observation by less."""
@@ -54,9 +58,9 @@ class EvidenceMaximum:
     Attributes
     ----------
     kernel : Kernel
-        With one width per feature.
+        With one width per feature; the first kernel of a sum has the weight one.
     isotropic : Kernel
-        The same with one common width, from which the search over widths started.
+        The same with one common width in each kernel, from which the search over widths started.
     noise : float
         Variance of the noise relative to the amplitude. Ridge regression on the kernel as it is,
         with this penalty, predicts the posterior mean.
@@ -93,12 +97,13 @@ def marginal_likelihood_widths(
     Parameters
     ----------
     kernel : Kernel
-        With `ard=True`. Its bounds hold, its present widths do not matter.
+        With `ard=True`, or a `WeightedSum` of such kernels, whose weights are learned too. Its
+        bounds hold, its present widths and weights do not matter.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     Y : ndarray of shape (n_samples, n_targets)
         Responses, or indicators of classes. All columns share the kernel and the noise.
     prior_deviation : float
-        Standard deviation of the normal prior on the log-widths about their mean.
+        Standard deviation of the normal prior on the log-widths of each kernel about their mean.
     max_samples : int, default=1000
         Of more samples than this, so many are used.
     max_iter : int, default=60
@@ -113,7 +118,8 @@ def marginal_likelihood_widths(
 
         m (n log tr(Y' A^-1 Y) + log|A|) + sum_z (log s_z - mean log s)^2 / prior_deviation^2
 
-    by L-BFGS over the log-widths log s_z and log s, where m is the rank of Y. The gradient in A is
+    by L-BFGS over the log-widths log s_z and log s, and the logarithms of a sum's weights, where m
+    is the rank of Y; a sum has one such cost for each kernel. The gradient in A is
     m A^-1 - m n / tr(Y' A^-1 Y) A^-1 Y Y' A^-1, which the kernel contracts tile by tile. The search
     starts from the best common width, and with many samples on a subsample of them. An evaluation
     takes O(n^3 + n^2 d). Samples are taken evenly in the order of the targets, so that the order of
@@ -129,7 +135,7 @@ def marginal_likelihood_widths(
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
     few = whole.subsampled(_SUBSAMPLE)
     if whole.is_constant or few.is_constant:
-        middle = kernel.with_theta(whole.starts[len(whole.starts) // 2])
+        middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, middle, 1.0, np.nan, np.nan, 0, True)
     with serial_algebra():
         start = common = few.best_common()
@@ -138,8 +144,8 @@ def marginal_likelihood_widths(
     found = whole.search(start, _TOLERANCE, max_iter)
     amplitude, value = whole.evidence(found.x)
     return EvidenceMaximum(
-        kernel.with_theta(found.x[:-1]),
-        kernel.with_theta(common[:-1]),
+        whole.kernel_at(found.x),
+        whole.kernel_at(common),
         float(np.exp(found.x[-1])),
         amplitude,
         value,
@@ -175,12 +181,14 @@ def spread_rows(X: Features, Y: Array, n_rows: int) -> Array:
 class _Evidence:
     """-2 log marginal likelihood plus the prior's cost, for each observation, and its gradient.
 
-    Its argument x holds the kernel's log-parameters and, last, the logarithm of the noise variance
-    relative to the kernel's. A constant is left out.
+    Its argument x holds the log-parameters of the kernels, the logarithms of all weights but the
+    first, which is one, and last the logarithm of the noise variance relative to the kernel's. A
+    constant is left out.
     """
 
     def __init__(self, kernel: Kernel, X: Features, Y: Array, prior_deviation: float) -> None:
         self.kernel, self.X = kernel, X
+        self.parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
         self.deviation = prior_deviation
         self.Y = Y - Y.mean(axis=0)
         largest = float(np.abs(Y).max(initial=0.0))
@@ -188,8 +196,15 @@ class _Evidence:
         self.rank = int(np.linalg.matrix_rank(self.Y))
         self.scale = float(np.linalg.norm(self.Y)) / np.sqrt(max(self.rank, 1) * len(Y)) or 1.0
         self.Y /= self.scale
-        self.starts = kernel.starts(X)
-        self.bounds = np.vstack([kernel.log_bounds(X), _NOISE_BOUNDS])
+        self.ends = np.cumsum([part.theta.size for part in self.parts])
+        further = np.zeros(len(self.parts))
+        starts = zip(*(part.starts(X) for part in self.parts), strict=True)
+        self.starts = np.array([np.concatenate([*start, further]) for start in starts])
+        self.bounds = np.vstack(
+            [part.log_bounds(X) for part in self.parts]
+            + [_WEIGHT_BOUNDS] * (len(self.parts) - 1)
+            + [_NOISE_BOUNDS]
+        )
         self.plan = tile_plan(X.shape[0])
 
     @property
@@ -204,49 +219,81 @@ class _Evidence:
         rows = spread_rows(self.X, self.Y, n_rows)
         return _Evidence(self.kernel, self.X[rows], self.Y[rows], self.deviation)
 
-    def gram(self, theta: Array) -> Array:
-        """Gram matrix of the kernel with these log-parameters."""
-        kernel = self.kernel.with_theta(theta)
-        return assembled(
-            self.plan,
-            len(self.Y),
-            lambda tile: gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset,
-        )
+    def terms(self, x: Array) -> list[tuple[float, Kernel]]:
+        """Return the weight of each kernel, and the kernel with its parameters."""
+        thetas = np.split(x[: self.ends[-1]], self.ends[:-1])
+        weights = np.exp(np.append(0.0, x[self.ends[-1] : -1]))
+        parts = [part.with_theta(theta) for part, theta in zip(self.parts, thetas, strict=True)]
+        return list(zip(weights.tolist(), parts, strict=True))
+
+    def kernel_at(self, x: Array) -> Kernel:
+        """Return the kernel, or the sum of kernels, with these parameters."""
+        terms = self.terms(x)
+        if not isinstance(self.kernel, WeightedSum):
+            return terms[0][1]
+        return WeightedSum([part for _, part in terms], np.array([w for w, _ in terms]))
+
+    def gram(self, x: Array) -> Array:
+        """Gram matrix of the kernel with these parameters."""
+        terms = self.terms(x)
+
+        def block(tile: Tile) -> Array:
+            total = np.zeros(tile.shape)
+            for weight, part in terms:
+                values = gram_tile(part, self.X, tile.rows, tile.columns)
+                values += part.offset
+                values *= weight
+                total += values
+            return total
+
+        return assembled(self.plan, len(self.Y), block)
+
+    def widths(self) -> list[slice]:
+        """Return the positions in x of each kernel's log-widths."""
+        begins = self.ends - [part.theta.size for part in self.parts]
+        return [
+            slice(begin, begin + part.structure.n_widths)
+            for begin, part in zip(begins.tolist(), self.parts, strict=True)
+        ]
 
     def best_common(self) -> Array:
-        """Return x with one common width and a noise of high marginal likelihood.
+        """Return x with one common width in each kernel and a noise of high marginal likelihood.
 
-        The best of a grid is refined by a few iterations along the two directions.
+        The best of a grid is refined by a few iterations along these directions, and the weights.
         """
         n = len(self.Y)
         found = []
-        for theta in self.starts:
-            K = self.gram(theta)
+        for start in self.starts:
+            K = self.gram(start)
             for log_noise in _NOISES:
                 quadratic, factor, _ = self.solved(K, log_noise)
                 value = np.log(quadratic) + log_determinant(factor) / n
-                found.append((value, np.append(theta, log_noise)))
+                found.append((value, np.append(start[:-1], log_noise)))
         start = min(found, key=lambda pair: pair[0])[1]
-        directions = np.zeros((2, start.size))
-        directions[0, : self.kernel.structure.n_widths] = 1.0
-        directions[1, -1] = 1.0
-        low, high = self.bounds[0] - start[0], self.bounds[-1] - start[-1]
+        n_parts = len(self.parts)
+        directions = np.zeros((2 * n_parts, start.size))
+        for row, positions in enumerate(self.widths()):
+            directions[row, positions] = 1.0
+        directions[n_parts:, -n_parts:] = np.eye(n_parts)
+        firsts = [positions.start for positions in self.widths()]
+        bounds = (self.bounds - start[:, None])[[*firsts, *range(-n_parts, 0)]]
 
         def along(step: Array) -> tuple[float, Array]:
             value, gradient = self(np.clip(start + step @ directions, *self.bounds.T))
             return value, directions @ gradient
 
-        step = _minimized(along, np.zeros(2), np.array([low, high]), _ROUGH, _COMMON_ITERATIONS).x
+        zero = np.zeros(len(directions))
+        step = _minimized(along, zero, bounds, _ROUGH, _COMMON_ITERATIONS).x
         return np.clip(start + step @ directions, *self.bounds.T)
 
     def search(self, start: Array, tol: float, max_iter: int) -> OptimizeResult:
-        """Return SciPy's result of a search over all log-parameters."""
+        """Return SciPy's result of a search over all parameters."""
         return _minimized(self, np.clip(start, *self.bounds.T), self.bounds, tol, max_iter)
 
     def evidence(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""
         n, m = len(self.Y), self.rank
-        quadratic, factor, _ = self.solved(self.gram(x[:-1]), x[-1])
+        quadratic, factor, _ = self.solved(self.gram(x), x[-1])
         amplitude = quadratic * self.scale**2
         constant = n * (np.log(2.0 * np.pi * amplitude) + 1.0)
         return amplitude, -0.5 * m * (constant + log_determinant(factor))
@@ -260,24 +307,33 @@ class _Evidence:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return value and gradient."""
         n = len(self.Y)
-        kernel = self.kernel.with_theta(x[:-1])
-        quadratic, factor, alpha = self.solved(self.gram(x[:-1]), x[-1])
+        quadratic, factor, alpha = self.solved(self.gram(x), x[-1])
         P = inverted(factor)
         P -= alpha @ (alpha.T / (quadratic * self.rank))
         P /= n
+        value = np.log(quadratic) + log_determinant(factor) / n
+        gradient = np.append(self._kernel_gradient(x, P), np.exp(x[-1]) * np.trace(P))
+        precision = 1.0 / (self.deviation**2 * n * self.rank)
+        for positions in self.widths():
+            centered = x[positions] - x[positions].mean()
+            gradient[positions] += 2.0 * precision * centered
+            value += precision * float(centered @ centered)
+        return value, gradient
+
+    def _kernel_gradient(self, x: Array, P: Array) -> Array:
+        """Return d<P, K> / dx without the noise."""
+        terms = self.terms(x)
 
         def contract(tile: Tile) -> Array:
-            part = P[tile.rows, tile.columns]
-            return tile.count * gram_tile_vjp(kernel, self.X, part, tile.rows, tile.columns)[1]
+            part = tile.count * P[tile.rows, tile.columns]
+            thetas, weights = [], []
+            for weight, kernel in terms:
+                value, slope = gram_tile_vjp(kernel, self.X, part, tile.rows, tile.columns)
+                thetas.append(weight * slope)
+                weights.append(weight * value)
+            return np.concatenate([*thetas, weights[1:]])
 
-        slopes = np.sum(list(map_tiles(contract, self.plan)), axis=0)
-        gradient = np.append(slopes, np.exp(x[-1]) * np.trace(P))
-        value = np.log(quadratic) + log_determinant(factor) / n
-        widths = x[: self.kernel.structure.n_widths]
-        centered = widths - widths.mean()
-        precision = 1.0 / (self.deviation**2 * n * self.rank)
-        gradient[: widths.size] += 2.0 * precision * centered
-        return value + precision * float(centered @ centered), gradient
+        return np.asarray(np.sum(list(map_tiles(contract, self.plan)), axis=0))
 
 
 def _minimized(

@@ -1,0 +1,199 @@
+"""The kernels that stacking chooses from: families of one width, and kernels of learned relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from sklearn.base import clone
+
+from mercer._model_selection.leave_one_out import EncodedTarget, leave_one_out
+from mercer._search.evidence_search import marginal_likelihood_widths, spread_rows
+from mercer._stacking.gram_matrices import unit_gram
+from mercer._stacking.table_views import ViewName
+from mercer._typing import Array, Features
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    WeightedSum,
+    as_kernel,
+)
+
+Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Kernel]
+"""Maps samples, their responses or labels, and the encoded target to a kernel."""
+
+_WIDTHS: Array = np.log([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+"""Logarithms of the widths of families of one width, relative to the median distance."""
+
+_WIDTH_SAMPLES = 250
+"""Widths of families of one width are compared on at most this many samples."""
+
+_PRIOR_DEVIATION = 2.0
+"""Standard deviation of the prior on the log-widths of kernels of learned relevance."""
+
+_RELEVANCE_SAMPLES = 500
+"""Relevance is learned on at most this many samples."""
+
+_RELEVANCE_WORK = 3e7
+"""Relevance is learned on so few samples that their pairs times features do not exceed this."""
+
+_FEWEST_SAMPLES = 40
+"""Relevance is not learned on fewer samples than this."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to a kernel.
+
+    Attributes
+    ----------
+    description : str
+    view : {"given", "scaled", "quantiles"}
+        The view of the table that the kernel is evaluated on.
+    learn : callable
+        From samples, responses or labels, and the encoded target, to a kernel.
+    uses_labels : bool
+        Whether more than a width is learned from the labels, so that leave-one-out predictions are
+        honest only for samples that the kernel was not learned from.
+    """
+
+    description: str
+    view: ViewName
+    learn: Learn
+    uses_labels: bool = False
+
+
+def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
+    """Families of one width on each view of the table.
+
+    Parameters
+    ----------
+    views : sequence of {"scaled", "quantiles"}
+    """
+    families = {
+        "Gaussian": Gaussian("median"),
+        "Laplacian": Laplacian("median"),
+        "product Laplacian": Laplacian("median", norm=1.0),
+    }
+    return [
+        Candidate(f"{name} on {_PHRASES[view]}", view, _WidthChoice(family))
+        for view in views
+        for name, family in families.items()
+    ]
+
+
+def relevance_candidate(view: ViewName) -> Candidate:
+    """A sum of kernels with one width per feature, learned by the marginal likelihood.
+
+    Parameters
+    ----------
+    view : {"scaled", "quantiles"}
+    """
+    return Candidate(
+        f"product Laplacian and Gaussian, one width per feature, on {_PHRASES[view]}",
+        view,
+        learn_relevance,
+        uses_labels=True,
+    )
+
+
+def given_candidates(sources: Sequence[Any]) -> list[Candidate]:
+    """Candidates that a user gives, which are evaluated on the table as it is.
+
+    Parameters
+    ----------
+    sources : sequence of kernels, names of kernels, callables or kernel learners
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+    """
+    if isinstance(sources, str) or not len(sources):
+        raise ValueError(f"candidates must be a list of kernels or learners; got {sources!r}.")
+    return [_given(source) for source in sources]
+
+
+def learns_relevance(X: Features) -> bool:
+    """Whether a table has enough rows, and more than one column, to learn relevance from.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+    return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
+
+
+def learn_relevance(X: Features, y: Any, target: EncodedTarget) -> Kernel:
+    """Learn a sum of a product Laplacian and a Gaussian kernel, each with one width per feature.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ignored
+    target : EncodedTarget
+    """
+    family = WeightedSum([ExponentialPower(ard=True), Gaussian(ard=True)], [1.0, 1.0])
+    return marginal_likelihood_widths(
+        family,
+        X,
+        target.values,
+        prior_deviation=_PRIOR_DEVIATION,
+        max_samples=min(_RELEVANCE_SAMPLES, _affordable_rows(X)),
+    ).kernel
+
+
+_PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}
+
+
+@dataclass(frozen=True)
+class _WidthChoice:
+    """Choose the width of a family by leave-one-out errors on a part of the samples."""
+
+    family: Kernel
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+        bound = self.family.bind(X)
+        rows = spread_rows(X, target.values, _WIDTH_SAMPLES)
+        kernels = [bound.with_theta(bound.theta + step) for step in _WIDTHS]
+        losses = [
+            leave_one_out(unit_gram(kernel, X[rows])[0], target.values[rows]).loss
+            for kernel in kernels
+        ]
+        return kernels[int(np.argmin(losses))]
+
+
+@dataclass(frozen=True)
+class _Fixed:
+    """A kernel as it was given."""
+
+    kernel: Kernel
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+        return self.kernel.bind(X)
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """The kernel that an estimator learns."""
+
+    learner: Any
+
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+        learned: Kernel = clone(self.learner).fit(X, y).kernel_
+        return learned
+
+
+def _given(source: Any) -> Candidate:
+    if hasattr(source, "fit") and hasattr(source, "transform"):
+        return Candidate(repr(source), "given", _Learned(source), uses_labels=True)
+    kernel = as_kernel(source)
+    return Candidate(kernel.describe(), "given", _Fixed(kernel))
+
+
+def _affordable_rows(X: Features) -> int:
+    return int(np.sqrt(_RELEVANCE_WORK / X.shape[1]))

@@ -1,0 +1,138 @@
+"""Leave-one-out predictions of candidates, by which they are priced and combined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from mercer._model_selection.leave_one_out import EncodedTarget, LeaveOneOut, leave_one_out
+from mercer._stacking.candidates import Candidate
+from mercer._stacking.gram_matrices import unit_gram
+from mercer._typing import Array, Features
+from mercer._validation import warn
+from mercer.kernels import Kernel
+
+_N_PARTS = 2
+"""Kernels of learned relevance are learned anew on the complement of each of this many parts."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A candidate, its kernel and its leave-one-out predictions.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    kernel : Kernel
+        Learned from all samples that are priced.
+    alpha : float
+        The best ridge penalty, for a Gram matrix of unit scale.
+    predictions : ndarray of shape (n_samples, n_outputs)
+        Of each sample by ridge regression on all others, in the target's encoding, with a kernel
+        that was learned without it.
+    price : float
+        Their mean squared error, relative to that of the mean.
+    """
+
+    candidate: Candidate
+    kernel: Kernel
+    alpha: float
+    predictions: Array
+    price: float
+
+
+def evaluate(
+    candidates: Sequence[Candidate],
+    tables: dict[str, Features],
+    y: Any,
+    target: EncodedTarget,
+    random_state: Any,
+) -> list[Evaluation]:
+    """Price candidates; those that fail are left out with a warning.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    tables : dict of str to ndarray or sparse matrix of shape (n_samples, n_features)
+        The views of the samples.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    target : EncodedTarget
+    random_state : int, RandomState instance or None
+        Divides the samples into parts.
+
+    Returns
+    -------
+    list of Evaluation
+    """
+    found = []
+    for candidate in candidates:
+        try:
+            found.append(_evaluated(candidate, tables[candidate.view], y, target, random_state))
+        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
+            warn(f"The candidate {candidate.description!r} is left out: {error}")
+    return found
+
+
+def _evaluated(
+    candidate: Candidate, X: Features, y: Any, target: EncodedTarget, random_state: Any
+) -> Evaluation:
+    kernel = candidate.learn(X, y, target)
+    fit = _leave_one_out(kernel, X, target)
+    predictions = fit.best_predictions
+    if candidate.uses_labels:
+        predictions = _predictions_in_parts(candidate, X, y, target, random_state)
+    errors = float(np.square(predictions - target.values).mean())
+    if not np.isfinite(errors):
+        raise ValueError("its predictions are not finite")
+    price = errors * fit.loss / max(_loss_of(fit, target), np.finfo(float).tiny)
+    return Evaluation(candidate, kernel, fit.alpha, predictions, price)
+
+
+def _loss_of(fit: LeaveOneOut, target: EncodedTarget) -> float:
+    return float(np.square(fit.best_predictions - target.values).mean())
+
+
+def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveOneOut:
+    return leave_one_out(unit_gram(kernel, X)[0], target.values)
+
+
+def _predictions_in_parts(
+    candidate: Candidate, X: Features, y: Any, target: EncodedTarget, random_state: Any
+) -> Array:
+    """Leave-one-out predictions for each part by kernels that were learned from the other parts.
+
+    The ridge regression is fitted to all other samples in any case.
+    """
+    predictions = np.empty_like(target.values)
+    for others, part in parts(target, random_state):
+        kernel = candidate.learn(X[others], y[others], target.take(others))
+        predictions[part] = _leave_one_out(kernel, X, target).best_predictions[part]
+    return predictions
+
+
+def parts(
+    target: EncodedTarget, random_state: Any, n_parts: int = _N_PARTS
+) -> list[tuple[Array, Array]]:
+    """Divide samples into parts, of every class in proportion where that is possible.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+    random_state : int, RandomState instance or None
+    n_parts : int, default=2
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+        Samples outside and inside each part.
+    """
+    n = len(target.values)
+    stratified = target.codes is not None and np.bincount(target.codes).min() >= n_parts
+    splitter = (StratifiedKFold if stratified else KFold)(
+        min(n_parts, n), shuffle=True, random_state=random_state
+    )
+    return list(splitter.split(np.zeros(n), target.codes if stratified else None))

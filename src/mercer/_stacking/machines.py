@@ -1,0 +1,165 @@
+"""Support vector machines on candidates' kernels, priced by their decisions out of fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.svm import SVC
+
+from mercer._gram.unit_scale import UnitScale
+from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._stacking.evaluation import Evaluation, parts
+from mercer._stacking.gram_matrices import unit_gram, unit_rows
+from mercer._stacking.table_views import ViewName
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+
+_PENALTIES = (1.0, 10.0, 100.0, 1000.0)
+"""Values of C that are compared, for kernels of unit scale."""
+
+_STEPS = np.log([1.0, 2.0])
+"""Logarithms of the widths that are compared, relative to the best one for ridge regression."""
+
+_N_FOLDS = 5
+
+_ABSENT = -1.5
+"""Decision value of a class that a fold's training samples do not have."""
+
+_MAX_ITER = 20_000
+"""Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
+
+
+@dataclass(frozen=True)
+class MachineEvaluation:
+    """A support vector machine and its decisions out of fold.
+
+    Attributes
+    ----------
+    description : str
+    view : {"given", "scaled", "quantiles"}
+    kernel : Kernel
+    penalty : float
+        C.
+    predictions : ndarray of shape (n_samples, n_classes)
+        Decision values by machines that were not trained on the sample.
+    price : float
+        Fraction of samples that these misclassify.
+    """
+
+    description: str
+    view: ViewName
+    kernel: Kernel
+    penalty: float
+    predictions: Array
+    price: float
+
+
+@dataclass(frozen=True)
+class MachineMember:
+    """A support vector machine, fitted to all training samples.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+    kernel : Kernel
+    penalty : float
+    unit : UnitScale
+    machine : SVC
+    """
+
+    view: ViewName
+    kernel: Kernel
+    penalty: float
+    unit: UnitScale
+    machine: SVC
+    n_classes: int
+
+    def predict(self, X: Features, Z: Features) -> Array:
+        """Decision values of new samples, shape (n_rows, n_classes).
+
+        Parameters
+        ----------
+        X, Z : ndarray or sparse matrix of shape (n_rows, n_features) and (n_samples, n_features)
+            The member's view of new samples and of the training samples.
+        """
+        return _decisions(self.machine, unit_rows(self.kernel, self.unit, X, Z), self.n_classes)
+
+
+def evaluate_machines(
+    evaluations: Sequence[Evaluation],
+    tables: dict[str, Features],
+    target: EncodedTarget,
+    random_state: object,
+) -> list[MachineEvaluation]:
+    """The best machine on each of some kernels, by errors out of fold.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+    tables : dict of str to ndarray or sparse matrix of shape (n_samples, n_features)
+    target : EncodedTarget
+        Of classes.
+    random_state : int, RandomState instance or None
+        Divides the samples into folds.
+    """
+    folds = parts(target, random_state, _N_FOLDS)
+    return [_best_machine(found, tables[found.candidate.view], target, folds) for found in evaluations]
+
+
+def fit_machine(
+    found: MachineEvaluation, X: Features, target: EncodedTarget
+) -> MachineMember:
+    """Fit a machine to all training samples.
+
+    Parameters
+    ----------
+    found : MachineEvaluation
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Its view of the training samples.
+    target : EncodedTarget
+    """
+    gram, unit = unit_gram(found.kernel, X)
+    machine = _machine(found.penalty).fit(gram, target.codes)
+    n_classes = target.values.shape[1]
+    return MachineMember(found.view, found.kernel, found.penalty, unit, machine, n_classes)
+
+
+def _best_machine(
+    found: Evaluation, X: Features, target: EncodedTarget, folds: list[tuple[Array, Array]]
+) -> MachineEvaluation:
+    assert target.codes is not None
+    best = None
+    steps = _STEPS if not found.candidate.uses_labels else _STEPS[:1]
+    for step in steps:
+        kernel = found.kernel.with_theta(found.kernel.theta + step)
+        gram, _ = unit_gram(kernel, X)
+        for penalty in _PENALTIES:
+            decisions = np.empty_like(target.values)
+            for train, test in folds:
+                machine = _machine(penalty).fit(gram[np.ix_(train, train)], target.codes[train])
+                rows = gram[np.ix_(test, train)]
+                decisions[test] = _decisions(machine, rows, target.values.shape[1])
+            price = float((decisions.argmax(axis=1) != target.codes).mean())
+            if best is None or price < best.price:
+                description = f"support vector machine on {found.candidate.description}"
+                best = MachineEvaluation(
+                    description, found.candidate.view, kernel, penalty, decisions, price
+                )
+    assert best is not None
+    return best
+
+
+def _machine(penalty: float) -> SVC:
+    return SVC(C=penalty, kernel="precomputed", max_iter=_MAX_ITER)
+
+
+def _decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
+    """Decision values for all classes, shape (n_rows, n_classes)."""
+    values = machine.decision_function(rows)
+    if values.ndim == 1:
+        values = np.column_stack([-values, values])
+    result = np.full((len(rows), n_classes), _ABSENT)
+    result[:, machine.classes_] = values
+    return result

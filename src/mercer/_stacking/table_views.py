@@ -1,0 +1,83 @@
+"""Views of a table: the same columns, scaled in the ways that kernels are evaluated on."""
+
+from __future__ import annotations
+
+from typing import Literal, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
+
+from mercer._typing import Array, Features
+from mercer.preprocessing import SoftClippingScaler
+
+ViewName: TypeAlias = Literal["given", "scaled", "quantiles"]
+"""The table as it is; scaled robustly; or mapped to normal quantiles, column by column."""
+
+_LARGEST_QUANTILE = 3.0
+"""Values beyond the training range are mapped to normal quantiles of at most this size."""
+
+_MAX_QUANTILES = 1000
+"""Empirical distributions are interpolated between at most this many quantiles."""
+
+
+class TableViews:
+    """Scaled versions of a table, fitted to the training samples.
+
+    Columns of two values are zeros and ones in each view, because distances between categories
+    should not depend on how frequent they are. Sparse tables have no view of quantiles and are
+    divided by standard deviations only.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    """
+
+    def __init__(self, X: Features) -> None:
+        self.is_sparse = bool(sp.issparse(X))
+        if self.is_sparse:
+            self._scaler = StandardScaler(with_mean=False).fit(X)
+            return
+        self._scaler = SoftClippingScaler().fit(X)
+        scaled = self._scaler.transform(X)
+        self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
+        self._quantiles: QuantileTransformer | None = None
+        if self._many.size:
+            n_quantiles = min(_MAX_QUANTILES, X.shape[0])
+            transformer = QuantileTransformer(
+                n_quantiles=n_quantiles, output_distribution="normal", subsample=None
+            )
+            self._quantiles = transformer.set_output(transform="default").fit(X[:, self._many])
+            normal = self._clipped_quantiles(X)
+            self._quantile_means = normal.mean(axis=0)
+            deviations = normal.std(axis=0)
+            self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
+
+    def names(self) -> list[ViewName]:
+        """Views that differ from each other."""
+        if self.is_sparse or self._quantiles is None:
+            return ["scaled"]
+        return ["scaled", "quantiles"]
+
+    def transform(self, X: Features, name: ViewName) -> Features:
+        """Return one view of a table.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_samples, n_features)
+        name : {"given", "scaled", "quantiles"}
+        """
+        if name == "given":
+            return X
+        scaled = self._scaler.transform(X)
+        if name == "scaled":
+            return scaled
+        scaled[:, self._many] = (
+            self._clipped_quantiles(X) - self._quantile_means
+        ) / self._quantile_deviations
+        return scaled
+
+    def _clipped_quantiles(self, X: Array) -> Array:
+        assert self._quantiles is not None
+        normal = self._quantiles.transform(X[:, self._many])
+        return np.clip(normal, -_LARGEST_QUANTILE, _LARGEST_QUANTILE)
