@@ -47,6 +47,12 @@ STATIONARY: dict[str, Kernel] = {
     "exponential-power-searched-ard": ExponentialPower(
         WIDTHS, power=0.8, norm=1.5, power_bounds=(0.3, 1.0), ard=True
     ),
+    "exponential-power-norm-searched": ExponentialPower(
+        1.2, power=0.4, norm=0.9, power_bounds=(0.3, 0.7), norm_bounds=(0.7, 2.0)
+    ),
+    "exponential-power-norm-searched-ard": ExponentialPower(
+        WIDTHS, power=0.8, norm=1.1, norm_bounds=(0.8, 1.9), ard=True
+    ),
     "exponential-power-2-ard": ExponentialPower(WIDTHS, power=1.5, norm=2.0, ard=True),
 }
 

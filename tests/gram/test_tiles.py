@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from gram_cases import SEVERAL_TILES
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.tiles import centered_features, map_tiles, tile_plan
+from mercer._gram.tiles import Samples, centered_features, map_tiles, tile_plan
+from mercer.kernels._structure import Distance
 
 
 @given(n=st.integers(1, 900), p=st.sampled_from([1, 2, 20, 5000]))
@@ -50,3 +53,19 @@ def test_features_constant_up_to_rounding_are_centered_to_zero() -> None:
     X = np.column_stack([np.full(7, 0.1), np.arange(7.0), np.full(7, 1e8 / 3)])
     assert_array_equal(centered_features(X)[:, [0, 2]], 0.0)
     assert_allclose(centered_features(X)[:, 1], np.arange(7) - 3.0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("keep", [True, False])
+def test_distances_of_several_norms_and_columns(container: Any, keep: bool) -> None:
+    """They are told apart where they are kept."""
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    samples = Samples(container(X), keep=keep)
+    for _ in range(2):
+        for norm in (1.0, 1.5, 2.0):
+            for columns in (None, (2, 0)):
+                chosen = X if columns is None else X[:, list(columns)]
+                expected = cdist(chosen, chosen, "minkowski", p=norm) ** 2
+                for tile in samples.plan:
+                    found = samples.squared_distances(Distance(columns, norm), tile)
+                    assert_allclose(found, expected[tile.rows, tile.columns], atol=1e-12)

@@ -77,7 +77,7 @@ SETS: dict[str, Callable[[], Set]] = {
 REAL = ["sonar", "ionosphere", "heart", "german", "thyroid", "kin8nm", "spambase", "vehicle"]
 every_set = pytest.mark.parametrize("name", SETS)
 every_family = pytest.mark.parametrize(
-    "family", [Gaussian(), Laplacian()], ids=["gauss", "laplace"]
+    "family", [Gaussian(), Laplacian(), Laplacian(norm=1.0)], ids=["gauss", "laplace", "product"]
 )
 
 

@@ -141,11 +141,26 @@ def test_the_search_interval_is_wider_for_kernels_that_change_slowly(X: np.ndarr
         ((0.5, 1.5), r"power=1.5 is larger than norm=1"),
         ((1.0, 0.5), r"reversed"),
         ((0.0, 0.5), r"positive"),
+        ((0.5,), r"a pair"),
     ],
 )
 def test_wrong_intervals_of_the_power(bounds: Any, message: str, X: np.ndarray) -> None:
     with pytest.raises(ValueError, match=message):
-        ExponentialPower(power_bounds=bounds).bind(X).log_bounds(X)
+        ExponentialPower(power_bounds=bounds).bind(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"norm_bounds": "data"}, r'norm_bounds must be "fixed" or a pair'),
+        ({"norm_bounds": (1.0, 2.5)}, r"norm must be in \(0, 2\]; got 2.5"),
+        ({"norm_bounds": (0.9, 2.0)}, r"power=1 is larger than norm=0.9"),
+        ({"power_bounds": (0.5, 1.2), "norm_bounds": (1.1, 2.0)}, r"power=1.2 is larger"),
+    ],
+)
+def test_wrong_intervals_of_the_norm(options: Any, message: str, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExponentialPower(**options).bind(X)
 
 
 def test_the_power_is_searched_within_its_interval() -> None:
@@ -163,6 +178,20 @@ def test_the_power_is_searched_within_its_interval() -> None:
         ]
         best = KernelOptimization(family, "cka").fit(X, y).alignment_
         assert best >= max(fixed) - 0.01
+
+
+def test_the_norm_that_generated_the_data_is_found() -> None:
+    """The target is a function of the distance from the origin, in a norm."""
+    X = np.random.default_rng(1).normal(size=(150, 4))
+    found = {}
+    for p in (1.0, 2.0):
+        K = ExponentialPower(3.0, power=1.0, norm=p)(X)
+        family = ExponentialPower(power=1.0, norm=1.5, norm_bounds=(1.0, 2.0))
+        learner = KernelOptimization(family, "cka", output_kernel="precomputed").fit(X, K)
+        found[p] = learner.kernels_[0].norm
+        assert learner.alignment_ > 0.999
+    assert found[1.0] == pytest.approx(1.0, abs=0.05)
+    assert found[2.0] == pytest.approx(2.0, abs=0.05)
 
 
 def test_descriptions_and_names() -> None:

@@ -49,6 +49,27 @@ def test_distances_and_weighted_sums(norm: float, container: Any, n: int, m: int
     assert_allclose(weighted_powers(x, W, z, norm) / size, expected / size, atol=1e-10)
 
 
+@every_norm
+@pytest.mark.parametrize("n_numbers", [0, 3])
+def test_columns_of_two_values(norm: float, n_numbers: int) -> None:
+    """Zeros and ones, other values of very different sizes, and constants, beside numbers."""
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2, size=(90, 9)) * [1.0, 1.0, 1e-9, 1e-3, 7.0, 1e4, 1.0, 0.0, -2.0]
+    values += [0.0, 0.0, 0.0, 5.0, 0.3, 0.0, 0.0, 4.0, 1.0]
+    table = np.hstack([values, rng.normal(size=(90, n_numbers))])[:, rng.permutation(9 + n_numbers)]
+    table[45:60] = table[:15]
+    X, Z = table[:50], table[40:]
+    tensor = powers(X, Z, norm)
+    found = minkowski_squared(X, Z, norm)
+    assert_allclose(found ** (norm / 2), tensor.sum(axis=2), rtol=1e-9, atol=1e-10)
+    assert_array_equal(found[np.arange(40, 50), np.arange(10)], 0.0)
+    assert_array_equal(found[np.arange(15), np.arange(5, 20)], 0.0)
+    W = rng.normal(size=(50, 50))
+    expected = np.einsum("ab,abj->j", W, tensor)
+    size = np.einsum("ab,abj->j", np.abs(W), tensor) + 1e-300
+    assert_allclose(weighted_powers(X, W, Z, norm) / size, expected / size, atol=1e-10)
+
+
 @given(seed=st.integers(0, 10_000), norm=st.floats(0.2, 2.0), scale=st.floats(-8.0, 8.0))
 def test_distances_are_a_seminorm_of_differences(seed: int, norm: float, scale: float) -> None:
     """They are symmetric and homogeneous, and equal rows are at distance zero."""

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from mercer import ContinuousAlignment, KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer.kernels import (
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Laplacian,
     Linear,
@@ -40,7 +41,8 @@ LENGTHS = np.array([0.5, 2.0, 1e3])
         Matern(nu=2.5),
         RationalQuadratic(),
         Gaussian(bounds=(0.5, 0.6)),
-        [Gaussian(), Laplacian()],
+        [Gaussian(), Laplacian(), Laplacian(norm=1.0)],
+        ExponentialPower(power=0.7),
     ],
 )
 def test_features_are_divided_by_the_lengths(family: Any, step: str) -> None:

@@ -183,7 +183,7 @@ def test_a_width_penalty_keeps_widths_together() -> None:
 def test_families_of_several_kinds_are_combined() -> None:
     X = table(80)
     y = X[:, 0] + (np.linalg.norm(X, axis=1) < 1.0)
-    families = [Linear(), Gaussian(), Laplacian()]
+    families = [Linear(), Gaussian(), Laplacian(), Laplacian(norm=1.0)]
     model = ContinuousMKLRegressor(families, alpha=0.1).fit(X, y)
     kinds = {type(kernel).__name__ for kernel in model.kernel_.kernels}
     assert "Linear" in kinds

@@ -10,10 +10,14 @@ from scipy.special import xlogy
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, inner, log_interval
+from mercer.kernels._minkowski import log_weighted_powers
 from mercer.kernels._radial import Bandwidth, Stationary
 
-PowerBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
-"""Interval in which a power is searched, or "fixed"."""
+ExponentBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
+"""Interval in which a power or a norm is searched, or "fixed"."""
+
+_SMALLEST = float(np.finfo(float).tiny)
+"""A power that every norm allows."""
 
 _LARGEST_SPREAD = 10.0
 """Largest power to which the spread of the widths that are searched is raised."""
@@ -41,9 +45,10 @@ class ExponentialPower(Stationary):
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features. With `"data"` it is
         derived from the distances between samples, in the kernel's norm.
-    power_bounds : "fixed" or (float, float), default="fixed"
-        Interval in which the power is searched, between zero and `norm`; with `"fixed"` it stays.
-        For a choice among norms, pass a list of kernels to a learner.
+    power_bounds, norm_bounds : "fixed" or (float, float), default="fixed"
+        Intervals in which power and norm are searched together with the widths, by gradients; with
+        `"fixed"` they stay. No power of the one may exceed a norm of the other. A list of kernels
+        of several powers and norms is an alternative: learners choose among them.
 
     Raises
     ------
@@ -82,35 +87,37 @@ class ExponentialPower(Stationary):
         norm: float = 1.0,
         ard: bool = False,
         bounds: Bounds = "data",
-        power_bounds: PowerBounds = "fixed",
+        power_bounds: ExponentBounds = "fixed",
+        norm_bounds: ExponentBounds = "fixed",
     ) -> None:
         super().__init__(bandwidth, ard=ard, bounds=bounds)
         self.power = power
         self.norm = norm
         self.power_bounds = power_bounds
+        self.norm_bounds = norm_bounds
 
     @property
     def theta(self) -> Array:
-        """Logarithm of each width, then of the power if it is searched."""
-        widths = super().theta
-        return widths if self._log_powers() is None else np.append(widths, np.log(self.power))
+        """Logarithm of each width, then of the power and of the norm if these are searched."""
+        shapes = [float(getattr(self, name)) for name in self._searched()]
+        return np.append(super().theta, np.log(shapes))
 
     def with_theta(self, theta: Array) -> Self:
-        """The same kernel with other widths, and another power if it is searched."""
-        if self._log_powers() is None:
-            return super().with_theta(theta)
-        theta = np.asarray(theta, dtype=float)
-        power = float(np.exp(theta[-1]))
-        if np.isclose(power, self.norm, rtol=1e-12, atol=0.0):
-            power = float(self.norm)
-        return self._replaced(bandwidth=self._bandwidth_of(theta[:-1]), power=power)
+        """The same kernel with other widths, and another power and norm if they are searched."""
+        theta = np.atleast_1d(np.asarray(theta, dtype=float))
+        names = self._searched()
+        n_widths = theta.size - len(names)
+        shapes = dict(zip(names, np.exp(theta[n_widths:]).tolist(), strict=True))
+        for name, largest in (("norm", 2.0), ("power", shapes.get("norm", self.norm))):
+            if name in shapes and np.isclose(shapes[name], largest, rtol=1e-12, atol=0.0):
+                shapes[name] = float(largest)
+        return self._replaced(bandwidth=self._bandwidth_of(theta[:n_widths]), **shapes)
 
     def log_bounds(self, X: Features) -> Array:
-        """Interval of each log-width, then of the power's logarithm if it is searched."""
-        powers = self._log_powers()
-        if powers is None:
-            return super().log_bounds(X)
-        return np.vstack([self._width_bounds(X, self.theta.size - 1), powers])
+        """Interval of each log-width, then of the searched power's and norm's logarithms."""
+        searched = self._searched()
+        widths = self._width_bounds(X, self.theta.size - len(searched))
+        return np.vstack([widths, *searched.values()])
 
     def describe(self) -> str:
         """Name, power, norm and width."""
@@ -119,33 +126,43 @@ class ExponentialPower(Stationary):
 
     def _scale(self) -> float | Array:
         check_exponents(self.power, self.norm)
+        self._searched()
         return super()._scale()
 
-    def _log_powers(self) -> Array | None:
-        """Logarithms of the smallest and the largest power; None if it is not searched."""
-        if isinstance(self.power_bounds, str) and self.power_bounds == "fixed":
-            return None
-        if isinstance(self.power_bounds, str):
-            raise ValueError(
-                f'power_bounds must be "fixed" or a pair (low, high); got {self.power_bounds!r}.'
+    def _searched(self) -> dict[str, Array]:
+        """Logarithms of the ends of the intervals of the parameters that are searched, by name."""
+        given = {"power": self.power_bounds, "norm": self.norm_bounds}
+        ends = {name: _ends(f"{name}_bounds", bounds) for name, bounds in given.items()}
+        powers, norms = ends["power"], ends["norm"]
+        if powers is not None or norms is not None:
+            check_exponents(
+                self.power if powers is None else powers[1],
+                self.norm if norms is None else norms[0],
             )
-        powers = log_interval(self.power_bounds)
-        assert powers is not None
-        check_exponents(float(self.power_bounds[1]), self.norm)
-        return powers
+            check_exponents(_SMALLEST, self.norm if norms is None else norms[1])
+        return {name: np.log(pair) for name, pair in ends.items() if pair is not None}
 
     def _spread_exponent(self) -> float:
-        powers = self._log_powers()
-        largest = self.power if powers is None else float(np.exp(powers[1]))
+        searched = self._searched()
+        largest = float(np.exp(searched["power"][1])) if "power" in searched else self.power
         return min(max(1.0 / largest, 1.0), _LARGEST_SPREAD)
 
-    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
-        if self._log_powers() is None:
+    def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
+        searched = self._searched()
+        if not searched:
             return ()
         powers = _half_power(u, self.power)
-        slope = np.exp(-powers)
-        slope *= xlogy(powers, powers)
-        return (-inner(P, slope),)
+        values = np.exp(-powers)
+        slopes = {}
+        if "power" in searched:
+            slopes["power"] = -inner(P, values * xlogy(powers, powers))
+        if "norm" in searched:
+            # With s = |x - z|_p^p, d log |x - z|_p / d log p is the difference over s.
+            s = u ** (0.5 * self.norm)
+            difference = log_weighted_powers(X, Z, self.norm) - 0.5 * xlogy(s, u)
+            ratio = np.divide(difference, s, out=np.zeros_like(s), where=s > 0.0)
+            slopes["norm"] = -self.power * inner(P, values * powers * ratio)
+        return tuple(slopes.values())
 
     def _from_scaled(self, u: Array) -> Array:
         u = _half_power(u, self.power, out=u)
@@ -206,8 +223,9 @@ class Laplacian(ExponentialPower):
     power: float = 1.0
     """q of the exponential power kernel that it is."""
 
-    power_bounds: PowerBounds = "fixed"
-    """The power is never searched."""
+    power_bounds: ExponentBounds = "fixed"
+    norm_bounds: ExponentBounds = "fixed"
+    """Power and norm are never searched."""
 
     def describe(self) -> str:
         """Name, norm unless it is Euclidean, and width."""
@@ -237,6 +255,17 @@ def check_exponents(power: Any, norm: Any) -> None:
             f"power={power:g} is larger than norm={norm:g}: the kernel is not positive definite "
             "then (Schoenberg 1938). Choose 0 < power <= norm <= 2."
         )
+
+
+def _ends(name: str, bounds: Any) -> tuple[float, float] | None:
+    """Both ends of an interval, None where it is "fixed"."""
+    if isinstance(bounds, str):
+        if bounds == "fixed":
+            return None
+        raise ValueError(f'{name} must be "fixed" or a pair (low, high); got {bounds!r}.')
+    log_interval(bounds)
+    low, high = bounds
+    return float(low), float(high)
 
 
 def _half_power(u: Array, power: float, out: Array | None = None) -> Array:

@@ -5,11 +5,13 @@ With |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p), p <= 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
+from scipy.special import xlogy
 from sklearn.metrics.pairwise import manhattan_distances
 
 from mercer._typing import Array, Features
@@ -17,6 +19,12 @@ from mercer._typing import Array, Features
 _BLOCK = (4, 32, 256)
 """Differences are computed in blocks of so many features, rows and columns, which stay in the
 cache."""
+
+_FEWEST_INDICATORS = 4
+"""Columns of two values are treated apart if there are at least so many of them."""
+
+_INDICATOR_ROUNDING = 1e-14
+"""Sums over columns of two values below this fraction of the largest possible sum are rounding."""
 
 _DENSE_COLUMNS = 512
 """Sparse rows become dense for at most this many columns at once."""
@@ -37,14 +45,16 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
 
     Notes
     -----
-    O(n_x n_z d) in compiled loops that release the interpreter's lock. Equal rows are at distance
-    zero exactly. Of sparse rows with p = 1, only the stored values are read.
+    O(n_x n_z d) in compiled loops that release the interpreter's lock; columns of two values, such
+    as one-hot columns, take a matrix product. Equal rows are at distance zero exactly. Of sparse
+    rows with p = 1, only the stored values are read.
     """
-    sparse = sp.issparse(X)
-    if norm == 1.0:
-        distances = manhattan_distances(X, Z) if sparse else cdist(X, Z, "cityblock")
-        return np.asarray(np.square(distances, out=distances))
-    powers = _sparse_powers(X, Z, norm) if sparse else _powers(X, Z, norm)
+    if not sp.issparse(X):
+        powers = _dense_powers(X, Z, norm)
+    elif norm == 1.0:
+        powers = np.asarray(manhattan_distances(X, Z))
+    else:
+        powers = _over_dense_columns(X, Z, lambda x, z: _dense_powers(x, z, norm))
     return np.power(powers, 2.0 / norm, out=powers)
 
 
@@ -70,16 +80,89 @@ def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:
     if sp.issparse(X):
         return _sparse_weighted_powers(X, W, Z, norm)
     totals = np.zeros(X.shape[1])
+    split = _Indicators.split(X, Z, norm)
+    if split is not None:
+        totals[split.columns] = split.weighted(W)
+        rest = ~split.columns
+        totals[rest] = weighted_powers(X[:, rest], W, Z[:, rest], norm)
+        return totals
     for rows, columns, some, powers in _difference_powers(X, Z, norm):
         totals[some] += powers.reshape(len(powers), -1) @ W[rows, columns].ravel()
     return totals
 
 
-def _powers(X: Array, Z: Array, norm: float) -> Array:
+@dataclass(frozen=True)
+class _Indicators:
+    """Columns of at most two values in both tables, as zeros and ones.
+
+    In such a column |x_j - z_j|^p is g_j (e_j + f_j - 2 e_j f_j), where e and f are zero or one and
+    g_j is the p-th power of the difference of the two values.
+
+    Attributes
+    ----------
+    columns : ndarray of bool, shape (n_features,)
+    E, F : ndarray of shape (n_samples_x, n_columns) and (n_samples_z, n_columns)
+    g : ndarray of shape (n_columns,)
+    """
+
+    columns: Array
+    E: Array
+    F: Array
+    g: Array
+
+    @classmethod
+    def split(cls, X: Array, Z: Array, norm: float) -> _Indicators | None:
+        """Return the columns of two values, None if there are few of them or few rows."""
+        if min(len(X), len(Z)) < 2:
+            return None
+        low = np.minimum(X.min(axis=0), Z.min(axis=0))
+        high = np.maximum(X.max(axis=0), Z.max(axis=0))
+        columns = _are_at_ends(X, low, high)
+        columns[columns] = _are_at_ends(Z[:, columns], low[columns], high[columns])
+        if np.count_nonzero(columns) < _FEWEST_INDICATORS:
+            return None
+        low, high = low[columns], high[columns]
+        E, F = (np.asarray(table[:, columns] > low, dtype=float) for table in (X, Z))
+        return cls(columns, E, F, (high - low) ** norm)
+
+    def powers(self) -> Array:
+        """Sum over these columns of |x_j - z_j|^p for each pair of rows."""
+        total = (self.E * (-2.0 * self.g)) @ self.F.T
+        total += (self.E @ self.g)[:, None]
+        total += self.F @ self.g
+        smallest = 0.5 * float(self.g.min(initial=np.inf, where=self.g > 0.0))
+        total[total < max(smallest, _INDICATOR_ROUNDING * float(self.g.sum()))] = 0.0
+        return total
+
+    def weighted(self, W: Array) -> Array:
+        """sum_ab W_ab |x_aj - z_bj|^p for each of these columns j."""
+        both = np.einsum("aj,aj->j", self.E, W @ self.F)
+        return self.g * (W.sum(axis=1) @ self.E + W.sum(axis=0) @ self.F - 2.0 * both)
+
+
+def _are_at_ends(table: Array, low: Array, high: Array) -> Array:
+    """Whether all values of each column are its smallest or its largest."""
+    return np.all((table == low) | (table == high), axis=0)
+
+
+def _dense_powers(X: Array, Z: Array, norm: float) -> Array:
     """sum_j |x_j - z_j|^p of each pair of rows."""
+    split = _Indicators.split(X, Z, norm)
+    if split is None:
+        return cdist(X, Z, "cityblock") if norm == 1.0 else _powers(X, Z, norm)
+    powers = split.powers()
+    if not split.columns.all():
+        rest = ~split.columns
+        powers += _dense_powers(X[:, rest], Z[:, rest], norm)
+    return powers
+
+
+def _powers(X: Array, Z: Array, norm: float) -> Array:
+    """The same where no column is treated apart."""
     total = np.zeros((len(X), len(Z)))
     for rows, columns, _, powers in _difference_powers(X, Z, norm):
-        total[rows, columns] += powers.sum(axis=0)
+        for power in powers:
+            total[rows, columns] += power
     return total
 
 
@@ -102,6 +185,28 @@ def _difference_powers(
                 yield rows, columns, some, _absolute_power(powers, norm)
 
 
+def log_weighted_powers(X: Features, Z: Features, norm: float) -> Array:
+    """sum_j |x_j - z_j|^p log |x_j - z_j| of each pair of rows, where 0 log 0 is zero.
+
+    Parameters
+    ----------
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    norm : float
+        p.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_x, n_samples_z)
+    """
+    if sp.issparse(X):
+        return _over_dense_columns(X, Z, lambda x, z: log_weighted_powers(x, z, norm))
+    total = np.zeros((len(X), len(Z)))
+    for rows, columns, _, differences in _difference_powers(X, Z, 1.0):
+        for difference in differences:
+            total[rows, columns] += xlogy(difference**norm, difference)
+    return total
+
+
 def _absolute_power(values: Array, exponent: float) -> Array:
     """|v|^p, in place."""
     np.abs(values, out=values)
@@ -114,15 +219,17 @@ def _absolute_power(values: Array, exponent: float) -> Array:
     return np.power(values, exponent, out=values)
 
 
-def _sparse_powers(X: Features, Z: Features, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p of sparse rows, over the columns that either table has values in."""
+def _over_dense_columns(
+    X: Features, Z: Features, function: Callable[[Array, Array], Array]
+) -> Array:
+    """Sum of a function of a few columns over all columns in which a sparse table has values."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
-    powers = np.zeros((X.shape[0], Z.shape[0]))
+    total = np.zeros((X.shape[0], Z.shape[0]))
     for start in range(0, used.size, _DENSE_COLUMNS):
         block = slice(start, start + _DENSE_COLUMNS)
-        powers += _powers(X[:, block].toarray(), Z[:, block].toarray(), norm)
-    return powers
+        total += function(X[:, block].toarray(), Z[:, block].toarray())
+    return total
 
 
 def _sparse_weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:

@@ -138,10 +138,10 @@ class Radial(Kernel):
             squares = np.array([inner(weighted, u)])
         else:
             squares = _weighted_squares(X, weighted, Z, u, self.norm)
-        return value, np.append(-2.0 * squares, self._shape_gradient(P, u))
+        return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
 
-    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
-        """Derivatives of <P, K> in the log-parameters that are no widths."""
+    def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
+        """Derivatives of <P, K> in the log-parameters that are no widths; of scaled features."""
         return ()
 
 

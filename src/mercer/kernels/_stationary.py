@@ -180,7 +180,7 @@ class RationalQuadratic(Stationary):
     def _slope(self, u: Array, shifted: Array) -> Array:
         return -(1.0 + shifted) / (1.0 + u / self._shape())
 
-    def _shape_gradient(self, P: Array, u: Array) -> tuple[float, ...]:
+    def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         alpha = self._shape()
         ratio = u / alpha
         log = np.log1p(ratio)
