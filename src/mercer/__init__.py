@@ -18,6 +18,7 @@ from mercer._one_stage import (
     MKLClassifier,
     MKLRegressor,
 )
+from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
 from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
 from mercer.inspection import (
     AlignmentPathDisplay,
@@ -48,6 +49,8 @@ __all__ = [
     "HSICWeights",
     "IndependentAlignment",
     "KernelOptimization",
+    "KernelStackingClassifier",
+    "KernelStackingRegressor",
     "KernelWeightsDisplay",
     "MKLClassifier",
     "MKLRegressor",

@@ -1,4 +1,4 @@
-"""The kernels that stacking chooses from: families of one width, and kernels of learned relevance."""
+"""The kernels that stacking chooses from: of one width, and of learned relevance."""
 
 from __future__ import annotations
 
@@ -101,12 +101,14 @@ def relevance_candidate(view: ViewName) -> Candidate:
     )
 
 
-def given_candidates(sources: Sequence[Any]) -> list[Candidate]:
+def given_candidates(sources: Sequence[Any], table: Any) -> list[Candidate]:
     """Candidates that a user gives, which are evaluated on the table as it is.
 
     Parameters
     ----------
     sources : sequence of kernels, names of kernels, callables or kernel learners
+    table : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        What kernels are bound to, for its column names.
 
     Raises
     ------
@@ -115,7 +117,7 @@ def given_candidates(sources: Sequence[Any]) -> list[Candidate]:
     """
     if isinstance(sources, str) or not len(sources):
         raise ValueError(f"candidates must be a list of kernels or learners; got {sources!r}.")
-    return [_given(source) for source in sources]
+    return [_given(source, table) for source in sources]
 
 
 def learns_relevance(X: Features) -> bool:
@@ -188,10 +190,12 @@ class _Learned:
         return learned
 
 
-def _given(source: Any) -> Candidate:
+def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         return Candidate(repr(source), "given", _Learned(source), uses_labels=True)
     kernel = as_kernel(source)
+    if hasattr(table, "columns"):
+        kernel = kernel.bind(table)
     return Candidate(kernel.describe(), "given", _Fixed(kernel))
 
 

@@ -37,5 +37,5 @@ def stacking_weights(predictions: Sequence[Array], targets: Array) -> Array:
     """
     columns = np.column_stack([np.ravel(prediction) for prediction in predictions])
     # The triangular factor has the same normal equations as the many rows.
-    factor = np.linalg.qr(np.column_stack([columns, np.ravel(targets)]), mode="r")
+    factor = np.asarray(np.linalg.qr(np.column_stack([columns, np.ravel(targets)]), mode="r"))
     return np.asarray(nnls(factor[:, :-1], factor[:, -1])[0])

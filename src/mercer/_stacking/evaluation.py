@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from mercer._model_selection.leave_one_out import EncodedTarget, LeaveOneOut, leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.gram_matrices import unit_gram
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import warn
 from mercer.kernels import Kernel
@@ -20,13 +21,18 @@ _N_PARTS = 2
 """Kernels of learned relevance are learned anew on the complement of each of this many parts."""
 
 
+_LEAST_ALPHA = 1e-8
+"""Smaller penalties do not keep the Gram matrix of all samples positive definite."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A candidate, its kernel and its leave-one-out predictions.
 
     Attributes
     ----------
-    candidate : Candidate
+    description : str
+    view : {"given", "scaled", "quantiles"}
     kernel : Kernel
         Learned from all samples that are priced.
     alpha : float
@@ -36,18 +42,22 @@ class Evaluation:
         that was learned without it.
     price : float
         Their mean squared error, relative to that of the mean.
+    uses_labels : bool
+        See :class:`Candidate`.
     """
 
-    candidate: Candidate
+    description: str
+    view: ViewName
     kernel: Kernel
     alpha: float
     predictions: Array
     price: float
+    uses_labels: bool = False
 
 
 def evaluate(
     candidates: Sequence[Candidate],
-    tables: dict[str, Features],
+    tables: Mapping[ViewName, Features],
     y: Any,
     target: EncodedTarget,
     random_state: Any,
@@ -57,7 +67,7 @@ def evaluate(
     Parameters
     ----------
     candidates : sequence of Candidate
-    tables : dict of str to ndarray or sparse matrix of shape (n_samples, n_features)
+    tables : mapping of str to ndarray or sparse matrix of shape (n_samples, n_features)
         The views of the samples.
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     target : EncodedTarget
@@ -89,7 +99,15 @@ def _evaluated(
     if not np.isfinite(errors):
         raise ValueError("its predictions are not finite")
     price = errors * fit.loss / max(_loss_of(fit, target), np.finfo(float).tiny)
-    return Evaluation(candidate, kernel, fit.alpha, predictions, price)
+    return Evaluation(
+        candidate.description,
+        candidate.view,
+        kernel,
+        fit.alpha,
+        predictions,
+        price,
+        candidate.uses_labels,
+    )
 
 
 def _loss_of(fit: LeaveOneOut, target: EncodedTarget) -> float:
@@ -97,7 +115,11 @@ def _loss_of(fit: LeaveOneOut, target: EncodedTarget) -> float:
 
 
 def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveOneOut:
-    return leave_one_out(unit_gram(kernel, X)[0], target.values)
+    found = leave_one_out(unit_gram(kernel, X)[0], target.values)
+    if found.alpha >= _LEAST_ALPHA:
+        return found
+    least = np.array([_LEAST_ALPHA])
+    return leave_one_out(unit_gram(kernel, X)[0], target.values, least, extend=False)
 
 
 def _predictions_in_parts(

@@ -25,9 +25,7 @@ def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
         Repeats centering and scaling on rows of new samples, less the kernel's offset.
     """
     plan = tile_plan(X.shape[0])
-    gram = assembled(
-        plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns)
-    )
+    gram = assembled(plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns))
     return to_unit_scale(gram)
 
 

@@ -1,7 +1,8 @@
-"""Stacked."""
+"""Stacked classification on kernels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,18 +11,103 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mercer._model_selection.leave_one_out import encode_target
-from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate, reach
-from mercer._stacking.machines import evaluate_machines, fit_machine
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._stacking.evaluation import Evaluation, parts
+from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
+from mercer._stacking.machines import MachineEvaluation, evaluate_machines, fit_machine
 from mercer._stacking.members import fit_ridge
 from mercer._typing import Array, Features
 
-N_RIDGE = 5
-N_MACHINES = 2
+_N_RIDGE = 5
+"""Ridge regressions on so many kernels of lowest price are combined."""
+
+_N_MACHINES = 2
+"""Support vector machines on so many kernels are combined with them."""
+
+_N_FOLDS = 5
+"""The score of the combination is estimated in so many folds."""
+
+_MAX_ITER = 1000
+"""Logistic regression on a few decision values converges within so many iterations."""
 
 
 class KernelStackingClassifier(ClassifierMixin, KernelStacking):
-    """Stacked."""
+    """Classifiers on several kernels, combined by logistic regression on their decision values.
+
+    There is nothing to tune. The candidates are ridge regressions of class indicators on the
+    Gaussian, the Laplacian and the product Laplacian kernel, each with its best width, on the
+    scaled features and on their normal quantiles; one on a sum of a product Laplacian and a
+    Gaussian kernel with one width per feature, learned by the marginal likelihood; and support
+    vector machines on the best of these kernels.
+
+    Parameters
+    ----------
+    candidates : list of kernels or learners, default=None
+        What is combined in place of the default: kernels, names of kernels, or kernel learners such
+        as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
+        fails on the table is left out with a warning.
+    max_samples : int, default=1500
+        Candidates are compared on at most this many samples. Those that are kept are then fitted to
+        all.
+    random_state : int, RandomState instance or None, default=0
+        Draws these samples, and divides samples into folds.
+
+    Attributes
+    ----------
+    candidates_ : list of PricedCandidate
+        The candidates: `description`, `kernel`, `alpha`, `price` and `weight`. The price of a ridge
+        regression is the mean squared leave-one-out error of class indicators, relative to that of
+        the class frequencies; that of a machine is its error out of fold.
+    kernels_ : list of Kernel
+        The kernels that are kept.
+    weights_ : ndarray of shape (n_kernels,)
+        How much each of them moves the logistic regression, with a sum of one.
+    loo_predictions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities of the classes for the training samples: decision values without the sample,
+        combined by a logistic regression that was fitted without its fold. NaN for samples that
+        candidates were not compared on.
+    loo_score_ : float
+        Accuracy of these predictions, an estimate of the test score.
+    relevance_ : ndarray of shape (n_features_in_,)
+        How strongly the kernels depend on each feature, with a sum of one.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where `X` has column names.
+
+    See Also
+    --------
+    KernelStackingRegressor : The same for responses.
+    mercer.preprocessing.table_encoder : Encodes tables of mixed types.
+
+    Notes
+    -----
+    Features are scaled inside, so that their units do not matter: numbers robustly, with softly
+    clipped tails; columns of two values become zeros and ones.
+
+    Leave-one-out predictions of ridge regression are exact, from one eigendecomposition for each
+    candidate; decisions of machines come from five folds. Kernels of learned relevance are learned
+    anew without each half of the samples, and predict only samples that they were not learned from.
+
+    Probabilities fall back to the class frequencies for samples that are farther from all training
+    samples than any training sample is from its nearest neighbor.
+
+    O(m^3) for the m samples that candidates are compared on, and O(n^3 / 3) for each kernel that is
+    kept; memory for some n x n matrices.
+
+    References
+    ----------
+    .. [1] D. H. Wolpert (1992). Stacked generalization. Neural Networks 5.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import KernelStackingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelStackingClassifier().fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
 
     def __init__(
         self,
@@ -35,48 +121,139 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         self.random_state = random_state
 
     def fit(self, X: Features, y: Any) -> Self:
+        """Price the candidates, combine the best, and fit them to all samples.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+
+        Returns
+        -------
+        KernelStackingClassifier
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If there is one class, if X holds NaN or infinities, or if `candidates` is empty or no
+            candidate can be evaluated.
+        """
+        self._check_settings()
+        table = X
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
         )
         check_classification_targets(y)
         target = encode_target(y, classification=True)
+        assert target.classes is not None
         self.classes_ = target.classes
         if len(self.classes_) < 2:
-            raise ValueError(
-                "The number of classes has to be greater than one; got 1 class"
-            )
-        found, rows = self._priced(X, y, target)
+            raise ValueError("The number of classes has to be greater than one; got 1 class")
+        candidates = self._fit_views(X, table)
+        rows = self._priced_rows(target)
+        found = sorted(self._evaluate(candidates, rows, y, target), key=lambda e: e.price)
         inside = target.take(rows)
-        ranked = sorted(found, key=lambda e: e.price)
-        chosen = ranked[:N_RIDGE]
-        isotropic = [e for e in ranked if not e.candidate.uses_labels]
-        machines = evaluate_machines(isotropic[:N_MACHINES], self._tables, inside, self.random_state)
-        self._all = (ranked, machines)
-        decisions = np.hstack([_columns(e.predictions) for e in [*chosen, *machines]])
-        self.combiner_ = LogisticRegression(max_iter=1000).fit(decisions, inside.codes)
-        self._members = [
-            fit_ridge(e, self._stored[e.candidate.view], target.values) for e in chosen
-        ] + [fit_machine(m, self._stored[m.view], target) for m in machines]
-        self._target = target
-        self._reach = reach(self._stored[self._view_names()[0]])
+        machines = self._machines(found, rows, inside)
+        kept = found[:_N_RIDGE]
+        evaluated: list[Evaluation] = [*kept, *machines]
+        values = [_free_columns(e.predictions) for e in evaluated]
+        self._combine(values, inside, rows, len(y))
+        self._members: list[Any] = [
+            *(fit_ridge(e, self._training[e.view], target.values) for e in kept),
+            *(fit_machine(e, self._training[e.view], target) for e in machines),
+        ]
+        self._frequencies = target.values.mean(axis=0)
+        self.kernels_ = [member.kernel for member in self._members]
+        self.weights_ = _influences(self._combination, values)
+        self.relevance_ = self._relevance(self._members, self.weights_)
+        weights = dict(zip(map(id, evaluated), self.weights_.tolist(), strict=True))
+        self.candidates_ = [
+            PricedCandidate(e.description, e.kernel, e.alpha, e.price, weights.get(id(e), 0.0))
+            for e in [*found, *machines]
+        ]
         return self
 
     def predict_proba(self, X: Features) -> Array:
-        X = self._checked(X)
-        views = {name: self._views.transform(X, name) for name in self._view_names()}
-        decisions = [
-            _columns(m.predict(views[m.view], self._stored[m.view])) for m in self._members
-        ]
-        found = self.combiner_.predict_proba(np.hstack(decisions))
-        probabilities = np.zeros((X.shape[0], len(self.classes_)))
-        probabilities[:, self.combiner_.classes_] = found
-        closeness = self._closeness(X)[:, None]
-        prior = self._target.values.mean(axis=0)
-        return closeness * probabilities + (1.0 - closeness) * prior
+        """Predict the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        views = self._new_views(X)
+        decisions = [_free_columns(found) for found in self._predictions(self._members, views)]
+        probabilities = self._probabilities(self._combination, np.hstack(decisions))
+        closeness = self._closeness(views)
+        return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
     def predict(self, X: Features) -> Array:
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        """Predict class labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def _machines(
+        self, found: Sequence[Evaluation], rows: Array, target: EncodedTarget
+    ) -> list[MachineEvaluation]:
+        """Evaluate machines on the best kernels whose parameters were not learned from labels."""
+        tables = {name: table[rows] for name, table in self._training.items()}
+        kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
+        return evaluate_machines(kernels, tables, target, self.random_state)
+
+    def _combine(
+        self, values: Sequence[Array], target: EncodedTarget, rows: Array, n_samples: int
+    ) -> None:
+        """Fit the logistic regression, and estimate its probabilities and score in folds."""
+        decisions, codes = np.hstack(values), target.codes
+        assert codes is not None
+        self._combination = _logistic_regression().fit(decisions, codes)
+        probabilities = np.tile(target.values.mean(axis=0), (len(codes), 1))
+        for train, test in parts(target, self.random_state, _N_FOLDS):
+            if np.unique(codes[train]).size > 1:
+                fold = _logistic_regression().fit(decisions[train], codes[train])
+                probabilities[test] = self._probabilities(fold, decisions[test])
+        self.loo_predictions_ = np.full((n_samples, len(self.classes_)), np.nan)
+        self.loo_predictions_[rows] = probabilities
+        self.loo_score_ = float((probabilities.argmax(axis=1) == codes).mean())
+
+    def _probabilities(self, combination: LogisticRegression, decisions: Array) -> Array:
+        """Probabilities of all classes, shape (n_rows, n_classes)."""
+        probabilities = np.zeros((len(decisions), len(self.classes_)))
+        probabilities[:, combination.classes_] = combination.predict_proba(decisions)
+        return probabilities
 
 
-def _columns(decisions: Array) -> Array:
-    return decisions[:, 1:] if decisions.shape[1] == 2 else decisions
+def _logistic_regression() -> LogisticRegression:
+    return LogisticRegression(max_iter=_MAX_ITER)
+
+
+def _free_columns(values: Array) -> Array:
+    """Decision values without that of the first of two classes, which is that of the other less."""
+    return values[:, 1:] if values.shape[1] == 2 else values
+
+
+def _influences(combination: LogisticRegression, values: Sequence[Array]) -> Array:
+    """Mean size of each member's part in the linear predictors, with a sum of one."""
+    ends = np.cumsum([part.shape[1] for part in values])[:-1]
+    slopes = np.split(combination.coef_, ends, axis=1)
+    sizes = np.array(
+        [
+            np.abs((part - part.mean(axis=0)) @ slope.T).mean()
+            for part, slope in zip(values, slopes, strict=True)
+        ]
+    )
+    return sizes / (sizes.sum() or 1.0)

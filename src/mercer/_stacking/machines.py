@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,7 @@ from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 
-_PENALTIES = (1.0, 10.0, 100.0, 1000.0)
+_C_GRID = (1.0, 10.0, 100.0, 1000.0)
 """Values of C that are compared, for kernels of unit scale."""
 
 _STEPS = np.log([1.0, 2.0])
@@ -31,29 +31,11 @@ _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
 
 
-@dataclass(frozen=True)
-class MachineEvaluation:
-    """A support vector machine and its decisions out of fold.
+class MachineEvaluation(Evaluation):
+    """A support vector machine with C = 1 / alpha, and its decision values out of fold.
 
-    Attributes
-    ----------
-    description : str
-    view : {"given", "scaled", "quantiles"}
-    kernel : Kernel
-    penalty : float
-        C.
-    predictions : ndarray of shape (n_samples, n_classes)
-        Decision values by machines that were not trained on the sample.
-    price : float
-        Fraction of samples that these misclassify.
+    Its predictions are those values; its price is the fraction of samples that they misclassify.
     """
-
-    description: str
-    view: ViewName
-    kernel: Kernel
-    penalty: float
-    predictions: Array
-    price: float
 
 
 @dataclass(frozen=True)
@@ -64,14 +46,13 @@ class MachineMember:
     ----------
     view : {"given", "scaled", "quantiles"}
     kernel : Kernel
-    penalty : float
     unit : UnitScale
     machine : SVC
+    n_classes : int
     """
 
     view: ViewName
     kernel: Kernel
-    penalty: float
     unit: UnitScale
     machine: SVC
     n_classes: int
@@ -89,7 +70,7 @@ class MachineMember:
 
 def evaluate_machines(
     evaluations: Sequence[Evaluation],
-    tables: dict[str, Features],
+    tables: Mapping[ViewName, Features],
     target: EncodedTarget,
     random_state: object,
 ) -> list[MachineEvaluation]:
@@ -98,19 +79,17 @@ def evaluate_machines(
     Parameters
     ----------
     evaluations : sequence of Evaluation
-    tables : dict of str to ndarray or sparse matrix of shape (n_samples, n_features)
+    tables : mapping of str to ndarray or sparse matrix of shape (n_samples, n_features)
     target : EncodedTarget
         Of classes.
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     """
     folds = parts(target, random_state, _N_FOLDS)
-    return [_best_machine(found, tables[found.candidate.view], target, folds) for found in evaluations]
+    return [_best_machine(found, tables[found.view], target, folds) for found in evaluations]
 
 
-def fit_machine(
-    found: MachineEvaluation, X: Features, target: EncodedTarget
-) -> MachineMember:
+def fit_machine(found: MachineEvaluation, X: Features, target: EncodedTarget) -> MachineMember:
     """Fit a machine to all training samples.
 
     Parameters
@@ -121,38 +100,36 @@ def fit_machine(
     target : EncodedTarget
     """
     gram, unit = unit_gram(found.kernel, X)
-    machine = _machine(found.penalty).fit(gram, target.codes)
+    machine = _machine(1.0 / found.alpha).fit(gram, target.codes)
     n_classes = target.values.shape[1]
-    return MachineMember(found.view, found.kernel, found.penalty, unit, machine, n_classes)
+    return MachineMember(found.view, found.kernel, unit, machine, n_classes)
 
 
 def _best_machine(
     found: Evaluation, X: Features, target: EncodedTarget, folds: list[tuple[Array, Array]]
 ) -> MachineEvaluation:
     assert target.codes is not None
-    best = None
-    steps = _STEPS if not found.candidate.uses_labels else _STEPS[:1]
+    best: MachineEvaluation | None = None
+    steps = _STEPS if not found.uses_labels else _STEPS[:1]
     for step in steps:
         kernel = found.kernel.with_theta(found.kernel.theta + step)
         gram, _ = unit_gram(kernel, X)
-        for penalty in _PENALTIES:
+        for C in _C_GRID:
             decisions = np.empty_like(target.values)
             for train, test in folds:
-                machine = _machine(penalty).fit(gram[np.ix_(train, train)], target.codes[train])
+                machine = _machine(C).fit(gram[np.ix_(train, train)], target.codes[train])
                 rows = gram[np.ix_(test, train)]
                 decisions[test] = _decisions(machine, rows, target.values.shape[1])
             price = float((decisions.argmax(axis=1) != target.codes).mean())
             if best is None or price < best.price:
-                description = f"support vector machine on {found.candidate.description}"
-                best = MachineEvaluation(
-                    description, found.candidate.view, kernel, penalty, decisions, price
-                )
+                description = f"support vector machine on {found.description}"
+                best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, price)
     assert best is not None
     return best
 
 
-def _machine(penalty: float) -> SVC:
-    return SVC(C=penalty, kernel="precomputed", max_iter=_MAX_ITER)
+def _machine(C: float) -> SVC:
+    return SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER)
 
 
 def _decisions(machine: SVC, rows: Array, n_classes: int) -> Array:

@@ -1,34 +1,38 @@
-"""Predictors of a stack: ridge regression and support vector machines on kernels."""
+"""Kernel ridge regression as a member of a stack."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve
 
+from mercer._gram.dense import definite_factor, inverted, with_diagonal
 from mercer._gram.unit_scale import UnitScale
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.gram_matrices import unit_gram, unit_rows
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
-from mercer._weights.ridge import RidgePath, ridge_path
 from mercer.kernels import Kernel
 
 
 @dataclass(frozen=True)
 class RidgeMember:
-    """Kernel ridge regression, fitted to all training samples.
+    """Kernel ridge regression with an intercept, fitted to all training samples.
 
     Attributes
     ----------
     view : {"given", "scaled", "quantiles"}
+        The view of the table that the kernel is evaluated on.
     kernel : Kernel
     alpha : float
+        Penalty, for a Gram matrix of unit scale.
     unit : UnitScale
+        Centering and scale of the training samples' Gram matrix.
     coefficients : ndarray of shape (n_samples, n_outputs)
+        Dual coefficients.
     mean : ndarray of shape (n_outputs,)
-    path : RidgePath
-        The decomposed Gram matrix.
+        The intercept.
     """
 
     view: ViewName
@@ -37,7 +41,6 @@ class RidgeMember:
     unit: UnitScale
     coefficients: Array
     mean: Array
-    path: RidgePath = field(repr=False)
 
     def predict(self, X: Features, Z: Features) -> Array:
         """Predict new samples, in the target's encoding.
@@ -53,23 +56,67 @@ class RidgeMember:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        return np.asarray(self.rows(X, Z) @ self.coefficients + self.mean)
+        rows = unit_rows(self.kernel, self.unit, X, Z)
+        return np.asarray(rows @ self.coefficients + self.mean)
 
-    def rows(self, X: Features, Z: Features) -> Array:
-        """Kernel between new and training samples at unit scale, shape (n_rows, n_samples)."""
-        return unit_rows(self.kernel, self.unit, X, Z)
+    def inverse(self, Z: Features) -> Array:
+        """Inverse of the Gram matrix plus penalties, shape (n_samples, n_samples).
 
-    def smoother(self, rows: Array) -> Array:
-        """Derivatives of the predictions in the training targets, shape (n_rows, n_samples).
+        Besides alpha, constants have the penalty one, which predictions do not depend on, so that
+        no digits cancel in leverages.
 
         Parameters
         ----------
-        rows : ndarray of shape (n_rows, n_samples)
-            As returned by `rows`.
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            The member's view of the training samples.
         """
-        path = self.path
-        weighted = (rows @ path.vectors) / (path.values + self.alpha)
-        return np.asarray(weighted @ path.vectors.T + 1.0 / len(path.vectors))
+        gram, _ = unit_gram(self.kernel, Z)
+        gram += 1.0 / len(gram)
+        return inverted(definite_factor(with_diagonal(gram, self.alpha)))
+
+    def leave_one_out_residuals(self, inverse: Array) -> Array:
+        """Residual of each sample under the fit to all others, shape (n_samples, n_outputs).
+
+        Parameters
+        ----------
+        inverse : ndarray of shape (n_samples, n_samples)
+            As returned by `inverse`.
+
+        Notes
+        -----
+        With the inverse G, its part E on vectors without mean, and the dual coefficients c,
+        residuals are alpha c_i and leverages 1 - alpha E_ii.
+        """
+        remaining = np.diag(inverse) - 1.0 / (len(inverse) * (1.0 + self.alpha))
+        return np.asarray(self.coefficients / remaining[:, None])
+
+    def left_out_predictions(self, X: Features, Z: Features, inverse: Array) -> Array:
+        """Predictions of the first output by the fits without each training sample.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The member's view of new samples.
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            Its view of the training samples.
+        inverse : ndarray of shape (n_samples, n_samples)
+            As returned by `inverse`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+            Column i: without sample i.
+
+        Notes
+        -----
+        A linear smoother that is fitted without sample i predicts what the whole fit would if the
+        target of i were the prediction without it. Its predictions therefore change by the
+        derivative in that target times the leave-one-out residual.
+        """
+        rows = unit_rows(self.kernel, self.unit, X, Z)
+        derivatives = rows @ inverse + 1.0 / len(inverse)
+        whole = rows @ self.coefficients[:, :1] + self.mean[0]
+        return np.asarray(whole - derivatives * self.leave_one_out_residuals(inverse)[:, 0])
 
 
 def fit_ridge(evaluation: Evaluation, X: Features, targets: Array) -> RidgeMember:
@@ -83,14 +130,9 @@ def fit_ridge(evaluation: Evaluation, X: Features, targets: Array) -> RidgeMembe
     targets : ndarray of shape (n_samples, n_outputs)
     """
     gram, unit = unit_gram(evaluation.kernel, X)
-    path = ridge_path(gram, targets)
-    alpha = evaluation.alpha
+    mean = targets.mean(axis=0)
+    factor = definite_factor(with_diagonal(gram, evaluation.alpha))
+    coefficients = cho_solve((factor, True), targets - mean, check_finite=False)
     return RidgeMember(
-        evaluation.candidate.view,
-        evaluation.kernel,
-        alpha,
-        unit,
-        path.dual_coefficients(alpha),
-        path.mean,
-        path,
+        evaluation.view, evaluation.kernel, evaluation.alpha, unit, coefficients, mean
     )
