@@ -297,7 +297,7 @@ class _Evidence:
         gradient = np.append(slopes, np.exp(x[-1]) * np.trace(P))
         value = np.log(quadratic) + log_determinant(factor) / n
         widths = x[: self.kernel.structure.n_widths]
-        centered = widths - widths.mean()
+        centered = widths - (widths.mean() if widths.size else 0.0)
         precision = 1.0 / (self.deviation**2 * n * self.rank)
         gradient[: widths.size] += 2.0 * precision * centered
         return value + precision * float(centered @ centered), gradient
