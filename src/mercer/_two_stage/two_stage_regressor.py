@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import indexable, validate_data
 
+from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
@@ -22,6 +22,7 @@ from mercer._two_stage.two_stage import (
     learn_gram,
     learns_in_folds,
     split_by_rows,
+    split_into_folds,
     store_learner,
 )
 from mercer._typing import Array, Features
@@ -168,8 +169,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
         validate_data(self, X, skip_check_array=True)
         X, y = indexable(X, y)
-        if isinstance(self.learner, str):
-            return self._adopt(self._candidates(X, y)[-1].fit(X, y))
+        if self._chooses_learner():
+            # Priced learners are sorted by price; of the others, the last has predicted better.
+            candidates = self._candidates(X, y)
+            return self._adopt(candidates[0 if self.learner is None else -1].fit(X, y))
         learner, gram = learn_gram(self, X, y, {})
         store_learner(self, learner)
         if self.predictor is not None:
@@ -196,12 +199,16 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             return _mean_squares(ridge_path(gram, targets).predict(rows, grid) - held_out)
 
         if learns_in_folds(self):
-            splits = list(check_cv(self.cv).split(X))
+            splits = split_into_folds(self.cv, X)
             errors = np.array(
                 along_folds(self, unexplained, X, y, gram, splits=splits, targets=targets)
             )
         else:
-            errors = _mean_squares(ridge_path(gram, targets).leave_one_out_residuals(grid))[None]
+            found = leave_one_out(gram, targets, grid, extend=isinstance(self.alpha, str))
+            grid, errors = (
+                found.alphas[::-1],
+                _mean_squares(found.predictions - targets)[None, ::-1],
+            )
         scores = 1.0 - errors
         self.cv_results_ = grid_results("alpha", grid, scores)
         self.alpha_ = float(grid[first_best(scores.mean(axis=0))])
