@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
-from two_stage_cases import centered
+from two_stage_cases import centered, shuffled
 
 from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer._two_stage import (
@@ -105,16 +105,17 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
 
 
-@pytest.mark.parametrize(("seed", "n"), [(3, 300), (2, 450)])
+@pytest.mark.parametrize(("seed", "n"), [(5, 300), (1, 450)])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
     monkeypatch.setattr("mercer._two_stage.two_stage_classifier.C_GRID", grid)
+    monkeypatch.setattr("mercer._two_stage.two_stage_classifier._FIRST_TRIED", slice(None))
     learner = UniformCombination([Gaussian(1.5)])
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
-    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=3).fit(gram, y)
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=shuffled(3)).fit(gram, y)
     assert search.best_params_["C"] == model.C_
     mean = model.cv_results_["mean_test_score"]
     given_up = np.isnan(mean)
@@ -137,7 +138,7 @@ def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
     for criterion in ("hsic", "ka"):
         model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
         gram = centered(model.kernel_(X))
-        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=shuffled(5)).fit(gram, y)
         assert search.best_params_["C"] == model.C_
 
 

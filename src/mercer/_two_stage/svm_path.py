@@ -21,9 +21,6 @@ TIE = 1e-10
 EDGE_GAIN = 1e-3
 """A grid is too narrow if its end scores better than its neighbor by more than this."""
 
-_STEPS = 2
-"""A grid is extended by this many values at a time."""
-
 _REACH = 2.0**8
 """A grid is extended by at most this factor beyond its ends."""
 
@@ -288,8 +285,15 @@ def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
     return -1 if best == 0 else 1
 
 
-def extension(grid: Array, scores: Array, full: Array, *, unbounded: bool = False) -> Array:
-    """Return values by which a grid is extended where its best value is at an end.
+def extension(
+    grid: Array,
+    scores: Array,
+    full: Array,
+    *,
+    unbounded: bool = False,
+    expensive: bool = False,
+) -> Array:
+    """Return the value by which a grid is extended where its best value is at an end.
 
     Parameters
     ----------
@@ -302,28 +306,30 @@ def extension(grid: Array, scores: Array, full: Array, *, unbounded: bool = Fals
         of 256 at most, a value must have beaten its neighbor, as in :func:`best_at_edge`.
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
+    expensive : bool, default=False
+        Whether the fits of the last value took very many iterations: where classes overlap, those
+        of larger values take several times as many, and rarely predict better.
 
     Returns
     -------
-    ndarray of shape (n_further,)
-        At most two values, ascending, in the same ratio.
+    ndarray of shape (1,) or (0,)
 
     Examples
     --------
     >>> import numpy as np
     >>> extension(np.array([1.0, 4.0]), np.array([0.8, 0.9]), np.array([1.0, 16.0]))
-    array([16., 64.])
+    array([16.])
     """
     best, side = first_best(scores), best_at_edge(scores, unbounded=unbounded)
     if best == 0 and grid[0] > full[0]:
         side = -1
     elif best == len(grid) - 1 and grid[-1] < full[-1] and not unbounded:
         side = 1
-    if side == 0:
+    if side == 0 or (side > 0 and expensive):
         return grid[:0]
     last, before = grid[[0, 1]] if side < 0 else grid[[-1, -2]]
-    values = last * (last / before) ** np.arange(1, _STEPS + 1)
-    return np.sort(values[(values >= full[0] / _REACH) & (values <= full[-1] * _REACH)])
+    value = np.array([last**2 / before])
+    return value[(value >= full[0] / _REACH) & (value <= full[-1] * _REACH)]
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:

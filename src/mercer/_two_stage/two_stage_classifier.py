@@ -297,7 +297,13 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         codes = np.unique(y, return_inverse=True)[1]
         paths = self._paths(X, y, gram, splits, grid)
         while isinstance(self.C, str):
-            further = extension(grid, _mean_scores(paths), C_GRID, unbounded=_unbounded(paths))
+            further = extension(
+                grid,
+                _mean_scores(paths),
+                C_GRID,
+                unbounded=_unbounded(paths),
+                expensive=bool(np.median([path.expensive[-1] for path in paths])),
+            )
             if not further.size:
                 break
             added = self._paths(X, y, gram, splits, further)
