@@ -185,7 +185,9 @@ def test_splice_is_predicted_better(data: Any) -> None:
     )
     scaler = StandardScaler().fit(X)
     X, Z = scaler.transform(X), scaler.transform(Z)
-    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")]
+    hits = [
+        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
+    ]
     lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
     assert won - lost > 5.0 * np.sqrt(won + lost)
 
@@ -195,7 +197,9 @@ def test_sonar_is_predicted_no_worse(data: Any) -> None:
     X, Z, y, z = train_test_split(
         bunch.data, bunch.target, test_size=0.5, stratify=bunch.target, random_state=0
     )
-    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")]
+    hits = [
+        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
+    ]
     lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
     assert lost - won <= np.sqrt(won + lost)
 

@@ -18,6 +18,7 @@ from mercer._two_stage import (
 from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
+    extension,
     first_best,
     surviving_values,
     svm_path,
@@ -183,3 +184,28 @@ def test_warning_at_the_edge(recwarn, scores, settled, warns):
     messages = [str(warning.message) for warning in recwarn]
     assert len(messages) == warns
     assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)
+
+
+@pytest.mark.parametrize(("grid", "scores", "settings", "expected"), [
+    ([1, 4, 16], [0.7, 0.9, 0.8], {}, []),
+    ([1, 4, 16], [0.9, 0.9, 0.8], {}, [0.25]),                      # the full grid has it
+    ([1, 4, 16], [0.7, 0.8, 0.9], {}, [64]),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"unbounded": True}, []),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"expensive": True}, []),
+    ([1, 4, 16], [0.9, 0.8, 0.7], {"expensive": True}, [0.25]),
+    ([0.25, 1], [0.9, 0.9], {}, []),                                # a plateau beyond the full grid
+    ([0.25, 1], [0.9, 0.8], {}, [0.0625]),
+    ([0.25, 1, 4, 16, 64], [0.5, 0.6, 0.7, 0.8, 0.8 + 1e-4], {}, []),
+    ([2.0**-10, 2.0**-8], [0.9, 0.8], {}, []),                      # too far from the full grid
+])  # fmt: skip
+def test_a_grid_is_extended_where_its_end_is_best(grid, scores, settings, expected):
+    full = np.array([0.25, 1.0, 4.0, 16.0, 64.0])
+    found = extension(np.array(grid, dtype=float), np.array(scores), full, **settings)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_paths_are_joined():
+    first, second = path_of([[1, 0], [1, 1]], [0, 0]), path_of([[0, 0]], [1], [0])
+    joined = first.joined(second)
+    np.testing.assert_array_equal(joined.scores, [0.5, 1.0, np.nan])
+    np.testing.assert_array_equal(joined.expensive, [False, False, True])

@@ -75,7 +75,9 @@ def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
 def test_nested_regression_scores(regression):
     X, y = regression
     cv = ShuffleSplit(3, random_state=0)
-    model = TwoStageRegressor(ContinuousAlignment(), nested=True, cv=cv, alpha=[0.01, 0.1]).fit(X, y)
+    model = TwoStageRegressor(ContinuousAlignment(), nested=True, cv=cv, alpha=[0.01, 0.1]).fit(
+        X, y
+    )
     for i, alpha in enumerate(model.cv_results_["param_alpha"]):
         for fold, (train, test) in enumerate(cv.split(X)):
             outer = TwoStageRegressor(ContinuousAlignment(), alpha=alpha).fit(X[train], y[train])
