@@ -46,7 +46,7 @@ _FIRST_TRIED = slice(2, 7)
 
 
 class TwoStageClassifier(ClassifierMixin, TwoStage):
-    """Support vector machine on a kernel learned by alignment.
+    """Support vector machine on a learned kernel.
 
     The first stage learns a kernel from features and labels; the second fits a support vector
     machine to its Gram matrix and chooses C by cross-validation.
@@ -54,18 +54,20 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     Parameters
     ----------
     learner : estimator, "auto" or None, default=None
-        A kernel learner; `ContinuousAlignment()` where None. "auto" chooses between that, one
-        Gaussian, and ARD kernels, which have one width per feature (see Notes).
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
+        Gaussian or a product Laplacian and its width, by what it predicts for samples left out one
+        at a time (see Notes). "auto" chooses between sums of Gaussians, one Gaussian, and ARD
+        kernels, which have one width per feature.
     predictor : estimator, default=None
         A classifier of precomputed kernels to use in place of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
         matrix as it is; `C`, `cv`, `nested` and `probability` are then not read.
     C : "auto", float or sequence of float, default="auto"
-        Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" tries `C_GRID`
-        by cross-validation, a sequence its values; of equal ones the smallest is taken. A number is
-        used as it is.
+        Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
+        `C_GRID` by cross-validation, and beyond its ends where the best value is at one; a sequence
+        tries its values; of equal ones the smallest is taken. A number is used as it is.
     cv : int, cross-validation generator or iterable, default=5
-        Folds, stratified for a number.
+        Folds. A number of them is stratified, and shuffled with a fixed seed.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
@@ -81,6 +83,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
+    candidates_ : list of PricedLearner
+        With ``learner=None``: `description`, `learner`, `price` and `alpha` of the kernels that
+        were compared, cheapest first.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float
@@ -115,6 +120,18 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     Alignment does not depend on the scale of a kernel, and C does. Learned kernels are therefore of
     unit scale: the centered training Gram matrix has a mean diagonal of one, and one grid of C
     serves every kernel.
+
+    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s).
+    The width of each is that of the lowest price: the mean squared error of ridge regression on
+    class indicators over samples left out one at a time, which is exact, for every penalty, from
+    one eigendecomposition. Machines err least with Gaussians about twice as wide, so that this
+    one's width is doubled. If the prices differ by less than a fifth, the kernel is taken whose
+    machine predicts more held-out samples correctly. This takes about a twentieth of the time of a
+    grid search over ten widths and eleven values of C.
+
+    ``C="auto"`` tries five values from 1/2 to 128, and the next one as long as the best, of equal
+    ones the smallest, is at an end, unless larger values would take very many iterations; beyond
+    `C_GRID` each must predict better than the one before.
 
     Where classes overlap, fits with a large C can take very many iterations. Such a value of
     ``C="auto"`` is given up after one fold, or two, if it is behind the best by more than chance

@@ -33,23 +33,26 @@ ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 
 
 class TwoStageRegressor(RegressorMixin, TwoStage):
-    """Kernel ridge regression, with an intercept, on a kernel learned by alignment.
+    """Kernel ridge regression, with an intercept, on a learned kernel.
 
     Parameters
     ----------
     learner : estimator, "auto" or None, default=None
-        A kernel learner; `ContinuousAlignment()` where None. "auto" chooses between that, one
-        Gaussian, and ARD kernels, which have one width per feature (see Notes).
+        A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
+        Gaussian or a product Laplacian and its width, by what it predicts for samples left out one
+        at a time (see Notes). "auto" chooses between sums of Gaussians, one Gaussian, and ARD
+        kernels, which have one width per feature.
     predictor : estimator, default=None
         A regressor of precomputed kernels to use in place of kernel ridge regression, such as
         ``SVR(kernel="precomputed")``. It is fitted to the Gram matrix as it is; `alpha`,
         `cv` and `nested` are then not read.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`, a sequence its
-        values; of equal ones the largest is taken. A number is used as it is.
+        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`, and values
+        beyond its ends where the best is at one; a sequence tries its values; of equal ones the
+        largest is taken. A number is used as it is.
     cv : int, cross-validation generator or iterable, default=5
-        Folds where the kernel is learned inside them; alpha is otherwise chosen by exact
-        leave-one-out.
+        Folds where the kernel is learned inside them, shuffled with a fixed seed for a number;
+        alpha is otherwise chosen by exact leave-one-out.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
@@ -63,6 +66,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
+    candidates_ : list of PricedLearner
+        With ``learner=None``: `description`, `learner`, `price` and `alpha` of the kernels that
+        were compared, cheapest first.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float
@@ -92,6 +98,11 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     so that one grid of alpha serves every kernel. Leave-one-out residuals of all alphas come from
     one eigendecomposition. Several outputs share one alpha; each counts by its error relative to
     its variance.
+
+    ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
+    each with the width at which the leave-one-out error is lowest. Widths are searched on half of
+    the rows (200 to 500), and the two are compared on up to 1000. This takes about a twentieth of
+    the time of a grid search over ten widths and eleven alphas.
 
     ``learner="auto"`` compares a sum of isotropic Gaussians with the one Gaussian of largest HSIC,
     and with ARD Gaussians under penalties of several strengths on differences between their widths:
