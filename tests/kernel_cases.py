@@ -16,6 +16,7 @@ from mercer.kernels import (
     Linear,
     Matern,
     OnColumns,
+    OnProjection,
     Polynomial,
     Product,
     RationalQuadratic,
@@ -67,6 +68,9 @@ NATIVE: dict[str, Kernel] = {
     ),
     "product": Product([Gaussian(WIDTHS, ard=True), Linear(), Matern(2.0)]),
     "on-columns": OnColumns(Gaussian(WIDTHS[:2], ard=True), [2, 0]),
+    "on-projection": OnProjection(
+        Gaussian(WIDTHS[:2], ard=True), [[1.0, 0.2], [-0.5, 0.3], [0.0, 2.0]]
+    ),
     "nested": Product(
         [
             OnColumns(RationalQuadratic(0.9), slice(0, 2)),

@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
+    EvidenceMaximization,
+    GradientOuterProduct,
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
     UniformCombination,
 )
-from mercer.kernels import Gaussian, Laplacian, Polynomial
+from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Polynomial
 
 KERNELS: list[Any] = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2), Laplacian(1.0)]
 
@@ -49,6 +51,10 @@ SEARCHING: dict[str, BaseEstimator] = {
     "ca-scaled": ContinuousAlignment(
         scaling=KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.3)
     ),
+    "evidence": EvidenceMaximization(),
+    "evidence-norm-1": EvidenceMaximization(ExponentialPower(ard=True), width_deviation=0.5),
+    "agop": GradientOuterProduct(n_iter=2),
+    "agop-matrix": GradientOuterProduct(Gaussian(), n_iter=2, diagonal=False),
 }
 LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
 

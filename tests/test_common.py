@@ -19,6 +19,8 @@ from mercer import (
     BayesianMKLClassifier,
     BayesianMKLRegressor,
     ContinuousAlignment,
+    EvidenceMaximization,
+    GradientOuterProduct,
     HSICClustering,
     HSICLasso,
     HSICWeights,
@@ -31,7 +33,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer.kernels import Gaussian, Laplacian, Linear
+from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear
 
 DEFAULTS = [
     getattr(mercer, name)()
@@ -51,6 +53,8 @@ SETTINGS = [
     KernelOptimization(Gaussian(ard=True), "cka", early_stopping=3),
     ContinuousAlignment(Gaussian(ard=True), width_penalty=0.3, width_penalty_on="log_widths"),
     ContinuousAlignment(scaling=KernelOptimization(Gaussian(ard=True), ard_penalty=0.3)),
+    EvidenceMaximization(ExponentialPower(ard=True), max_iter=20, output_kernel="balanced"),
+    GradientOuterProduct(n_iter=1, diagonal=False, random_state=3),
     IndependentAlignment(output_kernel="gaussian"),
     AlignmentMaximization(output_kernel="balanced"),
     KernelOptimization(criterion="ka", output_kernel="delta"),
@@ -83,7 +87,7 @@ SETTINGS = [
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 20
+    assert len(checked) == 22
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer
 
 from mercer.kernels import Gaussian
@@ -31,3 +32,8 @@ def brute_force_leave_one_out(gram, targets, alpha):
         solution = np.linalg.solve(system, np.vstack([targets[rest], np.zeros_like(targets[:1])]))
         residuals[i] = targets[i] - gram[i, rest] @ solution[:-1] - solution[-1]
     return residuals
+
+
+def shuffled(n_folds):
+    """The folds that a number stands for."""
+    return StratifiedKFold(n_folds, shuffle=True, random_state=0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.definitions.tables import TIMED_SIZE
 from experiments.reporting.formatting import listed
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
@@ -87,6 +88,8 @@ def targets(results: Results) -> str:
         [f"fit time / the grid's, at most {TIME_RATIO:g}"]
         + [times(found, OURS, TIME_RATIO).cell for found in both]
     )
+    larger = [group(results, TIMED_SIZE, classes=classes) for classes in (False, True)]
+    rows.append([f"the same at n = {TIMED_SIZE}", times(larger, OURS, TIME_RATIO).cell, ""])
     rows.append(
         ["90 % intervals: coverage 88-92 % on average, at least 80 % on each"]
         + [coverage(found[0]).cell for found in both]

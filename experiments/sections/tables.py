@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from experiments.definitions.tables import MIN_TEST, SETS, SIZES, TABLES
+from experiments.definitions.tables import MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
 from experiments.reporting.formatting import listed
 from experiments.reporting.resampled_tests import Ranking
 from experiments.reporting.results import Results
@@ -77,7 +77,7 @@ def few_rows(groups: Groups) -> Groups:
     return {
         title: each
         for title, each in groups.items()
-        if each.n_train is not None and each.n_train < SIZES[-1]
+        if each.n_train not in (None, TIMED_SIZE, SIZES[-1])
     }
 
 
@@ -166,7 +166,8 @@ is scikit-learn's Gaussian process with one width a feature, by at most {MAX_GP_
 L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its
 training rows are for its validation. *two-stage* is `TwoStageClassifier()` or
 `TwoStageRegressor()`, *stacking* `KernelStackingClassifier()` or `KernelStackingRegressor()`.
-Slow methods have fewer splits, and were not tried where a run would take many minutes:
+Slow methods have fewer splits, and were not tried where a run would take many minutes;
+n = {TIMED_SIZE} is for times:
 """
 
 TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts

@@ -5,6 +5,8 @@ from mercer._feature_selection import BAHSIC, HSICLasso
 from mercer._learners import (
     AlignmentMaximization,
     ContinuousAlignment,
+    EvidenceMaximization,
+    GradientOuterProduct,
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
@@ -42,7 +44,9 @@ __all__ = [
     "ContinuousAlignment",
     "ContinuousMKLClassifier",
     "ContinuousMKLRegressor",
+    "EvidenceMaximization",
     "FeatureRelevanceDisplay",
+    "GradientOuterProduct",
     "GramMatrixDisplay",
     "HSICClustering",
     "HSICLasso",

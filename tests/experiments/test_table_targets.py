@@ -98,5 +98,5 @@ def test_what_was_not_tried_is_not_judged() -> None:
     assert times([responses], "two-stage", 0.05) == NOTHING
     page = targets(responses.results)
     assert "**reached**" in page
-    assert page.count("\n| ") == 2 + 9 - 1
+    assert page.count("\n| ") == 2 + 10 - 1
     assert table_targets.Outcome("x", False).cell == "**not reached** x"

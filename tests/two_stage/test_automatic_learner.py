@@ -160,7 +160,7 @@ def test_noise_is_left_to_spheres() -> None:
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, size=40)
     model = TwoStageClassifier("auto").fit(X, y)
     assert repr(model.learner_) == repr(ContinuousAlignment(task="classification"))
-    same_fit(model, TwoStageClassifier().fit(X, y), X)
+    same_fit(model, TwoStageClassifier(ContinuousAlignment()).fit(X, y), X)
 
 
 def test_responses_by_ridge_regression() -> None:
@@ -185,7 +185,9 @@ def test_splice_is_predicted_better(data: Any) -> None:
     )
     scaler = StandardScaler().fit(X)
     X, Z = scaler.transform(X), scaler.transform(Z)
-    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (None, "auto")]
+    hits = [
+        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
+    ]
     lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
     assert won - lost > 5.0 * np.sqrt(won + lost)
 
@@ -195,7 +197,9 @@ def test_sonar_is_predicted_no_worse(data: Any) -> None:
     X, Z, y, z = train_test_split(
         bunch.data, bunch.target, test_size=0.5, stratify=bunch.target, random_state=0
     )
-    hits = [TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (None, "auto")]
+    hits = [
+        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
+    ]
     lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
     assert lost - won <= np.sqrt(won + lost)
 
@@ -212,7 +216,7 @@ def test_a_classifier_is_that_of_its_learner(
     X, y = table(3)
     model = TwoStageClassifier("auto", **settings).fit(X, y)
     same_fit(model, by_its_own(model, X, y), X)
-    spheres = TwoStageClassifier(**settings).fit(X, y)
+    spheres = TwoStageClassifier(ContinuousAlignment(), **settings).fit(X, y)
     other = (
         TwoStageClassifier(automatic_learner._learner(form), **settings).fit(X, y)
         if (form != SPHERES)

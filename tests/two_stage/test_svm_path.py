@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
-from two_stage_cases import centered
+from two_stage_cases import centered, shuffled
 
 from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer._two_stage import (
@@ -18,6 +18,7 @@ from mercer._two_stage import (
 from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
+    extension,
     first_best,
     surviving_values,
     svm_path,
@@ -105,16 +106,17 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sum(X + rng.normal(size=(n, 2)) > 0.0, axis=1)
 
 
-@pytest.mark.parametrize(("seed", "n"), [(3, 300), (2, 450)])
+@pytest.mark.parametrize(("seed", "n"), [(5, 300), (1, 450)])
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
     monkeypatch.setattr("mercer._two_stage.two_stage_classifier.C_GRID", grid)
+    monkeypatch.setattr("mercer._two_stage.two_stage_classifier._FIRST_TRIED", slice(None))
     learner = UniformCombination([Gaussian(1.5)])
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
-    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=3).fit(gram, y)
+    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=shuffled(3)).fit(gram, y)
     assert search.best_params_["C"] == model.C_
     mean = model.cv_results_["mean_test_score"]
     given_up = np.isnan(mean)
@@ -137,7 +139,7 @@ def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
     for criterion in ("hsic", "ka"):
         model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
         gram = centered(model.kernel_(X))
-        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=5).fit(gram, y)
+        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=shuffled(5)).fit(gram, y)
         assert search.best_params_["C"] == model.C_
 
 
@@ -182,3 +184,28 @@ def test_warning_at_the_edge(recwarn, scores, settled, warns):
     messages = [str(warning.message) for warning in recwarn]
     assert len(messages) == warns
     assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)
+
+
+@pytest.mark.parametrize(("grid", "scores", "settings", "expected"), [
+    ([1, 4, 16], [0.7, 0.9, 0.8], {}, []),
+    ([1, 4, 16], [0.9, 0.9, 0.8], {}, [0.25]),                      # the full grid has it
+    ([1, 4, 16], [0.7, 0.8, 0.9], {}, [64]),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"unbounded": True}, []),
+    ([1, 4, 16], [0.7, 0.8, 0.9], {"expensive": True}, []),
+    ([1, 4, 16], [0.9, 0.8, 0.7], {"expensive": True}, [0.25]),
+    ([0.25, 1], [0.9, 0.9], {}, []),                                # a plateau beyond the full grid
+    ([0.25, 1], [0.9, 0.8], {}, [0.0625]),
+    ([0.25, 1, 4, 16, 64], [0.5, 0.6, 0.7, 0.8, 0.8 + 1e-4], {}, []),
+    ([2.0**-10, 2.0**-8], [0.9, 0.8], {}, []),                      # too far from the full grid
+])  # fmt: skip
+def test_a_grid_is_extended_where_its_end_is_best(grid, scores, settings, expected):
+    full = np.array([0.25, 1.0, 4.0, 16.0, 64.0])
+    found = extension(np.array(grid, dtype=float), np.array(scores), full, **settings)
+    np.testing.assert_allclose(found, expected)
+
+
+def test_paths_are_joined():
+    first, second = path_of([[1, 0], [1, 1]], [0, 0]), path_of([[0, 0]], [1], [0])
+    joined = first.joined(second)
+    np.testing.assert_array_equal(joined.scores, [0.5, 1.0, np.nan])
+    np.testing.assert_array_equal(joined.expensive, [False, False, True])

@@ -13,9 +13,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVR
 from two_stage_cases import brute_force_leave_one_out
 
-from mercer._learners import (
-    UniformCombination,
-)
+from mercer._learners import ContinuousAlignment, UniformCombination
 from mercer._two_stage import (
     ALPHA_GRID,
     TwoStageClassifier,
@@ -77,10 +75,12 @@ def test_alpha_does_not_depend_on_the_units_of_the_outputs(regression):
 def test_nested_regression_scores(regression):
     X, y = regression
     cv = ShuffleSplit(3, random_state=0)
-    model = TwoStageRegressor(nested=True, cv=cv, alpha=[0.01, 0.1]).fit(X, y)
+    model = TwoStageRegressor(ContinuousAlignment(), nested=True, cv=cv, alpha=[0.01, 0.1]).fit(
+        X, y
+    )
     for i, alpha in enumerate(model.cv_results_["param_alpha"]):
         for fold, (train, test) in enumerate(cv.split(X)):
-            outer = TwoStageRegressor(alpha=alpha).fit(X[train], y[train])
+            outer = TwoStageRegressor(ContinuousAlignment(), alpha=alpha).fit(X[train], y[train])
             error = np.mean((outer.predict(X[test]) - y[test]) ** 2) / y.var()
             assert model.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(
                 1.0 - error, abs=1e-3

@@ -8,11 +8,15 @@ from mercer._learners.dictionary_weights import (
     IndependentAlignment,
     UniformCombination,
 )
+from mercer._learners.evidence_maximization import EvidenceMaximization
+from mercer._learners.gradient_outer_product import GradientOuterProduct
 from mercer._learners.kernel_optimization import KernelOptimization
 
 __all__ = [
     "AlignmentMaximization",
     "ContinuousAlignment",
+    "EvidenceMaximization",
+    "GradientOuterProduct",
     "HSICWeights",
     "IndependentAlignment",
     "KernelLearner",

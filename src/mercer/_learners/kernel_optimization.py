@@ -9,16 +9,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._criteria import CRITERIA
-from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, serial_algebra
-from mercer._history import Step
-from mercer._kernel_estimator import KernelLearner, LearnedKernel, training_data
+from mercer._gram.tiles import Samples
+from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._learners.single_kernel import single_kernel
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._search.criterion_search import OptimizedKernel, optimize_criterion
+from mercer._search.criterion_search import optimize_criterion
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Features
@@ -196,7 +195,7 @@ class KernelOptimization(KernelLearner):
         self.ard_penalty_, self.ard_penalty_on_ = penalty.strength, penalty.form
         self.early_stopping_ = limit
         self.objective_ = found.value
-        self._store(data, _learned_kernel(samples, target, found))
+        self._store(data, single_kernel(samples, target, found.kernel, found.path))
         self.n_iter_ = found.n_iter
         return self
 
@@ -245,12 +244,3 @@ class KernelOptimization(KernelLearner):
             criterion, kernel, samples, target, forms=forms, random_state=self.random_state
         )
         return chosen, None
-
-
-@serial_algebra()
-def _learned_kernel(samples: Samples, target: Target, found: OptimizedKernel) -> LearnedKernel:
-    """Describe the kernel that maximizes a criterion."""
-    moment = moments(samples, [found.kernel], target.centered)
-    alignment = float(moment.alignments()[0])
-    history = [Step(found.kernel, 1, value, alignment, None) for value in found.path]
-    return LearnedKernel([found.kernel], np.ones(1), moment.traces, alignment, history)

@@ -60,7 +60,7 @@ def held_out_losses(
     at most 1,000 samples a fold.
     """
     losses = []
-    for train, test in _splits(target, samples.n_samples, random_state):
+    for train, test in held_out_splits(target, samples.n_samples, random_state):
         kernels = learn(Samples(samples.X[train]), target.take(train))
         rows = np.concatenate([train, test])
         X, Y = samples.X[rows], target.factor[rows][:, target.signs > 0]
@@ -88,8 +88,22 @@ def clearly_best(losses: Array) -> int:
     return best if differences[best].mean() < -max(error, _ROUNDING * losses[0].mean()) else 0
 
 
-def _splits(target: Target, n_samples: int, random_state: RandomState) -> list[tuple[Array, Array]]:
-    """Indices of training and held-out samples, stratified if every class is large enough."""
+def held_out_splits(
+    target: Target, n_samples: int, random_state: RandomState
+) -> list[tuple[Array, Array]]:
+    """Indices of training and held-out samples, stratified if every class is large enough.
+
+    Parameters
+    ----------
+    target : Target
+    n_samples : int
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Five folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others.
+    """
     codes = target.codes
     stratified = codes is not None and np.bincount(codes).min() >= _FOLDS and codes.max() < _DRAWN
     if n_samples <= _MOST_SAMPLES:

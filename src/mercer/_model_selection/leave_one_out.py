@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
+from mercer._gram.tiles import Samples, assembled
 from mercer._gram.unit_scale import to_unit_scale
 from mercer._typing import Array, Features
 from mercer._weights.ridge import RidgePath, ridge_path
-from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels import Kernel
 
 RandomState: TypeAlias = int | np.random.RandomState | None
 
@@ -297,7 +298,7 @@ def sample_rows(
 
 def price(
     kernel: Kernel,
-    X: Features,
+    X: Features | Samples,
     target: EncodedTarget,
     *,
     alphas: Array = ALPHAS,
@@ -310,7 +311,8 @@ def price(
     ----------
     kernel : Kernel
         Bound to the table.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    X : ndarray, sparse matrix of shape (n_samples, n_features) or Samples
+        Samples keep their distances, for more than one kernel.
     target : EncodedTarget
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
     max_samples : int, default=2000
@@ -324,12 +326,15 @@ def price(
     LeaveOneOut
         Of the samples drawn, in the order of the table.
     """
-    n = X.shape[0]
-    if n > max_samples:
-        rows = sample_rows(n, max_samples, target.codes, random_state)
-        X, target = X[rows], target.take(rows)
-    every = slice(0, X.shape[0])
-    gram, _ = to_unit_scale(gram_tile(kernel, X, every, every))
+    samples = X if isinstance(X, Samples) else Samples(X, keep=False)
+    if samples.n_samples > max_samples:
+        rows = sample_rows(samples.n_samples, max_samples, target.codes, random_state)
+        samples, target = Samples(samples.X[rows], keep=False), target.take(rows)
+    # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
+    gram = assembled(
+        samples.plan, samples.n_samples, lambda tile: samples.blocks([kernel], tile)[0]
+    )
+    gram, _ = to_unit_scale(gram)
     return leave_one_out(gram, target.values, alphas)
 
 

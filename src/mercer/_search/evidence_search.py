@@ -1,4 +1,4 @@
-"""Widths of a kernel or a sum of kernels, one per feature, that maximize the marginal likelihood."""
+"""Widths, one per feature, of a kernel or a sum of kernels by the marginal likelihood."""
 
 from __future__ import annotations
 
@@ -47,6 +47,9 @@ _PAIRS = 20
 _LIMIT_REACHED = 1
 """SciPy reports this status when L-BFGS-B ends at its limit of iterations."""
 
+_DISTANCE_DIGITS = 1e-9
+"""Distances from the mean that differ by less than this fraction of the largest are equal."""
+
 _CONSTANT = 1e-12
 """A target, or a matrix of kernel values, is constant if it varies by less than this fraction."""
 
@@ -69,8 +72,9 @@ class EvidenceMaximum:
     log_marginal_likelihood : float
         Of the samples that the search used; NaN where nothing was learned, as the target or the
         kernel is constant on them.
-    n_iter : int
-        Iterations, without those on the subsample.
+    path : tuple of float
+        The log marginal likelihood less the prior's cost, for each observation and up to a
+        constant, at the start and after each iteration, without those on the subsample.
     converged : bool
     """
 
@@ -79,10 +83,16 @@ class EvidenceMaximum:
     noise: float
     amplitude: float
     log_marginal_likelihood: float
-    n_iter: int
+    path: tuple[float, ...]
     converged: bool
 
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations, without those on the subsample."""
+        return len(self.path) - 1
 
+
+@serial_algebra()
 def marginal_likelihood_widths(
     kernel: Kernel,
     X: Features,
@@ -91,6 +101,7 @@ def marginal_likelihood_widths(
     prior_deviation: float = PRIOR_DEVIATION,
     max_samples: int = 1000,
     max_iter: int = 60,
+    on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
     """One width per feature by the marginal likelihood of a Gaussian process.
 
@@ -107,6 +118,8 @@ def marginal_likelihood_widths(
     max_samples : int, default=1000
         Of more samples than this, so many are used.
     max_iter : int, default=60
+    on_step : callable, default=None
+        Called after each iteration.
 
     Returns
     -------
@@ -136,12 +149,17 @@ def marginal_likelihood_widths(
     few = whole.subsampled(_SUBSAMPLE)
     if whole.is_constant or few.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
-        return EvidenceMaximum(middle, middle, 1.0, np.nan, np.nan, 0, True)
-    with serial_algebra():
-        start = common = few.best_common()
-        if few is not whole:
-            start = few.search(common, _ROUGH, max_iter).x
-    found = whole.search(start, _TOLERANCE, max_iter)
+        return EvidenceMaximum(middle, middle, 1.0, np.nan, np.nan, (0.0,), True)
+    start = common = few.best_common()
+    if few is not whole:
+        start = few.search(common, _ROUGH, max_iter).x
+    path = [-0.5 * whole(np.clip(start, *whole.bounds.T))[0]]
+
+    def record(intermediate_result: OptimizeResult) -> None:
+        path.append(-0.5 * float(intermediate_result.fun))
+        on_step()
+
+    found = whole.search(start, _TOLERANCE, max_iter, record)
     amplitude, value = whole.evidence(found.x)
     return EvidenceMaximum(
         whole.kernel_at(found.x),
@@ -149,7 +167,7 @@ def marginal_likelihood_widths(
         float(np.exp(found.x[-1])),
         amplitude,
         value,
-        int(found.get("nit", 0)),
+        tuple(path),
         bool(found.get("status") != _LIMIT_REACHED),
     )
 
@@ -165,17 +183,17 @@ def spread_rows(X: Features, Y: Array, n_rows: int) -> Array:
 
     Returns
     -------
-    ndarray of int
-        All indices, in their own order, where there are no more samples than `n_rows`. Samples of
-        equal targets are taken evenly in the order of their distances from the mean.
+    ndarray of int of shape (min(n_rows, n_samples),)
+        In that order, whatever the order of rows. Samples of equal targets are in the order of
+        their distances from the mean, and at equal distances in that of a linear combination.
     """
-    n = X.shape[0]
-    if n <= n_rows:
-        return np.arange(n)
+    n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()
     from_mean = rows_squared(X) - 2.0 * (X @ mean)
-    order = np.lexsort((from_mean, *Y.T[::-1]))
-    return order[np.linspace(0, n - 1, n_rows).round().astype(int)]
+    digits = _DISTANCE_DIGITS * (float(np.abs(from_mean).max()) or 1.0)
+    combined = X @ np.cos(np.arange(1.0, d + 1.0))
+    order = np.lexsort((combined, np.round(from_mean / digits), *Y.T[::-1]))
+    return order[np.linspace(0, n - 1, min(n, n_rows)).round().astype(int)]
 
 
 class _Evidence:
@@ -283,12 +301,15 @@ class _Evidence:
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        step = _minimized(along, zero, bounds, _ROUGH, _COMMON_ITERATIONS).x
+        step = _minimized(along, zero, bounds, _ROUGH, max_iter=_COMMON_ITERATIONS).x
         return np.clip(start + step @ directions, *self.bounds.T)
 
-    def search(self, start: Array, tol: float, max_iter: int) -> OptimizeResult:
+    def search(
+        self, start: Array, tol: float, max_iter: int, callback: Callable[..., None] | None = None
+    ) -> OptimizeResult:
         """Return SciPy's result of a search over all parameters."""
-        return _minimized(self, np.clip(start, *self.bounds.T), self.bounds, tol, max_iter)
+        start = np.clip(start, *self.bounds.T)
+        return _minimized(self, start, self.bounds, tol, max_iter=max_iter, callback=callback)
 
     def evidence(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""
@@ -315,7 +336,8 @@ class _Evidence:
         gradient = np.append(self._kernel_gradient(x, P), np.exp(x[-1]) * np.trace(P))
         precision = 1.0 / (self.deviation**2 * n * self.rank)
         for positions in self.widths():
-            centered = x[positions] - x[positions].mean()
+            widths = x[positions]
+            centered = widths - (widths.mean() if widths.size else 0.0)
             gradient[positions] += 2.0 * precision * centered
             value += precision * float(centered @ centered)
         return value, gradient
@@ -341,7 +363,9 @@ def _minimized(
     start: Array,
     bounds: Array,
     tol: float,
+    *,
     max_iter: int,
+    callback: Callable[..., None] | None = None,
 ) -> OptimizeResult:
     """Return SciPy's result of L-BFGS within bounds."""
     return minimize(  # type: ignore[call-overload]
@@ -350,5 +374,6 @@ def _minimized(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
+        callback=callback,
         options={"maxiter": max_iter, "ftol": tol, "gtol": 0.1 * tol, "maxcor": _PAIRS},
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _safe_split
@@ -18,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._learners import ContinuousAlignment
 from mercer._targets import output_kernel_of_part
 from mercer._two_stage.automatic_learner import candidate_learners
+from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
 from mercer._typing import Array, Features
 from mercer._validation import warn
 from mercer._weights.ridge import check_definite
@@ -27,6 +30,13 @@ NESTED_ABOVE = 10
 
 _CONSTANT = 1e-12
 """A kernel is constant up to rounding if centering leaves less than this part of its values."""
+
+_FOLDS = 5
+"""The number of folds where `cv` is None."""
+
+_FOLDS_SEED = 0
+"""Seed by which rows are shuffled into folds: in the order of a table that is sorted by its target,
+folds would train on other values than they hold out."""
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -43,6 +53,7 @@ class TwoStage(BaseEstimator):
     n_jobs: int | None
     learner_: Any
     predictor_: Any
+    candidates_: list[PricedLearner]
 
     def predict(self, X: Features) -> Array:
         """Predict with the learned kernel.
@@ -86,10 +97,22 @@ class TwoStage(BaseEstimator):
                 f"does; got {self.predictor!r}."
             )
 
+    def _chooses_learner(self) -> bool:
+        """Whether the learner is chosen by this estimator."""
+        return self.learner is None or isinstance(self.learner, str)
+
     def _candidates(self, X: Features, y: NDArray[Any], **settings: Any) -> list[Self]:
-        """Return this estimator, not fitted, with each learner that ``learner="auto"`` selects."""
+        """Return this estimator, not fitted, with each learner among which it chooses.
+
+        They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
+        `candidates_`, which is set, of nearly the lowest price.
+        """
         settings = {**self.get_params(deep=False), **settings}
-        learners = candidate_learners(X, y, self._task)
+        if self.learner is None:
+            self.candidates_ = priced_learners(X, y, self._task)
+            learners = [candidate.learner for candidate in comparable(self.candidates_)]
+        else:
+            learners = candidate_learners(X, y, self._task)
         return [type(self)(**{**settings, "learner": learner}) for learner in learners]
 
     def _adopt(self, fitted: Self) -> Self:
@@ -166,6 +189,28 @@ def store_learner(estimator: TwoStage, learner: Any) -> None:
     estimator.learner_ = learner
     for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
         setattr(estimator, name, getattr(learner, name))
+
+
+def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None) -> list[Split]:
+    """Return the folds that a parameter `cv` stands for.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+        A number of folds takes rows in a random order, always the same.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    codes : ndarray of int of shape (n_samples,), default=None
+        Classes, by which folds are stratified for a number.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Training and held-out samples.
+    """
+    if cv is None or isinstance(cv, Integral):
+        kind = KFold if codes is None else StratifiedKFold
+        cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=_FOLDS_SEED)
+    return list(check_cv(cv).split(X, codes))
 
 
 def learns_in_folds(estimator: TwoStage) -> bool:

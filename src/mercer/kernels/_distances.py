@@ -139,7 +139,9 @@ def _recompute_cancelled(squared: Array, X: Features, Z: Features, squares: Arra
     power of the distance. `squares` are the squared norms of the rows of `Z`.
     """
     limit = _CANCELLED * float(squares.max(initial=0.0))
-    i, j = np.nonzero(squared < limit)
+    if squared.min(initial=np.inf) >= limit:
+        return
+    i, j = np.divmod(np.flatnonzero(squared < limit), squared.shape[1])
     small = (squared[i, j] > 0.0) & (squared[i, j] < _CANCELLED * squares[j])
     i, j = i[small], j[small]
     for start in range(0, i.size, _PAIRS):

@@ -52,10 +52,21 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     if not sp.issparse(X):
         powers = _dense_powers(X, Z, norm)
     elif norm == 1.0:
-        powers = np.asarray(manhattan_distances(X, Z))
+        powers = _sparse_sums(X, Z)
     else:
         powers = _over_dense_columns(X, Z, lambda x, z: _dense_powers(x, z, norm))
     return np.power(powers, 2.0 / norm, out=powers)
+
+
+def _sparse_sums(X: Features, Z: Features) -> Array:
+    """sum_j |x_j - z_j| of sparse rows; scikit-learn's loops take indices of 32 bits alone."""
+    return np.asarray(manhattan_distances(_of_short_indices(X), _of_short_indices(Z)))
+
+
+def _of_short_indices(X: Features) -> Features:
+    X = X.tocsr()
+    parts = (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=X.shape)
 
 
 def weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> Array:

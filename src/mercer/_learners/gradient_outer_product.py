@@ -1,0 +1,201 @@
+"""The learner of a metric of the features by average gradient outer products."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._learners.single_kernel import single_kernel
+from mercer._model_selection.feature_metric import FeatureMetric, choose_metric
+from mercer._targets import Task
+from mercer._typing import Features
+from mercer._validation import check_bool, check_number
+from mercer.kernels import ExponentialPower, Kernel, Laplacian, OnProjection
+from mercer.kernels._structure import RadialFunction
+
+
+class GradientOuterProduct(KernelLearner):
+    """One kernel on features that are scaled, or rotated too, by how predictions depend on them.
+
+    Kernel ridge regression on the features as they are predicts the target; the average gradient
+    outer product (AGOP) of its predictions says along which directions they change. The features
+    are mapped by its square root, so that these directions count most, and all is repeated.
+
+    Parameters
+    ----------
+    kernel : kernel or name, default=None
+        A function of one distance on all features, in a norm from one to two: of the Euclidean
+        distance if `diagonal` is False. None for the product Laplacian `ExponentialPower()`, and
+        for `Laplacian()` if `diagonal` is False. Its widths do not matter.
+    n_iter : int, default=5
+        Number of iterations after the first ridge regression.
+    diagonal : bool, default=True
+        Whether features are only scaled, by the root mean squares of the partial derivatives. If
+        not, they are multiplied by a matrix: the kernel can then depend on their differences, as
+        they are in products and in categories, but needs more samples.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
+        numbers of more than 20 distinct values, for responses.
+    output_kernel : str, array-like, kernel or None, default=None
+        The kernel on labels or responses, whose factor the regressions predict, such as
+        `"balanced"`, a matrix of similarities between classes, or `"gaussian"`; None for the usual
+        one. The section "Output kernels" of docs/glossary.md lists all.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the folds in which iterations are compared.
+
+    Attributes
+    ----------
+    kernel_ : WeightedSum
+        The learned kernel at unit scale, callable on two tables: ``kernels_[0]`` divided by
+        `scale_`.
+    kernels_ : list of Kernel
+        The learned kernel as it is, alone.
+    weights_, shares_ : ndarray of shape (1,)
+        One.
+    scale_ : float
+        Mean diagonal of the kernel's centered training Gram matrix.
+    metric_ : ndarray of shape (n_features,) or (n_features, n_features)
+        What features are multiplied by: one scale for each, the largest one being one, or a
+        symmetric matrix of unit norm.
+    best_iter_ : int
+        Iteration that the kernel is of; zero is that of the features as they are.
+    alignment_ : float
+        Centered alignment of the learned kernel with the target on the training set.
+    history_ : list of Step
+        The first ridge regression, then each iteration: `objective` is minus its mean squared error
+        on held-out samples, NaN where there are too few; `kernel` and `alignment` are the final
+        ones.
+    n_iter_ : int
+        Length of `history_`.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    Notes
+    -----
+    The width and the penalty of each regression have the lowest leave-one-out error. The iteration
+    is that of the lowest squared error in five folds, in which all is repeated, if it is better
+    than the features as they are by more than a standard error.
+
+    At most 1,000 samples are used, evenly spaced in the order of the target; those of sparse tables
+    become dense. O(n_iter (n^3 + n^2 d)) time.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit, Belkin (2024), Mechanism for feature learning in neural
+    networks and backpropagation-free machine learning models, Science 383.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import GradientOuterProduct
+    >>> X, y = make_friedman1(200, n_features=8, random_state=0)
+    >>> learner = GradientOuterProduct().fit(X, y)
+    >>> sorted(learner.metric_.argsort()[-5:].tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    _kernels_parameter = None
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_iter: int = 5,
+        diagonal: bool = True,
+        task: Task = "auto",
+        output_kernel: Any = None,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.n_iter = n_iter
+        self.diagonal = diagonal
+        self.task = task
+        self.output_kernel = output_kernel
+        self.random_state = random_state
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any) -> Self:
+        """Learn the metric of the features.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, `y` does not fit the task or the output kernel, or the kernel is no function
+            of one distance on all features.
+        """
+        self._check_settings()
+        data = training_data(self, X, y)
+        samples, target = data.samples(), self._target(data)
+        default = ExponentialPower() if self.diagonal else Laplacian()
+        kernel = self._isotropic(data.kernel(default if self.kernel is None else self.kernel))
+        with reported_steps(self, 1) as report:
+            found = choose_metric(
+                kernel,
+                samples.X,
+                target,
+                n_iter=self.n_iter,
+                diagonal=bool(self.diagonal),
+                random_state=self.random_state,
+            )
+            report()
+        self.best_iter_ = found.best
+        chosen = found.metrics[found.best]
+        self.metric_ = chosen.map
+        learned = single_kernel(
+            samples, target, _on_features(chosen), [-loss for loss in found.losses]
+        )
+        return self._store(data, learned)
+
+    def _check_settings(self) -> None:
+        self._check_target_settings()
+        check_number("n_iter", self.n_iter, whole=True)
+        check_bool("diagonal", self.diagonal)
+
+    def _isotropic(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with one width, or refuse it."""
+        found: Kernel = kernel.structure.isotropic() or kernel
+        structure = found.structure
+        if not (
+            isinstance(structure, RadialFunction)
+            and structure.columns is None
+            and structure.n_widths == 1
+            and structure.norm >= 1.0
+        ):
+            raise ValueError(
+                "GradientOuterProduct needs a kernel that is a function of one distance on all "
+                "features, in a norm of one or more, such as Gaussian() or ExponentialPower(); "
+                f"got {kernel.describe()}."
+            )
+        if not self.diagonal and structure.norm != 2.0:
+            raise ValueError(
+                "diagonal=False needs a kernel of the Euclidean distance, such as Laplacian(): "
+                f"other distances change with rotations. Got {kernel.describe()}."
+            )
+        return found
+
+
+def _on_features(metric: FeatureMetric) -> Kernel:
+    """The kernel of mapped features as one of the features."""
+    if metric.map.ndim == 2:
+        return OnProjection(metric.kernel, metric.map)
+    if np.all(metric.map == 1.0):
+        return metric.kernel
+    log_width, *others = metric.kernel.theta
+    return metric.kernel.with_theta(np.append(log_width - np.log(metric.map), others))

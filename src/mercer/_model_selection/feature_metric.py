@@ -1,0 +1,267 @@
+"""A metric of the features learned from the average gradient outer product of a predictor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_solve
+
+from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.input_gradients import gradient_outer_product
+from mercer._gram.tiles import serial_algebra
+from mercer._gram.unit_scale import UnitScale, to_unit_scale
+from mercer._model_selection.held_out import clearly_best, held_out_splits
+from mercer._model_selection.leave_one_out import ALPHAS, RandomState, leave_one_out
+from mercer._search.evidence_search import spread_rows
+from mercer._targets import Target
+from mercer._typing import Array, Features
+from mercer.kernels._distances import median_distance
+from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._structure import RadialFunction
+
+MAX_SAMPLES = 1000
+"""Metrics are learned from at most this many samples: gradients average over them."""
+
+_GRADIENT_SAMPLES = 400
+"""Gradients are averaged over at most this many of the samples."""
+
+_PRICED_SAMPLES = 400
+"""The width is chosen by leave-one-out errors of at most this many of the samples."""
+
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Widths that are tried, as multiples of the median distance."""
+
+_LEAST_SCALE = 1e-4
+"""Scales of features relative to the largest one; on smaller ones, a kernel does not depend."""
+
+_FEW_SAMPLES = 10
+"""With fewer samples than this, no metric is compared on held-out ones."""
+
+
+@dataclass(frozen=True)
+class FeatureMetric:
+    """A linear map of the features, and a kernel of the mapped features.
+
+    Attributes
+    ----------
+    map : ndarray of shape (n_features,) or (n_features, n_features)
+        What features are multiplied by: one scale for each, or a matrix from the right.
+    kernel : Kernel
+        Of one width.
+    multiple : float
+        The width in units of the median distance.
+    alpha : float
+        Penalty of ridge regression on the kernel at unit scale.
+    """
+
+    map: Array
+    kernel: Kernel
+    multiple: float
+    alpha: float
+
+    def mapped(self, X: Array) -> Array:
+        """Return the mapped features of samples, shape (n_samples, n_features)."""
+        return mapped_features(X, self.map)
+
+
+@dataclass(frozen=True)
+class MetricChoice:
+    """Metrics after each iteration.
+
+    Attributes
+    ----------
+    metrics : list of FeatureMetric
+        The first is that of the features as they are.
+    losses : ndarray of shape (n_metrics,)
+        Mean squared errors on held-out samples, NaN where there are too few samples.
+    best : int
+        Index of the metric of the lowest loss; 0 unless it is better than the first by more than a
+        standard error.
+    """
+
+    metrics: list[FeatureMetric]
+    losses: Array
+    best: int
+
+
+def mapped_features(X: Array, mapping: Array) -> Array:
+    """Features multiplied by a scale each, or by a matrix from the right.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    mapping : ndarray of shape (n_features,) or (n_features, n_features)
+    """
+    return X * mapping if mapping.ndim == 1 else X @ mapping
+
+
+@serial_algebra()
+def choose_metric(
+    kernel: Kernel,
+    X: Features,
+    target: Target,
+    *,
+    n_iter: int,
+    diagonal: bool,
+    random_state: RandomState,
+) -> MetricChoice:
+    """Metrics after each iteration, and the one that predicts held-out samples best.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A function of one distance on all features, of one width, which does not matter.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    target : Target
+    n_iter : int
+    diagonal : bool
+        Whether a metric is one scale for each feature, or a matrix.
+    random_state : int, RandomState instance or None
+        Draws the folds.
+
+    Returns
+    -------
+    MetricChoice
+
+    Notes
+    -----
+    Each iteration fits kernel ridge regression on the mapped features, with the width and the
+    penalty of the lowest leave-one-out error, and maps the features by the square root of the
+    average gradient outer product G of its predictions: feature j by sqrt(G_jj / max_i G_ii), or
+    all by the matrix G^(1/2), at unit norm. Within folds, widths relative to the median distance
+    and penalties are those of all samples. At most 1,000 samples are used, evenly spaced in the
+    order of the target.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit, Belkin (2024), Science 383.
+    """
+    rows = spread_rows(X, target.centered, MAX_SAMPLES)
+    X, target = X[rows], target.take(rows)
+    X = X.toarray() if sp.issparse(X) else X
+    Y = target.centered
+    metrics = [fit.metric for fit in _iterates(kernel, X, Y, n_iter=n_iter, diagonal=diagonal)]
+    if len(X) < _FEW_SAMPLES:
+        return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
+    losses = np.empty((n_iter + 1, len(X)))
+    for train, test in held_out_splits(target, len(X), random_state):
+        for step, fit in enumerate(
+            _iterates(kernel, X[train], Y[train], n_iter=n_iter, diagonal=diagonal, like=metrics)
+        ):
+            residuals = Y[test] - fit.predict(X[test])
+            losses[step, test] = np.square(residuals).sum(axis=1)
+    return MetricChoice(metrics, losses.mean(axis=1), clearly_best(losses))
+
+
+@dataclass(frozen=True)
+class _RidgeFit:
+    """Kernel ridge regression on mapped features.
+
+    Attributes
+    ----------
+    metric : FeatureMetric
+    mapped : ndarray of shape (n_samples, n_features)
+        The mapped features of the training samples.
+    unit : UnitScale
+        Centers and scales the kernel.
+    dual : ndarray of shape (n_samples, n_outputs)
+        Coefficients of the centered kernel at unit scale.
+    mean : ndarray of shape (n_outputs,)
+    """
+
+    metric: FeatureMetric
+    mapped: Array
+    unit: UnitScale
+    dual: Array
+    mean: Array
+
+    def predict(self, X: Array) -> Array:
+        """Predict new samples, shape (n_samples, n_outputs)."""
+        tables = np.vstack([self.metric.mapped(X), self.mapped])
+        new, known = slice(0, len(X)), slice(len(X), len(tables))
+        rows = self.unit.apply(gram_tile(self.metric.kernel, tables, new, known))
+        return np.asarray(rows @ self.dual + self.mean)
+
+    def next_map(self, targets: Array) -> Array:
+        """Return the square root of the average gradient outer product, at unit norm."""
+        before = self.metric.map
+        rows = spread_rows(self.mapped, targets, _GRADIENT_SAMPLES)
+        coefficients = (self.dual - self.dual.mean(axis=0)) / self.unit.scale
+        G = gradient_outer_product(
+            self.metric.kernel, self.mapped, coefficients, rows=rows, diagonal=before.ndim == 1
+        )
+        largest = float(np.abs(G).max())
+        if not largest > 0.0:
+            return before
+        if before.ndim == 1:
+            return self._scales(before * np.sqrt(G / largest))
+        values, vectors = np.linalg.eigh(before @ (G / largest) @ before.T)
+        roots = np.sqrt(np.maximum(values, 0.0))
+        return np.asarray((vectors * np.maximum(roots / roots[-1], _LEAST_SCALE)) @ vectors.T)
+
+    def _scales(self, scales: Array) -> Array:
+        """Return the scales of features at a maximum of one, none too small for its feature."""
+        deviations = self.mapped.std(axis=0) / self.metric.map
+        most = float((scales * deviations).max())
+        least = np.divide(most, deviations, out=np.zeros_like(scales), where=deviations > 0.0)
+        scales = np.maximum(scales, _LEAST_SCALE * np.where(least > 0.0, least, scales.max()))
+        return np.asarray(scales / scales.max())
+
+
+def _iterates(
+    kernel: Kernel,
+    X: Array,
+    Y: Array,
+    *,
+    n_iter: int,
+    diagonal: bool,
+    like: Sequence[FeatureMetric] | None = None,
+) -> Iterator[_RidgeFit]:
+    """Yield the fit of each iteration, with widths and penalties like those of given metrics."""
+    n_features = X.shape[1]
+    mapping = np.ones(n_features) if diagonal else np.eye(n_features)
+    for step in range(n_iter + 1):
+        Z = mapped_features(X, mapping)
+        if like is not None:
+            multiple, alpha = like[step].multiple, like[step].alpha
+        else:
+            multiple, alpha = _best_width(kernel, Z, Y, _MULTIPLES if step == 0 else (multiple,))
+        metric = FeatureMetric(mapping, _at_multiple(kernel, Z, multiple), multiple, alpha)
+        fit = _ridge_fit(metric, Z, Y)
+        yield fit
+        if step < n_iter:
+            mapping = fit.next_map(Y)
+
+
+def _ridge_fit(metric: FeatureMetric, Z: Array, Y: Array) -> _RidgeFit:
+    every, mean = slice(0, len(Z)), Y.mean(axis=0)
+    gram, unit = to_unit_scale(gram_tile(metric.kernel, Z, every, every))
+    factor = definite_factor(with_diagonal(gram, metric.alpha))
+    dual = cho_solve((factor, True), Y - mean, check_finite=False)
+    return _RidgeFit(metric, Z, unit, dual, mean)
+
+
+def _at_multiple(kernel: Kernel, Z: Array, multiple: float) -> Kernel:
+    """The kernel whose width is a multiple of the median distance."""
+    assert isinstance(kernel.structure, RadialFunction)
+    width = multiple * median_distance(Z, kernel.structure.norm)
+    return kernel.with_theta(np.append(np.log(width), kernel.theta[1:]))
+
+
+def _best_width(
+    kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float]
+) -> tuple[float, float]:
+    """The multiple of the median distance, and the penalty, of the lowest leave-one-out error."""
+    rows = spread_rows(Z, Y, _PRICED_SAMPLES)
+    every = slice(0, len(rows))
+    found = []
+    for multiple in multiples:
+        trial = _at_multiple(kernel, Z, multiple)
+        gram, _ = to_unit_scale(gram_tile(trial, Z[rows], every, every))
+        price = leave_one_out(gram, Y[rows], ALPHAS, extend=False)
+        found.append((price.loss, multiple, price.alpha))
+    _, multiple, alpha = min(found)
+    return multiple, alpha

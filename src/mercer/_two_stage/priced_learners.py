@@ -1,0 +1,212 @@
+"""The learners among which the two-stage estimators choose by price where none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer._gram.tiles import Samples, serial_algebra
+from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._learners import UniformCombination
+from mercer._model_selection.leave_one_out import (
+    EncodedTarget,
+    encode_target,
+    price,
+    sample_rows,
+)
+from mercer._typing import Features
+from mercer.kernels import Gaussian, Kernel, Laplacian
+from mercer.kernels._distances import median_distance
+
+SEARCH_ROWS = (200, 500)
+"""Widths are searched on half of the rows, but on no fewer and no more than these, because prices
+on half of them take an eighth of the time and are lowest at nearly the same width."""
+
+PRICE_ROWS = 1000
+"""Families are compared by their prices on at most this many rows."""
+
+_NEAR = 1.2
+"""A family is tried in folds if its price is at most this many times the lowest: farther apart,
+prices of ridge regression have told which support vector machine errs less."""
+
+_SVM_OCTAVE = 1.0
+"""Support vector machines err least with Gaussian kernels about twice as wide as those of which
+ridge regression on class indicators has the lowest price."""
+
+_OCTAVES = (-4, 5)
+"""Widths are searched between these powers of two, in units of the median distance."""
+
+
+@dataclass(frozen=True)
+class PricedLearner:
+    """A learner that is a candidate, and what its kernel costs on held-out samples.
+
+    Attributes
+    ----------
+    description : str
+        Name and width of the kernel.
+    learner : KernelLearner
+        Not fitted.
+    price : float
+        Mean squared error of ridge regression over samples left out one at a time, relative to that
+        of their mean, with the width of the kernel's family at which it is lowest.
+    alpha : float
+        The penalty of lowest error, for a kernel of unit scale.
+    """
+
+    description: str
+    learner: KernelLearner
+    price: float
+    alpha: float
+
+
+@serial_algebra()
+def priced_learners(
+    X: Features, y: NDArray[Any], task: Literal["classification", "regression"]
+) -> list[PricedLearner]:
+    """Return one isotropic kernel of each family, of the width of lowest price, cheapest first.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    task : {"classification", "regression"}
+        For classes, kernels are as wide as suits a support vector machine.
+
+    Returns
+    -------
+    list of PricedLearner
+
+    Notes
+    -----
+    The families are the Gaussian and the product Laplacian. Of each, widths of powers of two times
+    the median distance are priced on half of the rows (200 to 500), from one on in the direction in
+    which prices fall, then the vertex of the parabola through the three lowest. The widths found
+    are priced again on at most 1000 rows. Each price is an eigendecomposition.
+    """
+    data = training_data(clone(UniformCombination()), X, y)
+    # An invalid target is refused before any work.
+    data.target(task)
+    classes = task == "classification"
+    target = encode_target(data.y, classification=classes)
+    n_searched = int(np.clip(len(target.values) // 2, *SEARCH_ROWS))
+    searched = _part(data.features, target, n_searched)
+    compared = _part(data.features, target, PRICE_ROWS)
+    found = []
+    for family in _families(data.features):
+        octave = _cheapest_octave(family, *searched)
+        cost = price(family.kernel(octave), *compared)
+        kernel = family.kernel(octave + (family.svm_octave if classes else 0.0))
+        learner = UniformCombination([kernel], task=task)
+        found.append(PricedLearner(kernel.describe(), learner, cost.loss, cost.alpha))
+    return sorted(found, key=lambda candidate: candidate.price)
+
+
+def comparable(candidates: list[PricedLearner]) -> list[PricedLearner]:
+    """Return the candidates whose price is so near the lowest that it does not decide.
+
+    Parameters
+    ----------
+    candidates : list of PricedLearner
+        Cheapest first.
+    """
+    return [c for c in candidates if c.price <= _NEAR * candidates[0].price]
+
+
+def _part(X: Features, target: EncodedTarget, n_rows: int) -> tuple[Samples, EncodedTarget]:
+    """Some of the samples, always the same, and their target."""
+    rows = sample_rows(X.shape[0], n_rows, target.codes, 0)
+    return Samples(X[rows]), target.take(rows)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Kernels of every width.
+
+    Attributes
+    ----------
+    make : callable
+        Returns the kernel of a width.
+    unit : float
+        The median distance between samples, in the norm of the family.
+    svm_octave : float
+        Logarithm to base two of the width that suits a support vector machine, relative to the one
+        of lowest price.
+    """
+
+    make: Callable[[float], Kernel]
+    unit: float
+    svm_octave: float = 0.0
+
+    def kernel(self, octave: float) -> Kernel:
+        """The kernel whose width is this power of two in units of the median distance."""
+        return self.make(self.unit * 2.0**octave)
+
+
+def _families(X: Features) -> Iterator[_Family]:
+    """The families that are compared, bound to a table."""
+    X = X.astype(np.float64, copy=False)
+    yield _Family(Gaussian, median_distance(X), svm_octave=_SVM_OCTAVE)
+    product = partial(Laplacian, norm=1.0)
+    if product().accepts_sparse or not hasattr(X, "toarray"):
+        yield _Family(product, median_distance(X, 1.0))
+
+
+def _cheapest_octave(family: _Family, samples: Samples, target: EncodedTarget) -> float:
+    """Logarithm of the width of lowest price among powers of two, or between them."""
+
+    @cache
+    def loss(octave: float) -> float:
+        return price(family.kernel(octave), samples, target).loss
+
+    at = descended(loss, 0, _OCTAVES)
+    if not _OCTAVES[0] < at < _OCTAVES[1]:
+        return at
+    between = at + vertex([loss(at + step) for step in (-1, 0, 1)])
+    return min(at, between, key=loss)
+
+
+def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int]) -> int:
+    """The whole number reached by steps of one in the direction in which a loss falls.
+
+    Parameters
+    ----------
+    loss : callable
+    start : int
+    limits : tuple of int
+        The smallest and the largest number that may be tried.
+
+    Examples
+    --------
+    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
+    2
+    """
+    direction = 1 if loss(start + 1) < loss(start) else -1
+    at = start
+    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < loss(at):
+        at += direction
+    return at
+
+
+def vertex(values: list[float]) -> float:
+    """Position, between -1/2 and 1/2, of the lowest point of the parabola through three values.
+
+    Parameters
+    ----------
+    values : list of float
+        At -1, 0 and 1, of which the middle one is the lowest.
+
+    Examples
+    --------
+    >>> vertex([4.5, 0.5, 0.5])
+    0.5
+    """
+    left, middle, right = values
+    curvature: float = left - 2.0 * middle + right
+    return 0.0 if curvature <= 0.0 else 0.5 * (left - right) / curvature

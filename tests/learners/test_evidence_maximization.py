@@ -1,0 +1,94 @@
+"""The learner of a kernel's parameters by marginal likelihood."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import make_friedman1
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+from mercer import EvidenceMaximization
+from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear, Polynomial
+
+X, y = make_friedman1(120, n_features=7, noise=1.0, random_state=0)
+y = (y - y.mean()) / y.std()
+
+
+def test_as_likely_as_the_gaussian_process_of_scikit_learn() -> None:
+    """With a prior too wide to matter; their lengths are widths / sqrt(2)."""
+    wide = Gaussian(ard=True, bounds=(1e-2, 1e4))
+    learner = EvidenceMaximization(wide, width_deviation=100.0).fit(X, y)
+    kernel = ConstantKernel(1.0, (1e-3, 1e5)) * RBF(np.ones(7), (1e-2, 1e4)) + WhiteKernel(0.1)
+    process = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        process.fit(X, y)
+    expected = process.log_marginal_likelihood_value_
+    assert_allclose(learner.log_marginal_likelihood_, expected, atol=1.0)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(ard=True), Laplacian(ard=True), ExponentialPower(ard=True)]
+)
+def test_noise_features_are_left_out(kernel: Any) -> None:
+    relevance = EvidenceMaximization(kernel).fit(X, y).kernel_.relevance(7)
+    assert relevance[:4].min() > relevance[5:].max()
+
+
+def test_a_narrow_prior_keeps_widths_alike() -> None:
+    spread = [
+        float(np.ptp(EvidenceMaximization(width_deviation=sd).fit(X, y).kernel_.theta))
+        for sd in (0.01, 0.3, 3.0)
+    ]
+    assert spread[0] < 0.1 < spread[1] < spread[2]
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(), Linear(), Polynomial(2), "laplacian"])
+def test_kernels_without_a_width_per_feature(kernel: Any) -> None:
+    learner = EvidenceMaximization(kernel).fit(X, y)
+    assert np.isfinite(learner.log_marginal_likelihood_)
+    assert learner.noise_ > 0.0
+
+
+def test_noise_is_the_penalty_of_the_posterior_mean() -> None:
+    learner = EvidenceMaximization().fit(X, y)
+    K = learner.kernels_[0](X)
+    alphas = learner.noise_ * np.array([0.25, 1.0, 4.0])
+    likelihoods = []
+    for alpha in alphas:
+        A = K + alpha * np.eye(len(K))
+        quadratic = y @ np.linalg.solve(A, y) / len(y)
+        likelihoods.append(-len(y) * np.log(quadratic) - np.linalg.slogdet(A)[1])
+    assert np.argmax(likelihoods) == 1
+
+
+def test_history_never_falls() -> None:
+    learner = EvidenceMaximization().fit(X, y)
+    objectives = [step.objective for step in learner.history_]
+    assert learner.n_iter_ == len(objectives) > 2
+    assert (np.diff(objectives) >= 0.0).all()
+
+
+def test_too_few_iterations_warn() -> None:
+    with pytest.warns(ConvergenceWarning, match="still grew after max_iter=2 iterations"):
+        EvidenceMaximization(max_iter=2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"width_deviation": 0.0}, "width_deviation must be positive"),
+        ({"max_samples": 1}, "max_samples must be at least 2"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"task": "ranking"}, "task must be one of"),
+    ],
+)
+def test_refusals(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EvidenceMaximization(**settings).fit(X, y)

@@ -1,0 +1,188 @@
+"""Metrics of the features by average gradient outer products, against a naive iteration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center
+from scipy.linalg import sqrtm
+
+from mercer._gram.input_gradients import gradient_outer_product
+from mercer._model_selection import feature_metric
+from mercer._model_selection.feature_metric import MetricChoice, choose_metric
+from mercer._targets import as_target
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
+
+SETTINGS = [(ExponentialPower(), True), (Gaussian(), True), (Laplacian(), False)]
+every_setting = pytest.mark.parametrize(("kernel", "diagonal"), SETTINGS)
+
+
+def problem(n: int = 120, d: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The difference of two of the features matters."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2.0 * (X[:, 0] - X[:, 1])) + 0.05 * rng.normal(size=n)
+
+
+def choose(kernel: Kernel, X: Any, y: Any, diagonal: bool, **settings: Any) -> MetricChoice:
+    settings = {"n_iter": 3, "random_state": 0, **settings}
+    return choose_metric(kernel, X, as_target(y), diagonal=diagonal, **settings)
+
+
+@every_setting
+def test_each_map_is_the_root_of_the_gradients_of_a_ridge_regression(
+    kernel: Kernel, diagonal: bool
+) -> None:
+    X, y = problem(60)
+    y = (y - y.mean()) / y.std()
+    found = choose(kernel, X, y, diagonal)
+    assert_array_equal(found.metrics[0].map, np.ones(6) if diagonal else np.eye(6))
+    for before, after in zip(found.metrics[:-1], found.metrics[1:], strict=True):
+        A = np.diag(before.map) if diagonal else before.map
+        K = center(before.kernel(X @ A))
+        scale = np.trace(K) / len(K)
+        dual = np.linalg.solve(K / scale + before.alpha * np.eye(len(K)), y) / scale
+        dual = (dual - dual.mean())[:, None]
+        G = A @ gradient_outer_product(before.kernel, X @ A, dual, diagonal=False) @ A.T
+        if diagonal:
+            expected = np.sqrt(np.diag(G) / np.diag(G).max())
+        else:
+            expected = np.real(sqrtm(G / np.linalg.norm(G, 2)))
+        assert_allclose(after.map, expected, rtol=1e-4, atol=1e-4)
+
+
+@every_setting
+def test_relevant_directions_are_found(kernel: Kernel, diagonal: bool) -> None:
+    X, y = problem()
+    found = choose(kernel, X, y, diagonal)
+    assert found.best > 0
+    assert found.losses[found.best] < 0.9 * found.losses[0]
+    A = found.metrics[found.best].map
+    squares = A**2 if diagonal else np.diag(A @ A.T)
+    assert squares[:2].min() > 1.5 * squares[2:].max()
+    if not diagonal:
+        values, vectors = np.linalg.eigh(A)
+        assert abs(vectors[:, -1] @ np.array([1, -1, 0, 0, 0, 0]) / np.sqrt(2.0)) > 0.95
+        assert values[-1] == pytest.approx(1.0)
+
+
+@every_setting
+def test_features_as_they_are_where_nothing_is_learned(kernel: Kernel, diagonal: bool) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 3)), rng.normal(size=80)
+    assert choose(kernel, X, y, diagonal).best == 0
+
+
+@every_setting
+def test_losses_are_those_of_fits_without_the_held_out_samples(
+    kernel: Kernel, diagonal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = problem(50)
+    found = choose(kernel, X, y, diagonal)
+    seen = []
+
+    def spying(target: Any, n: int, random_state: Any) -> Any:
+        for train, test in original(target, n, random_state):
+            seen.append((train, test))
+            yield train, test
+
+    original = feature_metric.held_out_splits
+    monkeypatch.setattr(feature_metric, "held_out_splits", spying)
+    again = choose(kernel, X, y, diagonal)
+    assert_allclose(again.losses, found.losses, rtol=1e-12)
+    assert_array_equal(np.sort(np.concatenate([test for _, test in seen])), np.arange(50))
+    # The first iteration has a fixed metric: its loss is that of a dense ridge regression.
+    rows = feature_metric.spread_rows(X, as_target(y).centered, 1000)
+    X, y = X[rows], as_target(y).centered[rows, 0]
+    first, total = found.metrics[0], 0.0
+    unit = np.exp(first.kernel.theta[0]) / first.multiple
+    assert_allclose(unit, feature_metric.median_distance(X, kernel.structure.norm), rtol=1e-9)
+    for train, test in seen:
+        width = first.multiple * feature_metric.median_distance(X[train], kernel.structure.norm)
+        k = kernel.with_theta(np.log([width]))
+        K, rows = k(X[train]), k(X[test], X[train])
+        rows = rows - K.mean(axis=0) - (rows.mean(axis=1) - K.mean())[:, None]
+        K = center(K)
+        alpha = first.alpha * np.trace(K) / len(K)
+        mean = y[train].mean()
+        predicted = mean + rows @ np.linalg.solve(K + alpha * np.eye(len(K)), y[train] - mean)
+        total += np.sum((y[test] - predicted) ** 2)
+    assert_allclose(found.losses[0], total / len(y), rtol=1e-6)
+
+
+@every_setting
+def test_the_order_of_rows_and_of_features_does_not_matter(kernel: Kernel, diagonal: bool) -> None:
+    X, y = problem(60)
+    rng = np.random.default_rng(2)
+    rows, columns = rng.permutation(60), rng.permutation(6)
+    found = choose(kernel, X, y, diagonal).metrics[-1].map
+    other = choose(kernel, X[np.ix_(rows, columns)], y[rows], diagonal).metrics[-1].map
+    assert_allclose(
+        other, found[columns] if diagonal else found[np.ix_(columns, columns)], atol=1e-6
+    )
+
+
+@every_setting
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_do_not_matter(kernel: Kernel, diagonal: bool, unit: float) -> None:
+    X, y = problem(60)
+    found = choose(kernel, X, y, diagonal)
+    other = choose(kernel, unit * X, y, diagonal)
+    assert_allclose(other.metrics[-1].map, found.metrics[-1].map, atol=1e-6)
+    assert_allclose(other.losses, found.losses, rtol=1e-6)
+
+
+@every_setting
+def test_classes(kernel: Kernel, diagonal: bool) -> None:
+    X, y = problem(150)
+    found = choose(kernel, X, np.digitize(y, [-0.5, 0.5]), diagonal)
+    assert found.best > 0
+
+
+@every_setting
+def test_difficult_tables_end_in_finite_maps(kernel: Kernel, diagonal: bool) -> None:
+    X, y = problem(40)
+    rng = np.random.default_rng(0)
+    tables = {
+        "constant column": np.column_stack([X, np.ones(40)]),
+        "all columns constant": np.ones((40, 3)),
+        "duplicated column": np.column_stack([X, X]),
+        "duplicated rows": np.vstack([X[:20], X[:20]]),
+        "indicators": np.column_stack([X, np.eye(4)[np.arange(40) % 4]]),
+        "more features than samples": rng.normal(size=(40, 60)),
+        "different units": X * np.array([1e-8, 1.0, 1e8, 1.0, 1.0, 1.0]),
+        "large offset": X + 1e6,
+        "one column": X[:, :1],
+    }
+    for name, table in tables.items():
+        found = choose(kernel, table, y, diagonal)
+        assert all(np.isfinite(metric.map).all() for metric in found.metrics), name
+        assert np.isfinite(found.losses).all(), name
+
+
+def test_few_samples_choose_nothing() -> None:
+    X, y = problem(8)
+    found = choose(Gaussian(), X, y, True)
+    assert found.best == 0
+    assert np.isnan(found.losses).all()
+
+
+def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
+    X, y = problem(60)
+    X[np.abs(X) < 0.5] = 0.0
+    found = choose(ExponentialPower(), X, y, True).metrics[-1].map
+    assert_allclose(choose(ExponentialPower(), sp.csr_array(X), y, True).metrics[-1].map, found)
+
+
+def test_many_samples_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(90)
+    monkeypatch.setattr(feature_metric, "MAX_SAMPLES", 60)
+    found = choose(Gaussian(), X, y, True)
+    rows = feature_metric.spread_rows(X, as_target(y).centered, 60)
+    target = as_target(y).take(rows)
+    same = choose_metric(Gaussian(), X[rows], target, n_iter=3, diagonal=True, random_state=0)
+    assert_allclose(found.metrics[-1].map, same.metrics[-1].map, rtol=1e-9)

@@ -1,0 +1,246 @@
+"""The learner that is chosen by price: its width and family, and the second stage with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+from two_stage_cases import brute_force_leave_one_out, centered, shuffled
+
+from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer._two_stage.priced_learners import (
+    PricedLearner,
+    comparable,
+    descended,
+    priced_learners,
+    vertex,
+)
+from mercer.kernels import Gaussian, Kernel, Laplacian
+
+pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
+
+
+def smooth(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """A function of the distance, for which the Gaussian kernel is best."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    return X, np.exp(-0.2 * (X**2).sum(axis=1))
+
+
+def additive(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """A sum of functions with kinks, for which the product Laplacian is best."""
+    X = np.random.default_rng(1).normal(size=(n, 4))
+    return X, np.abs(X).sum(axis=1)
+
+
+def the_kernel(candidate: PricedLearner) -> Kernel:
+    assert isinstance(candidate.learner, UniformCombination)
+    (kernel,) = candidate.learner.kernels
+    return kernel
+
+
+def relative_error(kernel: Kernel, X: np.ndarray, y: np.ndarray, alpha: float) -> float:
+    """Error of refits, relative to that of the means of all others."""
+    gram = kernel(X)
+    unit = np.trace(centered(gram)) / len(X)
+    wrong = brute_force_leave_one_out(gram / unit, y[:, None], alpha)
+    others = (y.sum() - y) / (len(y) - 1)
+    return float((wrong**2).sum() / ((y - others) ** 2).sum())
+
+
+# --- candidates --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("problem", [smooth, additive])
+def test_prices_are_those_of_refits(problem: Any) -> None:
+    X, y = problem()
+    found = priced_learners(X, y, "regression")
+    assert [type(the_kernel(c)) for c in found] == (
+        [Gaussian, Laplacian] if problem is smooth else [Laplacian, Gaussian]
+    )
+    assert found[0].price < found[1].price
+    for candidate in found:
+        expected = relative_error(the_kernel(candidate), X, y, candidate.alpha)
+        assert_allclose(candidate.price, expected, rtol=1e-4)
+        assert candidate.description == the_kernel(candidate).describe()
+
+
+@pytest.mark.parametrize("problem", [smooth, additive])
+def test_no_octave_is_cheaper(problem: Any) -> None:
+    X, y = problem()
+    best = priced_learners(X, y, "regression")[0]
+    kernel: Any = the_kernel(best)
+    for factor in (0.5, 2.0):
+        other = kernel.with_theta(kernel.theta + np.log(factor))
+        for alpha in 10.0 ** np.arange(-9, 2):
+            assert best.price < 1.01 * relative_error(other, X, y, alpha)
+
+
+def test_kernels_of_support_vector_machines_are_wider() -> None:
+    X, y = smooth()
+    labels = (y > np.median(y)).astype(int)
+    wide: Any
+    narrow: Any
+    wide, narrow = (
+        next(the_kernel(c) for c in found if isinstance(the_kernel(c), Gaussian))
+        for found in (
+            priced_learners(X, labels, "classification"),
+            priced_learners(X, np.eye(2)[labels], "regression"),
+        )
+    )
+    assert_allclose(wide.bandwidth, 2.0 * narrow.bandwidth, rtol=1e-6)
+
+
+def test_units_and_the_order_of_rows_do_not_matter() -> None:
+    X, y = additive()
+    order = np.random.default_rng(2).permutation(len(y))
+    plain = priced_learners(X, y, "regression")
+    for other in (
+        priced_learners(1e3 * X + 5.0, 1e-6 * y, "regression"),
+        priced_learners(X[order], y[order], "regression"),
+    ):
+        assert_allclose([c.price for c in other], [c.price for c in plain], rtol=1e-5)
+
+
+def test_many_rows_are_priced_on_some() -> None:
+    X, y = smooth(1200)
+    found = priced_learners(X, y, "regression")
+    assert isinstance(the_kernel(found[0]), Gaussian)
+    assert found[0].price < 1e-3
+
+
+def test_only_near_prices_are_compared_further() -> None:
+    learner = UniformCombination()
+    found = [PricedLearner("", learner, price, 1.0) for price in (0.5, 0.59, 0.61)]
+    assert comparable(found) == found[:2]
+    assert comparable(found[:1]) == found[:1]
+
+
+# --- the search --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lowest", "expected"), [(0, 0), (3, 3), (-2, -2), (9, 5), (-9, -4)])
+def test_a_descent_ends_at_the_lowest_or_at_a_limit(lowest: int, expected: int) -> None:
+    tried: list[float] = []
+
+    def loss(x: float) -> float:
+        tried.append(x)
+        return abs(x - lowest)
+
+    assert descended(loss, 0, (-4, 5)) == expected
+    assert min(tried) >= -4
+    assert max(tried) <= 5
+
+
+def test_the_vertex_of_a_parabola() -> None:
+    for at in (-0.5, -0.2, 0.0, 0.4):
+        assert_allclose(vertex([3.0 * (x - at) ** 2 + 1.0 for x in (-1, 0, 1)]), at, atol=1e-12)
+    assert vertex([1.0, 1.0, 1.0]) == 0.0
+
+
+# --- the estimators ----------------------------------------------------------------------------
+
+
+def test_the_regressor_takes_the_cheapest() -> None:
+    X, y = additive()
+    model = TwoStageRegressor().fit(X, y)
+    assert isinstance(model.kernel_.kernels[0], Laplacian)
+    assert model.kernel_.kernels[0].norm == 1.0
+    own = clone(model).set_params(learner=model.candidates_[0].learner).fit(X, y)
+    assert_array_equal(own.predict(X), model.predict(X))
+    assert model.learner is None
+
+
+def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
+    X, y = additive()
+    labels = (y > np.median(y)).astype(int)
+    model = TwoStageClassifier().fit(X, labels)
+    fitted = [TwoStageClassifier(c.learner).fit(X, labels) for c in comparable(model.candidates_)]
+    scores = [other.cv_correct_.mean() for other in fitted]
+    best = fitted[int(np.argmax(scores))]
+    assert model.cv_correct_.mean() == max(scores)
+    assert_array_equal(model.decision_function(X), best.decision_function(X))
+
+
+@pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])
+def test_without_folds_the_price_decides(settings: dict[str, Any]) -> None:
+    X, y = additive()
+    model = TwoStageClassifier(**settings).fit(X, y > np.median(y))
+    assert model.kernel_.kernels[0].theta == pytest.approx(the_kernel(model.candidates_[0]).theta)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, pd.DataFrame])
+def test_tables_of_every_kind(container: Any) -> None:
+    X, y = additive()
+    X = X * (X > 0.0)
+    given = (
+        container({f"x{i}": column for i, column in enumerate(X.T)})
+        if (container is pd.DataFrame)
+        else container(X)
+    )
+    model = TwoStageRegressor().fit(given, y)
+    assert np.isfinite(model.predict(given)).all()
+    if container is pd.DataFrame:
+        assert_allclose(model.predict(given), TwoStageRegressor().fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_few_rows(n: int) -> None:
+    X, y = smooth(n)
+    assert np.isfinite(TwoStageRegressor().fit(X, y).predict(X)).all()
+    labels = np.arange(n) % 2
+    assert set(TwoStageClassifier(cv=2, C=1.0).fit(X, labels).predict(X)) <= {0, 1}
+
+
+def test_constant_features_and_duplicated_rows() -> None:
+    X, y = np.ones((12, 2)), np.arange(12.0)
+    with pytest.warns(UserWarning, match="The learned kernel is constant"):
+        assert_allclose(TwoStageRegressor().fit(X, y).predict(X), y.mean())
+    X, y = additive(8)
+    model = TwoStageRegressor().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+    assert_allclose(model.predict(X), y, atol=0.1)
+
+
+def test_bad_targets_are_refused() -> None:
+    X = smooth()[0]
+    with pytest.raises(ValueError, match="constant"):
+        TwoStageRegressor().fit(X, np.ones(60))
+    with pytest.raises(ValueError, match="greater than one; got 1 class"):
+        TwoStageClassifier().fit(X, np.zeros(60))
+
+
+# --- folds and grids ---------------------------------------------------------------------------
+
+
+def test_a_sorted_table_is_shuffled_into_folds() -> None:
+    """Rows in the order of an angle, whose folds without shuffling would be sectors."""
+    angles = np.sort(np.random.default_rng(0).uniform(0.0, 2.0 * np.pi, size=120))
+    X = np.column_stack([np.cos(angles), np.sin(angles)])
+    y = (np.sin(3.0 * angles) > 0.0).astype(int)
+    model = TwoStageClassifier(UniformCombination([Gaussian(0.3)])).fit(X, y)
+    assert model.cv_correct_.mean() > 0.9
+    gram = centered(model.kernel_(X))
+    grid = {"C": model.cv_results_["param_C"]}
+    search = GridSearchCV(SVC(kernel="precomputed"), grid, cv=shuffled(5)).fit(gram, y)
+    assert_allclose(model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+
+
+def test_folds_of_responses_are_shuffled() -> None:
+    x = np.sort(np.random.default_rng(0).uniform(-3.0, 3.0, size=80))
+    model = TwoStageRegressor(UniformCombination([Gaussian(1.0)]), nested=True)
+    scores = model.fit(x[:, None], np.sin(x)).cv_results_
+    assert min(scores[f"split{i}_test_score"].max() for i in range(5)) > 0.9
+
+
+def test_alpha_is_searched_beyond_its_grid() -> None:
+    x = np.linspace(0.0, 3.0, 40)
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)])).fit(x[:, None], np.sin(x))
+    grid = model.cv_results_["param_alpha"]
+    assert grid.min() < 1e-6
+    assert_allclose(np.diff(np.log10(grid)), -0.5)
