@@ -138,13 +138,13 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     allows (two and a half standard deviations in McNemar's test), and larger ones with it. All
     other values are tried in all folds.
 
-    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian or
-    a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
+    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
+    or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
     (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
     gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
-    evaluated by ridge regression on the held-out samples. Where one is better
-    by more than a standard error, and its support vector machine in cross-validation too, it is
-    taken. It takes some seconds for 400 samples.
+    evaluated by ridge regression on the held-out samples. Where one is better by more than a
+    standard error, and its support vector machine in cross-validation too, it is taken. It takes
+    some seconds for 400 samples.
 
     Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
     for scikit-learn's SVC, the class of highest probability may differ from the predicted one.

@@ -104,12 +104,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     the rows (200 to 500), and the two are compared on up to 1000. This takes about a twentieth of
     the time of a grid search over ten widths and eleven alphas.
 
-    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian or
-    a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
+    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
+    or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
     (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
     gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
-    evaluated by ridge regression on the held-out samples. One that is better
-    by more than a standard error is taken. It takes some seconds for 400 samples.
+    evaluated by ridge regression on the held-out samples. One that is better by more than a
+    standard error is taken. It takes some seconds for 400 samples.
 
     References
     ----------
