@@ -11,6 +11,9 @@ from scipy import stats
 from experiments.problems import Array
 from experiments.reporting.statistics import LEVEL, Comparison
 
+MIN_SPLITS = 3
+"""Fewer splits are never significant."""
+
 
 def compare_splits(first: Array, second: Array, *, n_test: float, n_rows: float) -> Comparison:
     """Compare two methods on random splits by the corrected resampled t-test.
@@ -33,13 +36,13 @@ def compare_splits(first: Array, second: Array, *, n_test: float, n_rows: float)
     Returns
     -------
     Comparison
-        Fewer than three splits are never significant.
+        Fewer than `MIN_SPLITS` splits are never significant.
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
     n_splits = differences.size
     mean = float(differences.mean()) if n_splits else float("nan")
-    if n_splits < 3 or np.ptp(differences) == 0.0:
-        certain = n_splits >= 3 and mean != 0.0
+    if n_splits < MIN_SPLITS or np.ptp(differences) == 0.0:
+        certain = n_splits >= MIN_SPLITS and mean != 0.0
         return Comparison(mean, 0.0 if certain else 1.0, n_splits)
     inflation = 1.0 / n_splits + n_test / (n_rows - n_test)
     statistic = mean / np.sqrt(inflation * differences.var(ddof=1))

@@ -12,7 +12,7 @@ import pandas as pd
 from experiments.definitions.tables import CLASSES, SETS, TABLES
 from experiments.problems import Array
 from experiments.reporting.ranking import signed_rank_test
-from experiments.reporting.resampled_tests import compare_splits
+from experiments.reporting.resampled_tests import MIN_SPLITS, compare_splits
 from experiments.reporting.results import Results
 from experiments.reporting.statistics import Comparison
 
@@ -112,6 +112,11 @@ class Group:
         """Return the tables on which the first method is significantly worse."""
         both = self.both(first, second)
         return [table_of(p) for p in both if self.comparison(p, first, second).sign > 0]
+
+    def untested(self, first: str, second: str) -> int:
+        """Count the problems on which two methods have too few common splits for a test."""
+        both = self.both(first, second)
+        return sum(self.comparison(p, first, second).n_pairs < MIN_SPLITS for p in both)
 
     def p_value(self, first: str, second: str) -> float:
         """Return the p-value of Wilcoxon's signed-rank test on the ratios of mean errors."""

@@ -132,8 +132,10 @@ def wins(found: Group) -> Outcome:
         said.append(f"{name} {won}-{even}-{lost} ({significant})")
         reached &= won > lost
     losses = found.losses(OURS, GRID)
-    said.append(f"significant losses to the grid: {listed(losses)}")
-    return Outcome("; ".join(said), reached and not losses)
+    few = found.untested(OURS, GRID)
+    said.append(f"significant losses to the grid: {listed(losses)}{too_few(few)}")
+    reached &= not losses
+    return Outcome("; ".join(said), None if few and reached else reached)
 
 
 def times(groups: Sequence[Group], method: str, wanted: float) -> Outcome:
@@ -190,4 +192,11 @@ def no_losses(groups: Sequence[Group], method: str) -> Outcome:
     if not tried:
         return NOTHING
     losses = [name for found in groups for name in found.losses(method, GRID)]
-    return Outcome(f"losses on {len(losses)} of {tried}: {listed(losses)}", not losses)
+    few = sum(found.untested(method, GRID) for found in groups)
+    text = f"losses on {len(losses)} of {tried}: {listed(losses)}{too_few(few)}"
+    return Outcome(text, None if few and not losses else not losses)
+
+
+def too_few(number: int) -> str:
+    """Say on how many tables there are too few splits for a test; nothing if on none."""
+    return f" (too few splits for a test on {number})" * bool(number)

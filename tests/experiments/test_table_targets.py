@@ -100,3 +100,13 @@ def test_what_was_not_tried_is_not_judged() -> None:
     assert "**reached**" in page
     assert page.count("\n| ") == 2 + 10 - 1
     assert table_targets.Outcome("x", False).cell == "**not reached** x"
+
+
+def test_with_too_few_splits_for_a_test_nothing_is_reached() -> None:
+    responses, _ = tables(0.2)
+    frame = responses.results.frame
+    few = type(responses.results)(responses.results.experiment, frame[frame["repeat"] < 2])
+    found = group(few, 400, classes=False)
+    assert no_losses([found], "stacking").reached is None
+    assert wins(found).reached is None
+    assert "too few splits for a test on 2" in wins(found).text

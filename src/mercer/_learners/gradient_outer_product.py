@@ -9,11 +9,11 @@ import numpy as np
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._kernel_estimator import KernelLearner, training_data
 from mercer._learners.single_kernel import single_kernel
-from mercer._model_selection.feature_metric import FeatureMetric, choose_metric
+from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._targets import Task
 from mercer._typing import Features
 from mercer._validation import check_bool, check_number
-from mercer.kernels import ExponentialPower, Kernel, Laplacian, OnProjection
+from mercer.kernels import ExponentialPower, Kernel, Laplacian
 from mercer.kernels._structure import RadialFunction
 
 
@@ -159,7 +159,7 @@ class GradientOuterProduct(KernelLearner):
         chosen = found.metrics[found.best]
         self.metric_ = chosen.map
         learned = single_kernel(
-            samples, target, _on_features(chosen), [-loss for loss in found.losses]
+            samples, target, kernel_on_features(chosen), [-loss for loss in found.losses]
         )
         return self._store(data, learned)
 
@@ -189,13 +189,3 @@ class GradientOuterProduct(KernelLearner):
                 f"other distances change with rotations. Got {kernel.describe()}."
             )
         return found
-
-
-def _on_features(metric: FeatureMetric) -> Kernel:
-    """The kernel of mapped features as one of the features."""
-    if metric.map.ndim == 2:
-        return OnProjection(metric.kernel, metric.map)
-    if np.all(metric.map == 1.0):
-        return metric.kernel
-    log_width, *others = metric.kernel.theta
-    return metric.kernel.with_theta(np.append(log_width - np.log(metric.map), others))

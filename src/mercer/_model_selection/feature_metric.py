@@ -18,6 +18,7 @@ from mercer._model_selection.leave_one_out import ALPHAS, RandomState, leave_one
 from mercer._search.evidence_search import spread_rows
 from mercer._targets import Target
 from mercer._typing import Array, Features
+from mercer.kernels import OnProjection
 from mercer.kernels._distances import median_distance
 from mercer.kernels._kernel import Kernel, gram_tile
 from mercer.kernels._structure import RadialFunction
@@ -76,7 +77,8 @@ class MetricChoice:
     metrics : list of FeatureMetric
         The first is that of the features as they are.
     losses : ndarray of shape (n_metrics,)
-        Mean squared errors on held-out samples, NaN where there are too few samples.
+        Mean squared errors on held-out samples; NaN where there are too few samples, or one
+        metric alone.
     best : int
         Index of the metric of the lowest loss; 0 unless it is better than the first by more than a
         standard error.
@@ -96,6 +98,21 @@ def mapped_features(X: Array, mapping: Array) -> Array:
     mapping : ndarray of shape (n_features,) or (n_features, n_features)
     """
     return X * mapping if mapping.ndim == 1 else X @ mapping
+
+
+def kernel_on_features(metric: FeatureMetric) -> Kernel:
+    """The kernel of mapped features as one of the features as they are.
+
+    Parameters
+    ----------
+    metric : FeatureMetric
+    """
+    if metric.map.ndim == 2:
+        return OnProjection(metric.kernel, metric.map)
+    if np.all(metric.map == 1.0):
+        return metric.kernel
+    log_width, *others = metric.kernel.theta
+    return metric.kernel.with_theta(np.append(log_width - np.log(metric.map), others))
 
 
 @serial_algebra()
@@ -144,7 +161,7 @@ def choose_metric(
     X = X.toarray() if sp.issparse(X) else X
     Y = target.centered
     metrics = [fit.metric for fit in _iterates(kernel, X, Y, n_iter=n_iter, diagonal=diagonal)]
-    if len(X) < _FEW_SAMPLES:
+    if n_iter == 0 or len(X) < _FEW_SAMPLES:
         return MetricChoice(metrics, np.full(n_iter + 1, np.nan), 0)
     losses = np.empty((n_iter + 1, len(X)))
     for train, test in held_out_splits(target, len(X), random_state):
@@ -256,6 +273,8 @@ def _best_width(
 ) -> tuple[float, float]:
     """The multiple of the median distance, and the penalty, of the lowest leave-one-out error."""
     rows = spread_rows(Z, Y, _PRICED_SAMPLES)
+    if len(rows) < 2:
+        return 1.0, 1.0
     every = slice(0, len(rows))
     found = []
     for multiple in multiples:

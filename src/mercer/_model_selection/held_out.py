@@ -15,7 +15,7 @@ from mercer._typing import Array, Features
 from mercer._weights.ridge import ridge_path
 from mercer.kernels._kernel import Kernel, gram_tile
 
-_FOLDS = 5
+N_FOLDS = 5
 """Up to `_MOST_SAMPLES` samples are divided into this many folds."""
 
 _MOST_SAMPLES = 1250
@@ -34,7 +34,12 @@ Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
 
 def held_out_losses(
-    learn: Learn, samples: Samples, target: Target, random_state: RandomState
+    learn: Learn,
+    samples: Samples,
+    target: Target,
+    random_state: RandomState,
+    *,
+    n_folds: int = N_FOLDS,
 ) -> Array:
     """Squared errors of kernel ridge regression on samples that no kernel was learned from.
 
@@ -46,6 +51,8 @@ def held_out_losses(
     target : Target
     random_state : int, RandomState instance or None
         Draws the folds.
+    n_folds : int, default=5
+        Number of folds of up to 1,250 samples.
 
     Returns
     -------
@@ -55,12 +62,12 @@ def held_out_losses(
 
     Notes
     -----
-    Up to 1,250 samples are divided into five folds. Of more samples, three random splits draw 1,000
+    Up to 1,250 samples are divided into folds. Of more samples, three random splits draw 1,000
     to learn from and at most 1,000 others to hold out. Each kernel costs one eigendecomposition of
     at most 1,000 samples a fold.
     """
     losses = []
-    for train, test in held_out_splits(target, samples.n_samples, random_state):
+    for train, test in held_out_splits(target, samples.n_samples, random_state, n_folds=n_folds):
         kernels = learn(Samples(samples.X[train]), target.take(train))
         rows = np.concatenate([train, test])
         X, Y = samples.X[rows], target.factor[rows][:, target.signs > 0]
@@ -89,7 +96,7 @@ def clearly_best(losses: Array) -> int:
 
 
 def held_out_splits(
-    target: Target, n_samples: int, random_state: RandomState
+    target: Target, n_samples: int, random_state: RandomState, *, n_folds: int = N_FOLDS
 ) -> list[tuple[Array, Array]]:
     """Indices of training and held-out samples, stratified if every class is large enough.
 
@@ -98,17 +105,18 @@ def held_out_splits(
     target : Target
     n_samples : int
     random_state : int, RandomState instance or None
+    n_folds : int, default=5
 
     Returns
     -------
     list of (ndarray, ndarray)
-        Five folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others.
+        Folds up to 1,250 samples, else three random splits of 1,000 and at most 1,000 others.
     """
     codes = target.codes
-    stratified = codes is not None and np.bincount(codes).min() >= _FOLDS and codes.max() < _DRAWN
+    stratified = codes is not None and np.bincount(codes).min() >= n_folds and codes.max() < _DRAWN
     if n_samples <= _MOST_SAMPLES:
         folds = (StratifiedKFold if stratified else KFold)(
-            min(_FOLDS, n_samples), shuffle=True, random_state=random_state
+            min(n_folds, n_samples), shuffle=True, random_state=random_state
         )
     else:
         n_test = min(n_samples - _DRAWN, _DRAWN)

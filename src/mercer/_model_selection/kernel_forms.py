@@ -1,4 +1,4 @@
-"""Choice of the form of a Gaussian kernel: isotropic or ARD, one kernel or a sum."""
+"""Choice of the form of a kernel: isotropic, with one width per feature, or of projections."""
 
 from __future__ import annotations
 
@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from mercer._criteria import CRITERIA
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._greedy.alignment import Growth, learn_families, learn_scaled
-from mercer._greedy.loop import isotropic_starts
+from mercer._greedy.alignment import Growth, learn_families
+from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.leave_one_out import RandomState
-from mercer._model_selection.penalty_choice import (
-    best_isotropic,
-    candidate_penalties,
-    trial_kernels,
-)
-from mercer._search.criterion_search import optimize_criterion
-from mercer._search.parameter_search import PenaltyForm, WidthPenalty
+from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._targets import Target
-from mercer.kernels import Gaussian, Kernel, WeightedSum
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 
-Kind = Literal["isotropic sum", "isotropic", "ard", "scaled isotropic sum", "ard sum"]
+Kind = Literal["isotropic sum", "isotropic", "ard", "projection"]
+
+N_ITERATIONS = 3
+"""Iterations of gradient outer products, of which held-out samples choose the best."""
+
+_FOLDS = 3
+"""Forms are compared in so many folds: more take more time, and rarely choose another."""
 
 
 @dataclass(frozen=True)
@@ -32,39 +31,31 @@ class Form:
 
     Attributes
     ----------
-    kind : {"isotropic sum", "isotropic", "ard", "scaled isotropic sum", "ard sum"}
-        `"isotropic sum"`: a sum of isotropic kernels (CA-1D). `"isotropic"`: one isotropic kernel,
-        learned by HSIC, which prefers narrower kernels. `"ard"`: one ARD kernel, learned by
-        centered alignment. `"scaled isotropic sum"`: a sum of ARD kernels whose widths are all
-        multiples of those of that one (CA-1D on scaled features). `"ard sum"`: a sum of ARD
-        kernels, each with widths of its own (CA-nD).
-    width_penalty : WidthPenalty or None
-        The penalty under which ARD widths are learned.
+    kind : {"isotropic sum", "isotropic", "ard", "projection"}
+        `"isotropic sum"`: a sum of isotropic Gaussians (CA-1D). `"isotropic"`: one kernel of one
+        width, that of the lowest leave-one-out error. `"ard"`: one width per feature, by marginal
+        likelihood. `"projection"`: a matrix that features are multiplied by, by average gradient
+        outer products.
+    kernel : Kernel or None
+        Its family; None for sums.
     """
 
     kind: Kind
-    width_penalty: WidthPenalty | None = None
+    kernel: Kernel | None = None
 
 
-_PENALTY_FORM: PenaltyForm = "log_widths"
-"""All penalties that are compared have this form."""
-
-_SINGLE_PENALTIES = candidate_penalties((_PENALTY_FORM,))[1:]
-"""Finite penalties of a single ARD kernel, from the strongest on."""
-
-_SUM_PENALTIES = _SINGLE_PENALTIES[1::2]
-"""Every second penalty is compared for sums of ARD kernels, whose searches take longest."""
-
-_ARD_KINDS: tuple[Kind, Kind] = ("ard", "scaled isotropic sum")
-"""Each ARD kernel is compared by itself, and through its widths as lengths that scale features."""
-
-_ISOTROPIC_FORMS = [Form("isotropic sum"), Form("isotropic")]
+_ISOTROPIC_FORMS = [
+    Form("isotropic sum"),
+    Form("isotropic", Gaussian()),
+    Form("isotropic", ExponentialPower()),
+]
 """Forms that do not tell features apart."""
 
 FORMS = [
     *_ISOTROPIC_FORMS,
-    *(Form(kind, penalty) for penalty in _SINGLE_PENALTIES for kind in _ARD_KINDS),
-    *(Form("ard sum", penalty) for penalty in _SUM_PENALTIES),
+    Form("ard", Gaussian(ard=True)),
+    Form("ard", Laplacian(ard=True)),
+    Form("projection", Gaussian()),
 ]
 """The forms that are compared; the first is chosen unless another is clearly better."""
 
@@ -78,7 +69,7 @@ def choose_form(
     Parameters
     ----------
     samples : Samples
-        If they have one feature, ARD forms are not compared.
+        If they have one feature, only isotropic forms are compared.
     target : Target
     growth : Growth
         How sums of kernels grow.
@@ -91,36 +82,39 @@ def choose_form(
 
     Notes
     -----
-    Each fold learns one isotropic sum, follows one ARD kernel along the penalties, and searches one
-    ARD sum for each of half of the penalties: some dozen searches whose evaluations cost O(n^2 d),
-    and some dozen ridge regressions.
+    Each fold learns a kernel of each form: one isotropic sum, one width by leave-one-out errors for
+    two families, two searches of the marginal likelihood, and one metric by gradient outer
+    products. Kernels of the last two kinds are learned from the labels of their samples, so that
+    their leave-one-out errors would be optimistic.
     """
     forms = FORMS if samples.X.shape[1] > 1 else _ISOTROPIC_FORMS
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
-        return list(islice(_kernels(inside, known, growth), len(forms)))
+        found = _kernels(inside, known, growth, random_state)
+        return list(islice(found, len(forms)))
 
-    return forms[clearly_best(held_out_losses(learn, samples, target, random_state))]
+    losses = held_out_losses(learn, samples, target, random_state, n_folds=_FOLDS)
+    return forms[clearly_best(losses)]
 
 
-def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:
+def _kernels(
+    samples: Samples, target: Target, growth: Growth, random_state: RandomState
+) -> Iterator[Kernel]:
     """A kernel of each of `FORMS`, in the same order."""
-    isotropic, ard = Gaussian(), Gaussian(ard=True).bind(samples.X)
-    isotropic_sum = learn_families([isotropic], samples, target, growth)
-    yield WeightedSum(isotropic_sum.kernels, isotropic_sum.weights)
-    yield optimize_criterion(CRITERIA["hsic"], isotropic, samples, target).kernel
-    criterion = CRITERIA["cka"]
-    best = best_isotropic(criterion, ard, samples, target)
-    for found in trial_kernels(
-        criterion, ard, samples, target, isotropic=best, forms=(_PENALTY_FORM,)
-    ):
-        yield found.kernel
-        lengths = found.kernel.relevance(samples.X.shape[1]) ** -0.5
-        scaled = learn_scaled([isotropic], samples, target, growth, lengths=lengths)
-        yield WeightedSum(scaled.kernels, scaled.weights)
-    starts = isotropic_starts([ard], lambda _: (isotropic_sum.kernels, isotropic_sum.weights))
-    for penalty in _SUM_PENALTIES:
-        ard_sum = learn_families(
-            [ard], samples, target, growth, width_penalty=penalty, starts=starts
-        )
-        yield WeightedSum(ard_sum.kernels, ard_sum.weights)
+    for form in FORMS:
+        if form.kernel is None:
+            found = learn_families([Gaussian()], samples, target, growth)
+            yield WeightedSum(found.kernels, found.weights)
+        elif form.kind == "ard":
+            yield marginal_likelihood_widths(form.kernel, samples.X, target.centered).kernel
+        else:
+            projects = form.kind == "projection"
+            choice = choose_metric(
+                form.kernel,
+                samples.X,
+                target,
+                n_iter=N_ITERATIONS if projects else 0,
+                diagonal=not projects,
+                random_state=random_state,
+            )
+            yield kernel_on_features(choice.metrics[choice.best])

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer._kernel_estimator import KernelLearner, training_data
-from mercer._learners import ContinuousAlignment, KernelOptimization
-from mercer._model_selection.kernel_forms import Form, choose_form
+from mercer._learners import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
+from mercer._model_selection.kernel_forms import N_ITERATIONS, Form, choose_form
 from mercer._typing import Features
-from mercer.kernels import Gaussian
 
 _RANDOM_STATE = 0
 """Seed of the folds in which forms are compared, so that fits repeat."""
@@ -41,14 +40,10 @@ def candidate_learners(
 
 def _learner(form: Form) -> KernelLearner:
     """Return the learner of a form of kernel."""
-    family, penalty = Gaussian(ard=True), form.width_penalty
-    if penalty is None:
-        return KernelOptimization(Gaussian(), "hsic")
-    if form.kind == "ard sum":
-        return ContinuousAlignment(
-            family, width_penalty=penalty.strength, width_penalty_on=penalty.form
-        )
-    single = KernelOptimization(
-        family, "cka", ard_penalty=penalty.strength, ard_penalty_on=penalty.form
-    )
-    return single if form.kind == "ard" else ContinuousAlignment(scaling=single)
+    if form.kind == "isotropic sum":
+        return ContinuousAlignment()
+    if form.kind == "ard":
+        return EvidenceMaximization(form.kernel)
+    if form.kind == "isotropic":
+        return GradientOuterProduct(form.kernel, n_iter=0)
+    return GradientOuterProduct(form.kernel, n_iter=N_ITERATIONS, diagonal=False)

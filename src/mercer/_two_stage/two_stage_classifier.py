@@ -56,8 +56,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     learner : estimator, "auto" or None, default=None
         A kernel learner, such as `ContinuousAlignment()`. None chooses one isotropic kernel, a
         Gaussian or a product Laplacian and its width, by what it predicts for samples left out one
-        at a time (see Notes). "auto" chooses between sums of Gaussians, one Gaussian, and ARD
-        kernels, which have one width per feature.
+        at a time (see Notes). "auto" compares isotropic kernels with kernels that tell features
+        apart: of one width per feature, or on projections.
     predictor : estimator, default=None
         A classifier of precomputed kernels to use in place of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
@@ -138,12 +138,13 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     allows (two and a half standard deviations in McNemar's test), and larger ones with it. All
     other values are tried in all folds.
 
-    ``learner="auto"`` compares a sum of isotropic Gaussians with the one Gaussian of largest HSIC,
-    and with ARD Gaussians under penalties of several strengths on differences between their widths:
-    one ARD kernel, a sum of Gaussians on its scaling, and a sum of ARD kernels. Each is learned
-    inside five folds and evaluated by ridge regression on the held-out samples. Where one is better
-    by more than a standard error, and its support vector machine in cross-validation too, it is
-    taken. This takes tens of times as long as isotropic kernels alone.
+    ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
+    or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
+    (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
+    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
+    evaluated by ridge regression on the held-out samples. Where one is better by more than a
+    standard error, and its support vector machine in cross-validation too, it is taken. It takes
+    some seconds for 400 samples.
 
     Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
     for scikit-learn's SVC, the class of highest probability may differ from the predicted one.
