@@ -47,6 +47,8 @@ PUBLIC_NAMES = {
         "HSICWeights",
         "IndependentAlignment",
         "KernelOptimization",
+        "KernelStackingClassifier",
+        "KernelStackingRegressor",
         "KernelWeightsDisplay",
         "MKLClassifier",
         "MKLRegressor",
