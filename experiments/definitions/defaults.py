@@ -19,7 +19,12 @@ from experiments.c_search import MAX_ITER, error, seconds
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import quietly
 from experiments.problems import CLASSIFICATION_SETS, Part, whole
-from mercer import KernelOptimization, TwoStageClassifier, TwoStageRegressor
+from mercer import (
+    ContinuousAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
 from mercer.datasets import make_ringnorm
 
 CLASSES = sorted((*CLASSIFICATION_SETS, "ringnorm", "sentiment_books"))
@@ -67,7 +72,7 @@ def searched(n_features: int, *, classes: bool) -> GridSearchCV:
 
 
 def two_stage(learner: Any, *, classes: bool) -> Any:
-    """Return a two-stage estimator with a given learner."""
+    """Return a two-stage estimator with a given learner, or that of its choice."""
     return TwoStageClassifier(learner) if classes else TwoStageRegressor(learner)
 
 
@@ -91,7 +96,11 @@ def experiment(small: bool) -> Experiment:
     names = ("heart", "zoo", "kin8nm") if small else (*CLASSES, *RESPONSES)
     methods: dict[str, Method] = {
         "grid search": partial(fitted, make=searched),
-        "CA-1D": partial(fitted, make=lambda _, classes: two_stage(None, classes=classes)),
+        "default": partial(fitted, make=lambda _, classes: two_stage(None, classes=classes)),
+        "CA-1D": partial(
+            fitted,
+            make=lambda _, classes: two_stage(ContinuousAlignment(), classes=classes),
+        ),
         "HSIC": partial(
             fitted,
             make=lambda _, classes: two_stage(KernelOptimization(), classes=classes),

@@ -24,11 +24,11 @@ from mercer._typing import Features
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.kernels._distances import median_distance
 
-SEARCH_ROWS = (200, 500)
+SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, but on no fewer and no more than these, because prices
 on half of them take an eighth of the time and are lowest at nearly the same width."""
 
-PRICE_ROWS = 1000
+PRICE_ROWS = 500
 """Families are compared by their prices on at most this many rows."""
 
 _NEAR = 1.2
@@ -86,9 +86,9 @@ def priced_learners(
     Notes
     -----
     The families are the Gaussian and the product Laplacian. Of each, widths of powers of two times
-    the median distance are priced on half of the rows (200 to 500), from one on in the direction in
+    the median distance are priced on half of the rows (200 to 300), from one on in the direction in
     which prices fall, then the vertex of the parabola through the three lowest. The widths found
-    are priced again on at most 1000 rows. Each price is an eigendecomposition.
+    are priced again on at most 500 rows. Each price is an eigendecomposition.
     """
     data = training_data(clone(UniformCombination()), X, y)
     # An invalid target is refused before any work.

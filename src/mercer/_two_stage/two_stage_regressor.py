@@ -101,7 +101,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width at which the leave-one-out error is lowest. Widths are searched on half of
-    the rows (200 to 500), and the two are compared on up to 1000. This takes about a twentieth of
+    the rows (200 to 300), and the two are compared on up to 500. This takes about a twentieth of
     the time of a grid search over ten widths and eleven alphas.
 
     ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
