@@ -48,7 +48,7 @@ def compare(first: Array, second: Array) -> Comparison:
     if differences.size == 0:
         return Comparison(float("nan"), 1.0, 0)
     mean = float(differences.mean())
-    if differences.size < 3 or np.ptp(differences) == 0.0:
+    if differences.size < 3 or np.ptp(differences) <= 1e-12 * np.abs(differences).max():
         certain = differences.size >= 3 and mean != 0.0
         return Comparison(mean, 0.0 if certain else 1.0, differences.size)
     return Comparison(mean, float(stats.ttest_1samp(differences, 0.0).pvalue), differences.size)
