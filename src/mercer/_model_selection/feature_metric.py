@@ -29,7 +29,7 @@ MAX_SAMPLES = 1000
 _GRADIENT_SAMPLES = 400
 """Gradients are averaged over at most this many of the samples."""
 
-_PRICED_SAMPLES = 400
+_PRICED_SAMPLES = 200
 """The width is chosen by leave-one-out errors of at most this many of the samples."""
 
 _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -171,6 +171,27 @@ def choose_metric(
             residuals = Y[test] - fit.predict(X[test])
             losses[step, test] = np.square(residuals).sum(axis=1)
     return MetricChoice(metrics, losses.mean(axis=1), clearly_best(losses))
+
+
+@serial_algebra()
+def metric_after(
+    kernel: Kernel, X: Features, Y: Array, *, n_iter: int, diagonal: bool
+) -> FeatureMetric:
+    """The metric after a number of iterations, whatever it predicts; see :func:`choose_metric`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered.
+    n_iter : int
+    diagonal : bool
+    """
+    rows = spread_rows(X, Y, MAX_SAMPLES)
+    X = X[rows].toarray() if sp.issparse(X) else X[rows]
+    *_, last = _iterates(kernel, X, Y[rows], n_iter=n_iter, diagonal=diagonal)
+    return last.metric
 
 
 @dataclass(frozen=True)

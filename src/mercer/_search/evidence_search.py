@@ -23,6 +23,9 @@ out for a small part of the evidence, strong enough to keep widths equal where n
 _SUBSAMPLE = 250
 """The search starts on this many samples, if there are at least twice as many."""
 
+_COMMON_SUBSAMPLE = 120
+"""The best common width is found on this many samples, if there are at least twice as many."""
+
 _NOISES = np.log([1e-3, 1e-2, 0.1, 1.0])
 """Logarithms of the noise variances, relative to the kernel's, that the search may start from."""
 
@@ -147,10 +150,11 @@ def marginal_likelihood_widths(
     rows = spread_rows(X, Y, max_samples)
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
     few = whole.subsampled(_SUBSAMPLE)
-    if whole.is_constant or few.is_constant:
+    fewest = whole.subsampled(_COMMON_SUBSAMPLE)
+    if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, middle, 1.0, np.nan, np.nan, (0.0,), True)
-    start = common = few.best_common()
+    start = common = fewest.best_common()
     if few is not whole:
         start = few.search(common, _ROUGH, max_iter).x
     path = [-0.5 * whole(np.clip(start, *whole.bounds.T))[0]]

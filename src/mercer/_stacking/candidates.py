@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from sklearn.base import clone
 
+from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.leave_one_out import EncodedTarget, leave_one_out
 from mercer._search.evidence_search import marginal_likelihood_widths, spread_rows
 from mercer._stacking.gram_matrices import unit_gram
@@ -29,7 +30,7 @@ Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Kernel]
 _WIDTHS: Array = np.log([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 """Logarithms of the widths of families of one width, relative to the median distance."""
 
-_WIDTH_SAMPLES = 250
+_WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
 
 _PRIOR_DEVIATION = 2.0
@@ -40,6 +41,9 @@ _RELEVANCE_SAMPLES = 500
 
 _RELEVANCE_WORK = 3e7
 """Relevance is learned on so few samples that their pairs times features do not exceed this."""
+
+_GRADIENT_ITERATIONS = 2
+"""Features are mapped by gradient outer products this many times."""
 
 _FEWEST_SAMPLES = 40
 """Relevance is not learned on fewer samples than this."""
@@ -86,19 +90,18 @@ def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
     ]
 
 
-def relevance_candidate(view: ViewName) -> Candidate:
-    """A sum of kernels with one width per feature, learned by the marginal likelihood.
+def relevance_candidates(view: ViewName) -> list[Candidate]:
+    """Kernels that learn how strongly to depend on each feature, or direction of features.
 
     Parameters
     ----------
     view : {"scaled", "quantiles"}
     """
-    return Candidate(
-        f"product Laplacian and Gaussian, one width per feature, on {_PHRASES[view]}",
-        view,
-        learn_relevance,
-        uses_labels=True,
-    )
+    phrase = _PHRASES[view]
+    return [
+        Candidate(f"sum with one width per feature on {phrase}", view, learn_widths, True),
+        Candidate(f"Gaussian on projections of {phrase}", view, learn_projection, True),
+    ]
 
 
 def given_candidates(sources: Sequence[Any], table: Any) -> list[Candidate]:
@@ -130,8 +133,11 @@ def learns_relevance(X: Features) -> bool:
     return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
 
 
-def learn_relevance(X: Features, y: Any, target: EncodedTarget) -> Kernel:
-    """Learn a sum of a product Laplacian and a Gaussian kernel, each with one width per feature.
+def learn_widths(X: Features, y: Any, target: EncodedTarget) -> Kernel:
+    """Learn a sum of kernels with one width per feature each, by the marginal likelihood.
+
+    The sum holds the product Laplacian, the Laplacian and the Gaussian, because functions of tables
+    are often smooth in some features and rough in others.
 
     Parameters
     ----------
@@ -139,7 +145,8 @@ def learn_relevance(X: Features, y: Any, target: EncodedTarget) -> Kernel:
     y : ignored
     target : EncodedTarget
     """
-    family = WeightedSum([ExponentialPower(ard=True), Gaussian(ard=True)], [1.0, 1.0])
+    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
+    family = WeightedSum(families, np.ones(len(families)))
     return marginal_likelihood_widths(
         family,
         X,
@@ -147,6 +154,23 @@ def learn_relevance(X: Features, y: Any, target: EncodedTarget) -> Kernel:
         prior_deviation=_PRIOR_DEVIATION,
         max_samples=min(_RELEVANCE_SAMPLES, _affordable_rows(X)),
     ).kernel
+
+
+def learn_projection(X: Features, y: Any, target: EncodedTarget) -> Kernel:
+    """Learn a linear map of the features from average gradient outer products.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ignored
+    target : EncodedTarget
+    """
+    rows = spread_rows(X, target.values, min(_RELEVANCE_SAMPLES, _affordable_rows(X)))
+    Y = target.values[rows]
+    metric = metric_after(
+        Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=_GRADIENT_ITERATIONS, diagonal=False
+    )
+    return kernel_on_features(metric)
 
 
 _PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}

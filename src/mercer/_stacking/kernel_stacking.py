@@ -17,7 +17,7 @@ from mercer._stacking.candidates import (
     given_candidates,
     isotropic_candidates,
     learns_relevance,
-    relevance_candidate,
+    relevance_candidates,
 )
 from mercer._stacking.evaluation import Evaluation, evaluate
 from mercer._stacking.table_views import TableViews, ViewName
@@ -93,7 +93,7 @@ class KernelStacking(BaseEstimator):
         found = evaluate(candidates, tables, labels, inside, self.random_state)
         if self.candidates is None and found and learns_relevance(tables["scaled"]):
             best = min(found, key=lambda evaluation: evaluation.price)
-            learned = [relevance_candidate(best.view)]
+            learned = relevance_candidates(best.view)
             found += evaluate(learned, tables, labels, inside, self.random_state)
         if not found:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
