@@ -87,7 +87,7 @@ SETTINGS = [
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
-    assert len(checked) == 22
+    assert len(checked) == 24
 
 
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")

@@ -41,9 +41,9 @@ class TestFit:
         )
         assert result.exit_code == 0, result.output
         assert "80 rows, 4 columns to learn from, 2 classes" in result.stdout
-        assert "Kernels found by ca" in result.stdout
+        assert "Kernels found by stacking" in result.stdout
         assert "error (share misclassified)" in result.stdout
-        assert "alignment with the target" in result.stdout
+        assert "error, leave-one-out" in result.stdout
         assert max(map(len, result.stdout.splitlines())) <= 80
         assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
 
@@ -58,15 +58,16 @@ class TestFit:
     def test_equal_runs_give_equal_reports(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)
         for name in ("1.html", "2.html"):
-            run("fit", "table.csv", "--target", "kind", "--report", name)
+            run("fit", "table.csv", "--target", "kind", "--learner", "ca", "--report", name)
         assert Path("1.html").read_bytes() == Path("2.html").read_bytes()
 
     def test_regression(self, run: Run, responses: Any) -> None:
         responses.to_csv("table.csv", index=False)
-        result = run("fit", "table.csv", "--target", "y", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "y", "--learner", "ca", "--report", "r.html")
         assert result.exit_code == 0, result.output
         assert "a response to predict" in result.stdout
         assert "R², explained variance" in result.stdout
+        assert "alignment with the target" in result.stdout
 
     def test_rows_beyond_the_maximum_are_sampled_with_a_note(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)
@@ -80,7 +81,8 @@ class TestFit:
 
     def test_names_are_escaped_in_the_report(self, run: Run, classes: Any) -> None:
         classes.rename(columns={"kind": "<b>kind</b>"}).to_csv("table.csv", index=False)
-        run("fit", "table.csv", "--target", "<b>kind</b>", "--report", "r.html")
+        arguments = ("--target", "<b>kind</b>", "--learner", "ca", "--report", "r.html")
+        run("fit", "table.csv", *arguments)
         page = Path("r.html").read_text(encoding="utf-8")
         assert "<b>kind" not in page
         assert "&lt;b&gt;kind&lt;/b&gt;" in page
@@ -134,6 +136,14 @@ class TestPredict:
         predictions = pd.read_csv("p.csv")
         assert list(predictions) == ["prediction"]
         assert np.corrcoef(predictions["prediction"], responses["y"])[0, 1] > 0.9
+
+    def test_intervals_need_a_coverage_and_a_model_that_predicts_them(
+        self, run: Run, model: str
+    ) -> None:
+        arguments = ("predict", model, "table.csv", "--out", "p.csv", "--interval")
+        assert "the model predicts no intervals" in error_line(run(*arguments, 0.9))
+        assert "between 0 and 1; got 90" in error_line(run(*arguments, 90))
+        assert not Path("p.csv").exists()
 
     def test_missing_columns_are_named(self, run: Run, model: str, classes: Any) -> None:
         classes.drop(columns=["color", "flag"]).to_csv("new.csv", index=False)
@@ -200,7 +210,7 @@ def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert result.exit_code == 0, result.output
     assert "569 rows, 30 columns" in result.stdout
     assert "one width, HSIC" in result.stdout
-    assert "Kernels found by ca" in result.stdout
+    assert "Kernels found by stacking" in result.stdout
 
 
 class TestInvalidInput:
@@ -271,7 +281,7 @@ class TestInvalidInput:
 
     def test_unknown_options(self, run: Run, classes: Any) -> None:
         line = self.fit(run, classes, "--target", "kind", "--learner", "alinf")
-        assert "there is no learner 'alinf' (did you mean 'alignf'?); choose from ca" in line
+        assert "there is no learner 'alinf' (did you mean 'alignf'?); choose from stacking" in line
         assert "Missing option '--target'" in error_line(run("fit", "table.csv"))
         assert "test-size" in self.fit(run, classes, "--target", "kind", "--test-size", 2)
         assert "too few for 2 classes" in self.fit(

@@ -54,7 +54,8 @@ class TestFit:
         result = run("predict", "m.skops", "classes.csv", "--out", "p.csv")
         assert result.exit_code == 0, result.output
         predicted, table = pd.read_csv("p.csv"), read_table(Path("classes.csv"))
-        if learner == "bayes":
+        has_probabilities = learner in ("bayes", "stacking")
+        if has_probabilities:
             assert len(predicted.columns) == 3
             np.testing.assert_allclose(predicted.iloc[:, 1:].sum(axis=1), 1.0)
         else:
@@ -62,7 +63,7 @@ class TestFit:
         # The classes overlap: the best possible rule is right on 87 of 100 rows.
         assert (predicted["prediction"] == table["kind"]).mean() > 0.8
         model = load_model(Path("m.skops"))
-        values = model.predict_proba if learner == "bayes" else model.decision_function
+        values = model.predict_proba if has_probabilities else model.decision_function
         np.testing.assert_array_equal(predicted.iloc[:, 1:].squeeze(), values(table))
 
     @pytest.mark.parametrize("learner", learners("regression"))
@@ -79,6 +80,29 @@ class TestFit:
             assert (errors.abs() < 3.0 * std).mean() > 0.9
         # A response without noise, of variance 0.45.
         assert (errors**2).mean() < 0.02
+
+    def test_a_stack_reports_its_candidates_and_predicts_intervals(self, run: Run) -> None:
+        response_table().assign(noise=np.tile([0.0, 1.0, 3.0, 2.0, 7.0], 14)).to_csv("t.csv")
+        files = ("--out", "m.skops", "--report", "r.html")
+        result = run("fit", "t.csv", "--target", "y", *files)
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        assert "responses in 90% intervals" in result.stdout
+        model = load_model(Path("m.skops"))
+        page = Path("r.html").read_text(encoding="utf-8")
+        for candidate in model[-1].candidates_:
+            assert candidate.description in " ".join(page.split())
+            assert f"{candidate.price:.4f}" in result.stdout
+        # Candidates, Gram matrix, relevance and predictions.
+        assert page.count("data:image/svg+xml;base64,") == 4
+        result = run("predict", "m.skops", "t.csv", "--interval", 0.8, "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        predicted, y = pd.read_csv("p.csv"), response_table()["y"]
+        assert list(predicted) == ["prediction", "lower", "upper"]
+        assert predicted["prediction"].between(predicted["lower"], predicted["upper"]).all()
+        assert y.between(predicted["lower"], predicted["upper"]).mean() >= 0.8
+        expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
+        np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
 
     @pytest.mark.parametrize("kind", ["isotropic sum", "ard", "projection"])
     def test_every_automatic_choice_is_saved_and_reported(
@@ -178,7 +202,7 @@ class TestCompare:
 class TestUnsupportedTask:
     def test_fit_suggests_the_learners_of_the_task(self, run: Run) -> None:
         line = error_line(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
-        assert "not for classification: 'l2-krr'; choose from ca, " in line
+        assert "not for classification: 'l2-krr'; choose from stacking, " in line
         offered = line.split("choose from ")[1].strip().split(", ")
         assert offered == learners("classification")
         line = error_line(run("fit", "responses.csv", "--target", "y", "--learner", "l1-svm"))

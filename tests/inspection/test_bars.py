@@ -43,9 +43,11 @@ def test_the_largest_of_many() -> None:
     assert display.ax_.get_title() == "Weights of the kernels, 2 of 3"
 
 
-def test_long_labels_are_cut() -> None:
-    display = KernelWeightsDisplay(["x" * 100], [1.0]).plot()
-    assert tick_labels(display) == ["x" * 35 + "…"]
+def test_long_labels_are_broken_and_cut() -> None:
+    label = "a sum of kernels on the scaled features, and more words that do not fit"
+    display = KernelWeightsDisplay(["short", label], [1.0, 1.0]).plot()
+    broken = "a sum of kernels on the scaled\nfeatures, and more words that do…"
+    assert tick_labels(display) == ["short", broken]
 
 
 def test_weights_and_labels_must_agree() -> None:

@@ -10,9 +10,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import KernelCenterer, StandardScaler
 
 from mercer import (
+    KernelStackingClassifier,
     MKLClassifier,
     TwoStageClassifier,
     UniformCombination,
@@ -91,3 +92,24 @@ def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "mercer\[plot\]"'):
         AlignmentPathDisplay([0.1]).plot()
+
+
+def test_a_stack_shows_its_candidates_its_relevance_and_its_kernels(data: tuple[Any, Any]) -> None:
+    X, y = data
+    kernels = [Gaussian(1.0), OnColumns(Gaussian(2.0), [1, 3])]
+    model = make_pipeline(StandardScaler(), KernelStackingClassifier(kernels)).fit(X, y)
+    stack = model[-1]
+    display = KernelWeightsDisplay.from_estimator(model)
+    expected = {c.description: c.weight for c in stack.candidates_ if c.weight}
+    assert dict(zip(display.labels, display.weights, strict=True)) == expected
+    assert list(display.weights) == sorted(display.weights, reverse=True)
+    relevance = FeatureRelevanceDisplay.from_estimator(model)
+    np.testing.assert_allclose(relevance.relevance, stack.relevance_)
+    order = np.argsort(y, kind="stable")
+    gram = 0.0
+    for kernel, weight in zip(stack.kernels_, stack.weights_, strict=True):
+        K_c = KernelCenterer().fit_transform(kernel(model[:-1].transform(X)[order]))
+        gram += weight * K_c / np.diag(K_c).mean()
+    np.testing.assert_allclose(GramMatrixDisplay.from_estimator(model, X, y).gram, gram, atol=1e-10)
+    with pytest.raises(ValueError, match="learns no kernel in steps"):
+        AlignmentPathDisplay.from_estimator(model)

@@ -99,10 +99,10 @@ def fit(
     learner: Annotated[
         str,
         typer.Option(
-            help="How widths (fixed or searched) and weights of Gaussian kernels are learned. "
+            help="How kernels, their widths and their weights are learned. "
             + "; ".join(f"{name}: {METHODS[name].description}" for name in LEARNERS)
         ),
-    ] = "ca",
+    ] = LEARNERS[0],
     task: TaskName = "auto",
     out: Annotated[
         Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")
@@ -128,6 +128,14 @@ def predict(
     model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
     table: Table,
     out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")],
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Add columns of intervals that hold the response with this probability, such as "
+            "0.9, for models of stacking.",
+            metavar="COVERAGE",
+        ),
+    ] = None,
 ) -> None:
     """Predict each row of a table with a saved model.
 
@@ -136,7 +144,7 @@ def predict(
     """
     check_table_format(out)
     check_outputs(out, inputs=(model, table))
-    predictions, notes = fitting.predict(load_model(model), read_table(table))
+    predictions, notes = fitting.predict(load_model(model), read_table(table), interval)
     write_table(predictions, out)
     terminal.print_notes(notes)
     terminal.print_line(f"{len(predictions):,} predictions in {out}")
@@ -202,7 +210,7 @@ def demo(
     problem = as_problem(frame, "diagnosis")
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0, max_rows=10_000)
     _compare(problem, list(DEMONSTRATED), rows)
-    _fit(problem, "ca", rows[0], out=out, report=report)
+    _fit(problem, LEARNERS[0], rows[0], out=out, report=report)
     if report is None:
         terminal.print_line("The option --report demo.html writes a report with figures.")
 

@@ -16,8 +16,9 @@ from sklearn.utils.multiclass import unique_labels
 from mercer._cli.errors import InputError, listing
 from mercer._cli.methods import learned_alignment, make_model
 from mercer._cli.tables import Problem, Rows, Task
+from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
 from mercer._typing import Array
-from mercer.inspection._display import learned, learned_terms
+from mercer.inspection._display import feature_names, learned, learned_terms
 from mercer.preprocessing._columns import as_categories, kind_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,49 @@ ERROR_NAMES: dict[Task, str] = {
     "classification": "error (share misclassified)",
     "regression": "error (RMSE, in the target's unit)",
 }
+
+
+INTERVAL_COVERAGE = 0.9
+"""The report of a response says how many held-out rows intervals of this coverage hold."""
+
+
+@dataclass(frozen=True)
+class LearnedKernel:
+    """What a method learned that combines kernels.
+
+    Attributes
+    ----------
+    alignment, test_alignment : float
+        Centered alignment of the learned kernel with the target on the training and test rows.
+    kernels : list of (str, float, float)
+        Description, weight and share of each base kernel; the largest share comes first.
+    """
+
+    alignment: float
+    test_alignment: float
+    kernels: list[tuple[str, float, float]]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What stacking learned, which combines predictions.
+
+    Attributes
+    ----------
+    candidates : list of PricedCandidate
+        The largest weight comes first, and the lowest price among those that were left out.
+    relevance : list of (str, float)
+        Name and relevance of each column, as encoded; the most relevant comes first.
+    loo_score : float
+        Accuracy, or R², of the leave-one-out predictions.
+    covered : float or None
+        Share of the held-out rows whose response is in its prediction interval; None for classes.
+    """
+
+    candidates: list[PricedCandidate]
+    relevance: list[tuple[str, float]]
+    loo_score: float
+    covered: float | None
 
 
 @dataclass(frozen=True)
@@ -46,10 +90,7 @@ class Fit:
         rows, or the root mean squared error.
     r2 : float or None
         Share of the response's variance that is explained on the test rows; None for classes.
-    alignment, test_alignment : float
-        Centered alignment of the learned kernel with the target on the training and test rows.
-    kernels : list of (str, float, float)
-        Description, weight and share of each base kernel; the largest share comes first.
+    learned : LearnedKernel or Stack
     """
 
     model: Pipeline
@@ -60,9 +101,7 @@ class Fit:
     error: float
     baseline: float
     r2: float | None
-    alignment: float
-    test_alignment: float
-    kernels: list[tuple[str, float, float]]
+    learned: LearnedKernel | Stack
 
 
 def splits(
@@ -141,10 +180,8 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
     dummy = DummyClassifier() if task == "classification" else DummyRegressor()
     constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
     predicted = model.predict(X.iloc[test])
-    kernels, weights = learned_terms(model)
-    step = learned(model)
-    shares = getattr(step, "learner_", step).shares_
-    by_share = np.argsort(-shares, kind="stable")
+    held_out = X.iloc[test], y[test]
+    is_stack = isinstance(learned(model), KernelStacking)
     return Fit(
         model=model,
         problem=problem,
@@ -154,13 +191,70 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
         error=error_of(task, y[test], predicted),
         baseline=error_of(task, y[test], constant),
         r2=None if task == "classification" else float(r2_score(y[test], predicted)),
-        alignment=float(step.alignment_),
-        test_alignment=learned_alignment(model, X.iloc[test], y[test], task),
-        kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in by_share],
+        learned=_stack(model, *held_out) if is_stack else _kernel(model, *held_out, task),
     )
 
 
-def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
+def _kernel(model: Pipeline, X: DataFrame, y: npt.NDArray[Any], task: Task) -> LearnedKernel:
+    """Read the learned kernel off a model, and its alignment on held-out rows."""
+    kernels, weights = learned_terms(model)
+    step = learned(model)
+    shares = getattr(step, "learner_", step).shares_
+    order = np.argsort(-shares, kind="stable")
+    return LearnedKernel(
+        alignment=float(step.alignment_),
+        test_alignment=learned_alignment(model, X, y, task),
+        kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in order],
+    )
+
+
+def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
+    """Read candidates and scores off a model of stacking, and try its intervals."""
+    step, covered = model[-1], None
+    if hasattr(step, "predict_interval"):
+        low, high = intervals(model, X, INTERVAL_COVERAGE).T
+        covered = float(((low <= y) & (y <= high)).mean())
+    names = feature_names(model)
+    return Stack(
+        candidates=sorted(step.candidates_, key=lambda c: (-c.weight, c.price)),
+        relevance=[(names[z], float(step.relevance_[z])) for z in np.argsort(-step.relevance_)],
+        loo_score=step.loo_score_,
+        covered=covered,
+    )
+
+
+def intervals(model: Pipeline, X: DataFrame, coverage: float) -> Array:
+    """Predict intervals that hold the response with some probability.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    X : DataFrame of shape (n_rows, n_columns)
+    coverage : float
+        The probability, between zero and one.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 2)
+
+    Raises
+    ------
+    InputError
+        If the model predicts no intervals, or the coverage is not between zero and one.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise InputError(f"the coverage of intervals is between 0 and 1; got {coverage:g}")
+    if not hasattr(model[-1], "predict_interval"):
+        raise InputError(
+            "the model predicts no intervals; those of mercer fit --learner stacking do, if the "
+            "target is a response"
+        )
+    return np.asarray(model[-1].predict_interval(model[:-1].transform(X), coverage))
+
+
+def predict(
+    model: Pipeline, frame: DataFrame, coverage: float | None = None
+) -> tuple[DataFrame, list[str]]:
     """Predict each row of a table.
 
     Parameters
@@ -168,6 +262,8 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
     model : fitted Pipeline of `fit`
     frame : DataFrame of shape (n_rows, n_columns)
         It must have the columns that the model was fitted on, in any order; others are ignored.
+    coverage : float, default=None
+        Coverage of prediction intervals; no intervals if None.
 
     Returns
     -------
@@ -175,14 +271,16 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
         The column `prediction`. For classifiers with decision values, one column of them for two
         classes (positive for the second), else one for each class. For classifiers with
         probabilities, one column for each class. For regressors with uncertainties, the column
-        `std` with the standard deviation of a new response.
+        `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
+        and `upper`.
     notes : list of str
         What was ignored, and which categories the model was not fitted on.
 
     Raises
     ------
     InputError
-        If columns are missing, or hold text where the model was fitted on numbers.
+        If columns are missing, or hold text where the model was fitted on numbers; or if the model
+        predicts no intervals.
     """
     import pandas as pd
 
@@ -206,6 +304,8 @@ def predict(model: Pipeline, frame: DataFrame) -> tuple[DataFrame, list[str]]:
         predictions[names] = model.predict_proba(frame)
     if hasattr(model[-1], "noise_variance_"):
         _, predictions["std"] = model.predict(frame, return_std=True, include_noise=True)
+    if coverage is not None:
+        predictions[["lower", "upper"]] = intervals(model, frame, coverage)
     return predictions, notes
 
 

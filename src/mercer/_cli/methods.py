@@ -35,6 +35,9 @@ from mercer._one_stage import (
     MKLClassifier,
     MKLRegressor,
 )
+from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
+from mercer._stacking.combined_gram import combined_gram
+from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._two_stage import C_GRID, TwoStageClassifier, TwoStageRegressor
 from mercer._typing import Array, Features
 from mercer.inspection._display import best_of
@@ -80,7 +83,7 @@ class Method:
     Attributes
     ----------
     description : str
-        A few words on how it finds widths and weights of Gaussian kernels.
+        A few words on how it finds kernels, their widths and their weights.
     factories : mapping from {"classification", "regression"} to callable
         For each task that it supports, a function that makes the unfitted estimator for a number of
         folds.
@@ -136,6 +139,13 @@ def _grid_ridge(n_folds: int) -> GridSearchCV:
 
 
 METHODS: dict[str, Method] = {
+    "stacking": Method(
+        "several, stacked",
+        {
+            "classification": lambda n_folds: KernelStackingClassifier(),
+            "regression": lambda n_folds: KernelStackingRegressor(),
+        },
+    ),
     "ca": _two_stage("searched widths", ContinuousAlignment),
     "ca-nd": _two_stage(
         "searched, per feature",
@@ -290,7 +300,9 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
     """
     check_fit([checked_name("method", name, METHODS)], problem.task)
     estimator = METHODS[name].factories[problem.task](_n_folds(problem, rows))
-    if "learner__random_state" in estimator.get_params():
+    if name == "stacking":
+        estimator.set_params(random_state=seed)
+    elif "learner__random_state" in estimator.get_params():
         estimator.set_params(learner__random_state=seed)
     return Pipeline([("columns", _encoder(problem)), ("model", estimator)])
 
@@ -308,10 +320,13 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
     Returns
     -------
     float
-        A number from 0 to 1 for a positive semi-definite kernel.
+        A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
+        sum of its kernels.
     """
     estimator, features = best_of(model[-1]), np.asarray(model[:-1].transform(X))
-    if hasattr(estimator, "kernel_"):
+    if isinstance(estimator, KernelStacking):
+        gram = combined_gram(estimator, features)
+    elif hasattr(estimator, "kernel_"):
         gram = estimator.kernel_(features)
     else:
         gram = rbf_kernel(features, gamma=_grid_gamma(model[-1].best_params_))

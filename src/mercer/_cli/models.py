@@ -17,12 +17,29 @@ import mercer.kernels
 import mercer.preprocessing
 from mercer._cli.errors import InputError, listing, one_line
 from mercer._cli.files import replacing
+from mercer._gram.unit_scale import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
+from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._stacking.kernel_stacking import PricedCandidate
+from mercer._stacking.machines import MachineMember
+from mercer._stacking.members import RidgeMember
+from mercer._stacking.table_views import TableViews
 from mercer.preprocessing._columns import ColumnsOfKind, convert
 
 _TRUSTED_OF_SCIKIT_LEARN = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
 """A fitted pipeline holds these types, which skops does not trust by default. The last is the type
 of the scorer that calls an estimator's own `score`."""
+
+
+_TRUSTED_OF_STACKING = (
+    EncodedTarget,
+    MachineMember,
+    PricedCandidate,
+    RidgeMember,
+    TableViews,
+    UnitScale,
+)
+"""A fitted stack holds these types."""
 
 
 def trusted_types() -> list[str]:
@@ -31,7 +48,8 @@ def trusted_types() -> list[str]:
     public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
-    types = [*estimators, *steps, ColumnsOfKind, convert, *_TRUSTED_OF_SCIKIT_LEARN]
+    own = (*steps, *_TRUSTED_OF_STACKING, ColumnsOfKind, convert)
+    types = [*estimators, *own, *_TRUSTED_OF_SCIKIT_LEARN]
     return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 

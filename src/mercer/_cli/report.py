@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer._cli import html
 from mercer._cli.comparison import Comparison, standard_deviation
-from mercer._cli.fitting import ERROR_NAMES, Fit
+from mercer._cli.fitting import ERROR_NAMES, INTERVAL_COVERAGE, Fit, LearnedKernel, Stack
 from mercer._cli.methods import METHODS
 from mercer._cli.tables import Problem, Task
 from mercer.inspection import (
@@ -43,6 +43,16 @@ _SHARES_EXPLAINED = (
     "A wide kernel hardly varies, so that it can have a large weight and a small share."
 )
 """This paragraph explains the column of shares."""
+
+
+_PRICES_EXPLAINED = (
+    "Stacking combines the predictions of several kernels. A price measures each by itself, "
+    "without a test set: of ridge regression, the mean squared leave-one-out error relative to "
+    "that of the mean, or of the class frequencies; of a support vector machine, the share of rows "
+    "that it misclassifies out of fold. Weights combine the predictions; they do not follow prices "
+    "alone, because kernels that err on different rows complement each other."
+)
+"""This paragraph explains the table of candidates."""
 
 
 def format_error(error: float, task: Task, deviation: float | None = None) -> str:
@@ -91,6 +101,16 @@ def comparison_rows(comparison: Comparison, task: Task) -> tuple[list[str], list
     return header, rows
 
 
+def stack_scores(fit: Fit, stack: Stack) -> list[tuple[str, str]]:
+    """Return descriptions and values of what stacking estimates besides the test error."""
+    if fit.problem.task == "classification":
+        return [("error, leave-one-out", format_error(1.0 - stack.loo_score, fit.problem.task))]
+    scores = [("R², leave-one-out", f"{stack.loo_score:.3f}")]
+    if stack.covered is not None:
+        scores.append((f"responses in {INTERVAL_COVERAGE:.0%} intervals", f"{stack.covered:.1%}"))
+    return scores
+
+
 def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
     """Write the report of one fit: errors, kernels and figures.
 
@@ -102,18 +122,10 @@ def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
     notes : iterable of str, default=()
         Remarks on the run.
     """
-    rows = [
-        [str(rank), description, f"{weight:.4f}", f"{share:.1%}"]
-        for rank, (description, weight, share) in enumerate(fit.kernels[:_MAX_KERNELS], 1)
-    ]
-    hidden = len(fit.kernels) - len(rows)
+    found = fit.learned
     body = [
         html.cards(_fit_cards(fit)),
-        html.paragraph(_ALIGNMENT_EXPLAINED),
-        html.heading("Kernels found"),
-        html.table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
-        html.paragraph(_SHARES_EXPLAINED),
-        html.paragraph(f"{hidden} more kernels have smaller shares.") if hidden else "",
+        *(_stack_section(found) if isinstance(found, Stack) else _kernel_section(found)),
         html.heading("Figures"),
         html.figures(_fit_figures(fit)),
         html.notes_section(notes),
@@ -156,14 +168,49 @@ def write_comparison_report(
     html.write_page(path, title, f"{describe_problem(problem)}.", body)
 
 
+def _kernel_section(found: LearnedKernel) -> list[str]:
+    rows = [
+        [str(rank), description, f"{weight:.4f}", f"{share:.1%}"]
+        for rank, (description, weight, share) in enumerate(found.kernels[:_MAX_KERNELS], 1)
+    ]
+    hidden = len(found.kernels) - len(rows)
+    return [
+        html.paragraph(_ALIGNMENT_EXPLAINED),
+        html.heading("Kernels found"),
+        html.table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
+        html.paragraph(_SHARES_EXPLAINED),
+        html.paragraph(f"{hidden} more kernels have smaller shares.") if hidden else "",
+    ]
+
+
+def _stack_section(found: Stack) -> list[str]:
+    rows = [
+        [c.description, c.kernel.describe(), f"{c.alpha:.3g}", f"{c.price:.4f}", f"{c.weight:.3f}"]
+        for c in found.candidates
+    ]
+    return [
+        html.heading("Candidates"),
+        html.table(["Candidate", "Kernel", "Penalty", "Price", "Weight"], rows, numeric={2, 3, 4}),
+        html.paragraph(_PRICES_EXPLAINED),
+    ]
+
+
 def _fit_cards(fit: Fit) -> list[tuple[str, str]]:
     task = fit.problem.task
     entries = [
         (format_error(fit.error, task), f"{ERROR_NAMES[task]} on {len(fit.test):,} held-out rows"),
         (format_error(fit.baseline, task), "error of the best constant prediction"),
-        (f"{fit.test_alignment:.3f}", "alignment on the held-out rows"),
-        (f"{fit.alignment:.3f}", f"alignment on the {len(fit.train):,} training rows"),
     ]
+    n_rows, found = f"{len(fit.train):,} training rows", fit.learned
+    if isinstance(found, Stack):
+        scores = stack_scores(fit, found)
+        entries += [(scores[0][1], f"{scores[0][0]}, on the {n_rows}")]
+        entries += [(value, f"{name}, held-out rows") for name, value in scores[1:]]
+    else:
+        entries += [
+            (f"{found.test_alignment:.3f}", "alignment on the held-out rows"),
+            (f"{found.alignment:.3f}", f"alignment on the {n_rows}"),
+        ]
     if fit.r2 is not None:
         entries.insert(2, (f"{fit.r2:.3f}", "R², the explained share of the variance"))
     return entries
@@ -173,11 +220,13 @@ def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
     """Draw the figures of a fit, each with its caption."""
     model = fit.model
     X, y = fit.problem.features.iloc[fit.test], fit.problem.target[fit.test]
-    labels, _, shares = zip(*fit.kernels, strict=True)
+    is_stack = isinstance(fit.learned, Stack)
     drawn = [
         (
-            html.figure(lambda ax: KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)),
-            "The base kernels of the learned kernel.",
+            html.figure(lambda ax: _draw_kernels(fit, ax)),
+            "The candidates that are combined."
+            if is_stack
+            else "The base kernels of the learned kernel.",
         ),
         (
             html.figure(lambda ax: GramMatrixDisplay.from_estimator(model, X, y, ax=ax)),
@@ -185,12 +234,13 @@ def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
             "bright band, along the diagonal mean that rows of equal target are similar.",
         ),
     ]
-    if len(learned(model).history_) > 1:
+    if not is_stack and len(learned(model).history_) > 1:
         caption = "Progress of the search after each step, on the training rows."
         drawn.append((html.figure(lambda ax: _draw_path(model, ax)), caption))
     # A kernel of one width depends equally on all columns, which needs no figure.
     if np.ptp(feature_relevance(model)) > 0:
-        caption = "How strongly the kernel depends on each column, as encoded."
+        kernels = "kernels depend" if is_stack else "kernel depends"
+        caption = f"How strongly the {kernels} on each column, as encoded."
         bars = html.figure(lambda ax: FeatureRelevanceDisplay.from_estimator(model, ax=ax))
         drawn.append((bars, caption))
 
@@ -207,6 +257,15 @@ def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
         display.ax_.set(**labels)
 
     return [*drawn, (html.figure(outcome), "Predictions on the diagonal are correct.")]
+
+
+def _draw_kernels(fit: Fit, ax: Axes) -> None:
+    """Draw the weights of a stack, or the shares of the kernels in a learned kernel."""
+    if isinstance(fit.learned, Stack):
+        KernelWeightsDisplay.from_estimator(fit.model, ax=ax)
+        return
+    labels, _, shares = zip(*fit.learned.kernels, strict=True)
+    KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)
 
 
 def _draw_path(model: Pipeline, ax: Axes) -> None:

@@ -20,13 +20,16 @@ from rich.progress import (
 from rich.table import Table
 
 from mercer._cli.comparison import Comparison
-from mercer._cli.fitting import ERROR_NAMES, Fit
+from mercer._cli.fitting import ERROR_NAMES, Fit, LearnedKernel, Stack
 from mercer._cli.methods import METHODS
-from mercer._cli.report import comparison_rows, describe_problem, format_error
+from mercer._cli.report import comparison_rows, describe_problem, format_error, stack_scores
 from mercer._cli.tables import Problem
 
 _MAX_KERNELS = 12
 """The table of kernels has at most this many rows, so that it fits on a screen."""
+
+_MAX_COLUMNS = 8
+"""At most this many of the most relevant columns are shown."""
 
 _BAR_LENGTH = 16
 """The bar of the largest share has this many characters, so that tables stay below 80 columns."""
@@ -89,19 +92,61 @@ def show_problem(problem: Problem) -> None:
 
 
 def show_fit(fit: Fit) -> None:
-    """Print the kernels found, and the errors and alignments of a fit."""
-    kernels = _table(f"Kernels found by {fit.learner} ({METHODS[fit.learner].description})")
+    """Print the kernels found, and the errors of a fit."""
+    title = f"Kernels found by {fit.learner} ({METHODS[fit.learner].description})"
+    found = fit.learned
+    tables = [_candidates(title, found) if isinstance(found, Stack) else _kernels(title, found)]
+    # Equal relevances say nothing about columns.
+    if isinstance(found, Stack) and found.relevance[0][1] > found.relevance[-1][1]:
+        tables.append(_relevance(found))
+    for table in (*tables, _results(fit)):
+        Console().print(table)
+
+
+def _kernels(title: str, found: LearnedKernel) -> Table:
+    kernels = _table(title)
     kernels.add_column("Kernel", overflow="fold")
     kernels.add_column("Weight", justify="right")
     kernels.add_column("Share", justify="right")
     kernels.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
-    largest = max(share for _, _, share in fit.kernels) or 1.0
-    for description, weight, share in fit.kernels[:_MAX_KERNELS]:
-        bar = "█" * round(_BAR_LENGTH * share / largest)
-        kernels.add_row(escape(description), f"{weight:.4f}", f"{share:.1%}", f"[cyan]{bar}[/]")
-    if len(fit.kernels) > _MAX_KERNELS:
-        kernels.add_row(f"and {len(fit.kernels) - _MAX_KERNELS} more", "", "", "")
-    task = fit.problem.task
+    largest = max(share for _, _, share in found.kernels)
+    for description, weight, share in found.kernels[:_MAX_KERNELS]:
+        bar = _bar(share, largest)
+        kernels.add_row(escape(description), f"{weight:.4f}", f"{share:.1%}", bar)
+    if len(found.kernels) > _MAX_KERNELS:
+        kernels.add_row(f"and {len(found.kernels) - _MAX_KERNELS} more", "", "", "")
+    return kernels
+
+
+def _candidates(title: str, found: Stack) -> Table:
+    candidates = _table(title)
+    candidates.add_column("Kernel", overflow="fold")
+    candidates.add_column("Price", justify="right")
+    candidates.add_column("Weight", justify="right")
+    candidates.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
+    largest = max(c.weight for c in found.candidates)
+    for c in found.candidates[:_MAX_KERNELS]:
+        name, bar = escape(c.description), _bar(c.weight, largest)
+        candidates.add_row(name, f"{c.price:.4f}", f"{c.weight:.3f}", bar)
+    if len(found.candidates) > _MAX_KERNELS:
+        candidates.add_row(f"and {len(found.candidates) - _MAX_KERNELS} more", "", "", "")
+    return candidates
+
+
+def _relevance(found: Stack) -> Table:
+    columns = _table("Relevance of the columns")
+    columns.add_column("Column", overflow="fold")
+    columns.add_column("Relevance", justify="right")
+    columns.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
+    for name, relevance in found.relevance[:_MAX_COLUMNS]:
+        columns.add_row(escape(name), f"{relevance:.1%}", _bar(relevance, found.relevance[0][1]))
+    if len(found.relevance) > _MAX_COLUMNS:
+        columns.add_row(f"and {len(found.relevance) - _MAX_COLUMNS} more", "", "")
+    return columns
+
+
+def _results(fit: Fit) -> Table:
+    task, found = fit.problem.task, fit.learned
     results = _table("Result")
     results.add_column("")
     results.add_column("Held-out rows", justify="right")
@@ -111,11 +156,19 @@ def show_fit(fit: Fit) -> None:
     results.add_row("  of the best constant", format_error(fit.baseline, task), "")
     if fit.r2 is not None:
         results.add_row("R², explained variance", f"{fit.r2:.3f}", "")
-    results.add_row(
-        "alignment with the target", f"{fit.test_alignment:.3f}", f"{fit.alignment:.3f}"
-    )
-    for table in (kernels, results):
-        Console().print(table)
+    if isinstance(found, Stack):
+        scores = stack_scores(fit, found)
+        results.add_row(scores[0][0], "", scores[0][1])
+        for name, value in scores[1:]:
+            results.add_row(name, value, "")
+    else:
+        alignments = (f"{a:.3f}" for a in (found.test_alignment, found.alignment))
+        results.add_row("alignment with the target", *alignments)
+    return results
+
+
+def _bar(length: float, longest: float) -> str:
+    return f"[cyan]{'█' * round(_BAR_LENGTH * length / (longest or 1.0))}[/]"
 
 
 def show_comparison(comparison: Comparison, problem: Problem) -> None:

@@ -19,6 +19,10 @@ from mercer._weights.alignment_weights import (
 )
 from mercer.kernels import WeightedSum
 
+_SCALE_DIGITS = 10
+"""A clipped kernel's scale is rounded to so many digits. It comes from an eigendecomposition, whose
+last digits depend on the number of threads; a fit should not."""
+
 
 class AlignmentMaximization(KernelLearner):
     """Weights of the largest centered alignment with the target ("alignf").
@@ -173,5 +177,5 @@ class AlignmentMaximization(KernelLearner):
         positive = self.projection_ * np.sqrt(values[values > 0.0])
         variance = float(positive.var(axis=0).sum())
         if variance > 0.0:
-            self.scale_ *= variance
+            self.scale_ *= float(f"{variance:.{_SCALE_DIGITS}g}")
             self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.utils import check_random_state
 
 from mercer._gram.tiles import Samples, assembled
 from mercer._gram.unit_scale import to_unit_scale
@@ -289,6 +290,8 @@ def sample_rows(
     if codes is not None:
         counts = np.unique(codes, return_counts=True)[1]
         stratified = bool(counts.min() >= 2 and counts.size <= min(max_samples, rest))
+    if codes is not None and not stratified:
+        return _of_every_class(codes, max_samples, random_state)
     splitter = (StratifiedShuffleSplit if stratified else ShuffleSplit)(
         1, train_size=max_samples, test_size=rest, random_state=random_state
     )
@@ -366,3 +369,13 @@ def _beyond(alphas: Array, best: int, n_samples: int) -> Array | None:
         further = alphas[-1] * (alphas[-1] / alphas[-2]) ** steps
         further = further[further <= MOST_ALPHA * n_samples]
     return further if further.size else None
+
+
+def _of_every_class(codes: Array, max_samples: int, random_state: RandomState) -> Array:
+    """Samples of as many classes as possible, and in proportion, where some have one sample."""
+    order = check_random_state(random_state).permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes)
+    ranks = np.arange(len(codes)) - np.repeat(np.cumsum(counts) - counts, counts)
+    fractions = ranks / np.repeat(counts, counts)
+    return np.sort(order[np.argsort(fractions, kind="stable")[:max_samples]])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
@@ -104,7 +105,7 @@ def relevance_candidates(view: ViewName) -> list[Candidate]:
     ]
 
 
-def given_candidates(sources: Sequence[Any], table: Any) -> list[Candidate]:
+def given_candidates(sources: Any, table: Any) -> list[Candidate]:
     """Candidates that a user gives, which are evaluated on the table as it is.
 
     Parameters
@@ -118,7 +119,7 @@ def given_candidates(sources: Sequence[Any], table: Any) -> list[Candidate]:
     ValueError
         If there are none.
     """
-    if isinstance(sources, str) or not len(sources):
+    if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(f"candidates must be a list of kernels or learners; got {sources!r}.")
     return [_given(source, table) for source in sources]
 
@@ -195,32 +196,37 @@ class _WidthChoice:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """A kernel as it was given."""
+    """A kernel as it was given, with the column names of the table."""
 
     kernel: Kernel
+    table: Any
 
     def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
-        return self.kernel.bind(X)
+        return self.kernel.bind(self.table if hasattr(self.table, "columns") else X)
 
 
 @dataclass(frozen=True)
 class _Learned:
-    """The kernel that an estimator learns."""
+    """The kernel that an estimator learns, from a data frame where the table is one."""
 
     learner: Any
+    table: Any
 
     def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
-        learned: Kernel = clone(self.learner).fit(X, y).kernel_
+        names = getattr(self.table, "columns", None)
+        if names is None or issparse(X):
+            samples = X
+        else:
+            samples = type(self.table)(dict(zip(names, X.T, strict=True)))
+        learned: Kernel = clone(self.learner).fit(samples, y).kernel_
         return learned
 
 
 def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
-        return Candidate(repr(source), "given", _Learned(source), uses_labels=True)
+        return Candidate(repr(source), "given", _Learned(source, table), uses_labels=True)
     kernel = as_kernel(source)
-    if hasattr(table, "columns"):
-        kernel = kernel.bind(table)
-    return Candidate(kernel.describe(), "given", _Fixed(kernel))
+    return Candidate(kernel.describe(), "given", _Fixed(kernel, table))
 
 
 def _affordable_rows(X: Features) -> int:

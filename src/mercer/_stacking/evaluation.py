@@ -82,8 +82,9 @@ def evaluate(
     for candidate in candidates:
         try:
             found.append(_evaluated(candidate, tables[candidate.view], y, target, random_state))
-        except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
-            warn(f"The candidate {candidate.description!r} is left out: {error}")
+        except Exception as error:
+            reason = str(error) if isinstance(error, ValueError) else repr(error)
+            warn(f"The candidate {candidate.description!r} is left out: {reason}")
     return found
 
 

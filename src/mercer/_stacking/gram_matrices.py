@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mercer._gram.tiles import assembled, tile_plan
 from mercer._gram.unit_scale import UnitScale, to_unit_scale
 from mercer._typing import Array, Features
@@ -23,9 +25,16 @@ def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
     gram : ndarray of shape (n_samples, n_samples)
     unit : UnitScale
         Repeats centering and scaling on rows of new samples, less the kernel's offset.
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite.
     """
     plan = tile_plan(X.shape[0])
     gram = assembled(plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns))
+    if not np.isfinite(gram).all():
+        raise ValueError("its Gram matrix holds NaN or infinities")
     return to_unit_scale(gram)
 
 

@@ -29,6 +29,9 @@ from mercer.kernels._distances import squared_distances
 _BLOCK_VALUES = 2**24
 """New samples are predicted in blocks of so many values of a kernel."""
 
+_ROUNDING = 1e-12
+"""Samples whose squared distance is a smaller fraction of the largest one are equal."""
+
 
 @dataclass(frozen=True)
 class PricedCandidate:
@@ -154,7 +157,7 @@ class KernelStacking(BaseEstimator):
 
 
 def largest_gap(X: Features) -> float:
-    """Largest distance of a sample to its nearest neighbor; one if all samples are equal.
+    """Largest distance of a sample to the nearest one that differs; one if all samples are equal.
 
     Parameters
     ----------
@@ -165,7 +168,7 @@ def largest_gap(X: Features) -> float:
     for start in range(0, X.shape[0], size):
         part = X[start : start + size]
         squared = squared_distances(part, X, start)
-        rows = np.arange(part.shape[0])
-        squared[rows, start + rows] = np.inf
-        largest = max(largest, float(squared.min(axis=1).max()))
-    return float(np.sqrt(largest)) if 0.0 < largest < np.inf else 1.0
+        squared[squared <= _ROUNDING * squared.max()] = np.inf
+        nearest = squared.min(axis=1)
+        largest = max(largest, float(nearest[nearest < np.inf].max(initial=0.0)))
+    return float(np.sqrt(largest)) if largest > 0.0 else 1.0

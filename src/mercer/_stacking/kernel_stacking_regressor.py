@@ -264,4 +264,4 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         values[rows] = self._weighted(predictions)
         self._loo_values = values + self._target.values.mean(axis=0)
         self.loo_predictions_ = self._decoded(values)
-        self.loo_score_ = float(r2_score(y, self.loo_predictions_))
+        self.loo_score_ = float(r2_score(self._target.values, self._loo_values))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from mercer._gram.unit_scale import UnitScale
@@ -100,7 +102,7 @@ def fit_machine(found: MachineEvaluation, X: Features, target: EncodedTarget) ->
     target : EncodedTarget
     """
     gram, unit = unit_gram(found.kernel, X)
-    machine = _machine(1.0 / found.alpha).fit(gram, target.codes)
+    machine = _fitted(1.0 / found.alpha, gram, target.codes)
     n_classes = target.values.shape[1]
     return MachineMember(found.view, found.kernel, unit, machine, n_classes)
 
@@ -115,9 +117,11 @@ def _best_machine(
         kernel = found.kernel.with_theta(found.kernel.theta + step)
         gram, _ = unit_gram(kernel, X)
         for C in _C_GRID:
-            decisions = np.empty_like(target.values)
+            decisions = np.full_like(target.values, _ABSENT)
             for train, test in folds:
-                machine = _machine(C).fit(gram[np.ix_(train, train)], target.codes[train])
+                if np.unique(target.codes[train]).size < 2:
+                    continue
+                machine = _fitted(C, gram[np.ix_(train, train)], target.codes[train])
                 rows = gram[np.ix_(test, train)]
                 decisions[test] = _decisions(machine, rows, target.values.shape[1])
             price = float((decisions.argmax(axis=1) != target.codes).mean())
@@ -128,8 +132,11 @@ def _best_machine(
     return best
 
 
-def _machine(C: float) -> SVC:
-    return SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER)
+def _fitted(C: float, gram: Array, codes: Array | None) -> SVC:
+    """A machine; where it is stopped early, its errors out of fold say whether it is of use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER).fit(gram, codes)
 
 
 def _decisions(machine: SVC, rows: Array, n_classes: int) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,9 +36,9 @@ class TableViews:
     def __init__(self, X: Features) -> None:
         self.is_sparse = bool(sp.issparse(X))
         if self.is_sparse:
-            self._scaler = StandardScaler(with_mean=False).fit(X)
+            self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
             return
-        self._scaler = SoftClippingScaler().fit(X)
+        self._scaler = _of_arrays(SoftClippingScaler()).fit(X)
         scaled = self._scaler.transform(X)
         self._many = np.flatnonzero([np.unique(column).size > 2 for column in scaled.T])
         self._quantiles: QuantileTransformer | None = None
@@ -47,7 +47,7 @@ class TableViews:
             transformer = QuantileTransformer(
                 n_quantiles=n_quantiles, output_distribution="normal", subsample=None
             )
-            self._quantiles = transformer.set_output(transform="default").fit(X[:, self._many])
+            self._quantiles = _of_arrays(transformer).fit(X[:, self._many])
             normal = self._clipped_quantiles(X)
             self._quantile_means = normal.mean(axis=0)
             deviations = normal.std(axis=0)
@@ -81,3 +81,8 @@ class TableViews:
         assert self._quantiles is not None
         normal = self._quantiles.transform(X[:, self._many])
         return np.clip(normal, -_LARGEST_QUANTILE, _LARGEST_QUANTILE)
+
+
+def _of_arrays(transformer: Any) -> Any:
+    """The transformer, which returns arrays whatever scikit-learn's configuration says."""
+    return transformer.set_output(transform="default")

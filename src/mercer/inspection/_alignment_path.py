@@ -67,9 +67,11 @@ class AlignmentPathDisplay(Display):
             If the estimator is not fitted.
         ValueError
             If the steps of the estimator's `history_` have no alignment, as those of one-stage
-            estimators, which lower the objective of their predictor.
+            estimators, which lower the objective of their predictor; or if there are no steps.
         """
         found = learned(estimator)
+        if not hasattr(found, "history_"):
+            raise ValueError(f"{type(found).__name__} learns no kernel in steps.")
         if not all(hasattr(step, "alignment") for step in found.history_):
             raise ValueError(
                 f"The steps of {type(found).__name__} have no alignment: each lowers the objective "

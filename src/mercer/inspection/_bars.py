@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -16,14 +17,16 @@ from mercer.inspection._display import (
     axes,
     feature_names,
     feature_relevance,
-    learned_terms,
+    labeled_weights,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_LABEL = 36
-"""Labels of bars are cut after this number of characters, to leave space for the bars."""
+"""Lines of labels have at most this number of characters, to leave space for the bars."""
+_MAX_LINES = 2
+"""Labels of bars are cut after this number of lines."""
 _MIN_BARS = 3
 """The axes are as high as for this number of bars at least: a single bar would fill them."""
 
@@ -92,8 +95,7 @@ class KernelWeightsDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         """
-        kernels, weights = learned_terms(estimator)
-        labels = [kernel.describe() for kernel in kernels]
+        labels, weights = labeled_weights(estimator)
         return cls(labels, weights).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 20, **kwargs: Any) -> Self:
@@ -221,5 +223,5 @@ def _bars(labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, A
 
 
 def _short(label: str) -> str:
-    """Cut a long label."""
-    return label if len(label) <= _MAX_LABEL else f"{label[: _MAX_LABEL - 1]}…"
+    """Break a long label, and cut a very long one."""
+    return "\n".join(wrap(label, _MAX_LABEL, max_lines=_MAX_LINES, placeholder="…"))

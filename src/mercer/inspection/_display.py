@@ -10,7 +10,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._typing import Array
+from mercer._stacking.combined_gram import combined_gram
+from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._typing import Array, Features
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,8 +53,43 @@ def learned(estimator: BaseEstimator) -> Any:
     """Return the estimator that learned the kernel: a pipeline's last step, a search's best."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
-    check_is_fitted(step, "kernel_")
+    check_is_fitted(step, "candidates_" if isinstance(step, KernelStacking) else "kernel_")
     return step
+
+
+def learned_gram(estimator: BaseEstimator, X: Features) -> Array:
+    """Return the learned kernel between samples, shape (n_samples, n_samples).
+
+    Parameters
+    ----------
+    estimator : fitted learner or predictor, or search over one
+    X : array-like of shape (n_samples, n_features)
+        Samples as the estimator itself takes them, not as the pipeline does that it ends.
+    """
+    step = learned(estimator)
+    gram = combined_gram(step, X) if isinstance(step, KernelStacking) else step.kernel_(X)
+    return np.asarray(gram)
+
+
+def labeled_weights(estimator: BaseEstimator) -> tuple[list[str], Array]:
+    """Return descriptions of the kernels of a fitted estimator, and their weights.
+
+    Parameters
+    ----------
+    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+
+    Returns
+    -------
+    labels : list of str
+    weights : ndarray of shape (n_kernels,)
+        Of a stack, those of the candidates that it kept, the largest first.
+    """
+    step = learned(estimator)
+    if isinstance(step, KernelStacking):
+        kept = sorted((c for c in step.candidates_ if c.weight), key=lambda c: -c.weight)
+        return [c.description for c in kept], np.array([c.weight for c in kept])
+    kernels, weights = learned_terms(step)
+    return [kernel.describe() for kernel in kernels], weights
 
 
 def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
@@ -68,6 +105,8 @@ def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
     weights : ndarray of shape (n_kernels,)
     """
     step = learned(estimator)
+    if isinstance(step, KernelStacking):
+        return list(step.kernels_), np.asarray(step.weights_, dtype=float)
     kernel = step.kernel_
     # Products have `kernels` as well, but only sums have `weights`, which may be scaled.
     if hasattr(kernel, "weights"):
@@ -78,6 +117,8 @@ def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
 def feature_relevance(estimator: BaseEstimator) -> Array:
     """Return the weighted sum over the kernels of each feature's 1 / width^2.
 
+    Of a stack, in which each kernel's relevances have a sum of one, so have theirs.
+
     Parameters
     ----------
     estimator : fitted learner or predictor, Pipeline ending in one, or search over either
@@ -86,7 +127,9 @@ def feature_relevance(estimator: BaseEstimator) -> Array:
     -------
     ndarray of shape (n_features,)
     """
-    n_features = learned(estimator).n_features_in_
+    if isinstance(step := learned(estimator), KernelStacking):
+        return np.asarray(step.relevance_)
+    n_features = step.n_features_in_
     kernels, weights = learned_terms(estimator)
     relevance = np.zeros(n_features)
     for kernel, weight in zip(kernels, weights, strict=True):

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from mercer._typing import Array, Features
-from mercer.inspection._display import Display, axes, best_of, learned
+from mercer.inspection._display import Display, axes, best_of, learned, learned_gram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,7 +105,7 @@ class GramMatrixDisplay(Display):
         ValueError
             If `X` and `y` differ in length.
         """
-        kernel, estimator = learned(estimator).kernel_, best_of(estimator)
+        step, estimator = learned(estimator), best_of(estimator)
         y = _one_column(y)
         check_consistent_length(X, y)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -113,7 +113,7 @@ class GramMatrixDisplay(Display):
         order = np.argsort(y, kind="stable")
         rows = order[np.linspace(0, y.size - 1, min(y.size, max_samples)).round().astype(int)]
         discrete = not is_regressor(estimator) and _holds_classes(y)
-        gram = kernel(_rows(X, rows))
+        gram = learned_gram(step, _rows(X, rows))
         return cls(gram, y[rows], discrete=discrete).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:

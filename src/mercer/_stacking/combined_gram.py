@@ -1,0 +1,31 @@
+"""The Gram matrix of a fitted stack, which displays and alignments are read off."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._stacking.gram_matrices import unit_gram
+from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._typing import Array, Features
+
+
+def combined_gram(stack: KernelStacking, X: Features) -> Array:
+    """Weighted sum of the centered Gram matrices of a stack's kernels, each at unit scale.
+
+    A stack combines predictions and not kernels, so that it does not predict with this matrix. The
+    matrix shows which samples its kernels find similar.
+
+    Parameters
+    ----------
+    stack : fitted KernelStackingClassifier or KernelStackingRegressor
+    X : array-like of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+    """
+    views = stack._new_views(X)
+    gram = np.zeros((len(next(iter(views.values()))),) * 2)
+    for member, weight in zip(stack._members, stack.weights_, strict=True):
+        gram += weight * unit_gram(member.kernel, views[member.view])[0]
+    return gram
