@@ -9,6 +9,62 @@ from scipy.optimize import nnls
 
 from mercer._typing import Array
 
+_MEAN_SCALE = 3.0
+"""Factor of the members' mean among the features of a logistic regression, whose penalty is the
+weaker, the larger a feature is."""
+
+
+def decision_features(predictions: Sequence[Array]) -> Array:
+    """Features for a logistic regression on predicted class indicators.
+
+    Parameters
+    ----------
+    predictions : sequence of ndarray of shape (n_samples, n_classes)
+        Of each member.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        The members' mean, then the difference of each member from it; of two classes, for the
+        second alone. The penalty on the coefficients so shrinks the members' weights towards equal
+        ones, rather than towards zero.
+
+    Examples
+    --------
+    >>> one, other = np.array([[1.0, 0.0]]), np.array([[0.5, 0.5]])
+    >>> decision_features([one, other])
+    array([[ 0.75, -0.25,  0.25]])
+    """
+    free = [values[:, 1:] if values.shape[1] == 2 else values for values in predictions]
+    mean = np.mean(free, axis=0)
+    return np.hstack([_MEAN_SCALE * mean, *(values - mean for values in free)])
+
+
+def influences(predictions: Sequence[Array], coefficients: Array) -> Array:
+    """How much each member moves a logistic regression on :func:`decision_features`.
+
+    Parameters
+    ----------
+    predictions : sequence of ndarray of shape (n_samples, n_classes)
+    coefficients : ndarray of shape (n_outputs, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Mean size of its part of the linear predictors, with a sum of one.
+    """
+    free = [values[:, 1:] if values.shape[1] == 2 else values for values in predictions]
+    common, *own = np.split(coefficients, len(free) + 1, axis=1)
+    average = (_MEAN_SCALE * common - sum(own)) / len(free)
+    slopes = [average + slope for slope in own]
+    sizes = np.array(
+        [
+            np.abs((values - values.mean(axis=0)) @ slope.T).mean()
+            for values, slope in zip(free, slopes, strict=True)
+        ]
+    )
+    return np.asarray(sizes / (sizes.sum() or 1.0))
+
 
 def stacking_weights(predictions: Sequence[Array], targets: Array) -> Array:
     """Nonnegative weights of the predictions that fit the targets best.

@@ -12,9 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._stacking.combination import decision_features, influences
 from mercer._stacking.evaluation import Evaluation, parts
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
-from mercer._stacking.machines import MachineEvaluation, evaluate_machines, fit_machine
+from mercer._stacking.machines import (
+    MachineEvaluation,
+    evaluate_machines,
+    fit_machine,
+    predictions_in_folds,
+)
 from mercer._stacking.members import fit_ridge
 from mercer._typing import Array, Features
 
@@ -65,8 +71,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         How much each of them moves the logistic regression, with a sum of one.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
         Probabilities of the classes for the training samples: decision values without the sample,
-        combined by a logistic regression that was fitted without its fold. NaN for samples that
-        candidates were not compared on.
+        combined by a logistic regression that was fitted without its fold.
     loo_score_ : float
         Accuracy of these predictions, an estimate of the test score.
     relevance_ : ndarray of shape (n_features_in_,)
@@ -159,15 +164,18 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         machines = self._machines(found, rows, inside)
         kept = found[:_N_RIDGE]
         evaluated: list[Evaluation] = [*kept, *machines]
-        values = [_free_columns(e.predictions) for e in evaluated]
-        self._combine(values, inside, rows, len(y))
+        values = [e.predictions for e in evaluated]
+        self._combination = _logistic_regression().fit(decision_features(values), inside.codes)
         self._members: list[Any] = [
             *(fit_ridge(e, self._training[e.view], target.values) for e in kept),
             *(fit_machine(e, self._training[e.view], target) for e in machines),
         ]
+        if len(rows) < len(y):
+            values = self._left_out_values(kept, machines, target, (rows, values))
+        self._store_leave_one_out(values, target)
         self._frequencies = target.values.mean(axis=0)
         self.kernels_ = [member.kernel for member in self._members]
-        self.weights_ = _influences(self._combination, values)
+        self.weights_ = influences(values, self._combination.coef_)
         self.relevance_ = self._relevance(self._members, self.weights_)
         weights = dict(zip(map(id, evaluated), self.weights_.tolist(), strict=True))
         self.candidates_ = [
@@ -188,8 +196,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         ndarray of shape (n_samples, n_classes)
         """
         views = self._new_views(X)
-        decisions = [_free_columns(found) for found in self._predictions(self._members, views)]
-        probabilities = self._probabilities(self._combination, np.hstack(decisions))
+        decisions = decision_features(self._predictions(self._members, views))
+        probabilities = self._probabilities(self._combination, decisions)
         closeness = self._closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
@@ -215,20 +223,42 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
         return evaluate_machines(kernels, tables, target, self.random_state)
 
-    def _combine(
-        self, values: Sequence[Array], target: EncodedTarget, rows: Array, n_samples: int
-    ) -> None:
-        """Fit the logistic regression, and estimate its probabilities and score in folds."""
-        decisions, codes = np.hstack(values), target.codes
+    def _left_out_values(
+        self,
+        kept: Sequence[Evaluation],
+        machines: Sequence[MachineEvaluation],
+        target: EncodedTarget,
+        priced: tuple[Array, list[Array]],
+    ) -> list[Array]:
+        """Predictions of each member for all samples, by fits without the sample or its fold.
+
+        Those of the rows that candidates were priced on are known. The kernels and penalties had no
+        part in the others.
+        """
+        ridges = self._members[: len(kept)]
+        values = [
+            target.values - m.leave_one_out_residuals(m.inverse(self._training[m.view]))
+            for m in ridges
+        ]
+        values += [
+            predictions_in_folds(e, self._training[e.view], target, self.random_state)
+            for e in machines
+        ]
+        rows, known = priced
+        for every, some in zip(values, known, strict=True):
+            every[rows] = some
+        return values
+
+    def _store_leave_one_out(self, values: Sequence[Array], target: EncodedTarget) -> None:
+        """Set probabilities by logistic regressions without the sample's fold, and their score."""
+        decisions, codes = decision_features(values), target.codes
         assert codes is not None
-        self._combination = _logistic_regression().fit(decisions, codes)
         probabilities = np.tile(target.values.mean(axis=0), (len(codes), 1))
         for train, test in parts(target, self.random_state, _N_FOLDS):
             if np.unique(codes[train]).size > 1:
                 fold = _logistic_regression().fit(decisions[train], codes[train])
                 probabilities[test] = self._probabilities(fold, decisions[test])
-        self.loo_predictions_ = np.full((n_samples, len(self.classes_)), np.nan)
-        self.loo_predictions_[rows] = probabilities
+        self.loo_predictions_ = probabilities
         self.loo_score_ = float((probabilities.argmax(axis=1) == codes).mean())
 
     def _probabilities(self, combination: LogisticRegression, decisions: Array) -> Array:
@@ -240,21 +270,3 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
 
 def _logistic_regression() -> LogisticRegression:
     return LogisticRegression(max_iter=_MAX_ITER)
-
-
-def _free_columns(values: Array) -> Array:
-    """Decision values without that of the first of two classes, which is that of the other less."""
-    return values[:, 1:] if values.shape[1] == 2 else values
-
-
-def _influences(combination: LogisticRegression, values: Sequence[Array]) -> Array:
-    """Mean size of each member's part in the linear predictors, with a sum of one."""
-    ends = np.cumsum([part.shape[1] for part in values])[:-1]
-    slopes = np.split(combination.coef_, ends, axis=1)
-    sizes = np.array(
-        [
-            np.abs((part - part.mean(axis=0)) @ slope.T).mean()
-            for part, slope in zip(values, slopes, strict=True)
-        ]
-    )
-    return sizes / (sizes.sum() or 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,11 +33,23 @@ _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
 
 
+@dataclass(frozen=True)
 class MachineEvaluation(Evaluation):
     """A support vector machine with C = 1 / alpha, and its decision values out of fold.
 
-    Its predictions are those values; its price is the fraction of samples that they misclassify.
+    Its predictions are linear functions of these values, fitted to the class indicators by least
+    squares; its price is the fraction of samples that the values misclassify.
+
+    Attributes
+    ----------
+    slope : float
+        Of these functions, the same for all classes.
+    offset : ndarray of shape (n_classes,)
+        Their intercepts.
     """
+
+    slope: float = 1.0
+    offset: Array = field(default_factory=lambda: np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -50,24 +62,28 @@ class MachineMember:
     kernel : Kernel
     unit : UnitScale
     machine : SVC
-    n_classes : int
+    slope : float
+    offset : ndarray of shape (n_classes,)
+        See :class:`MachineEvaluation`.
     """
 
     view: ViewName
     kernel: Kernel
     unit: UnitScale
     machine: SVC
-    n_classes: int
+    slope: float
+    offset: Array
 
     def predict(self, X: Features, Z: Features) -> Array:
-        """Decision values of new samples, shape (n_rows, n_classes).
+        """Predicted class indicators of new samples, shape (n_rows, n_classes).
 
         Parameters
         ----------
         X, Z : ndarray or sparse matrix of shape (n_rows, n_features) and (n_samples, n_features)
             The member's view of new samples and of the training samples.
         """
-        return _decisions(self.machine, unit_rows(self.kernel, self.unit, X, Z), self.n_classes)
+        rows = unit_rows(self.kernel, self.unit, X, Z)
+        return self.offset + self.slope * _decisions(self.machine, rows, self.offset.size)
 
 
 def evaluate_machines(
@@ -103,8 +119,7 @@ def fit_machine(found: MachineEvaluation, X: Features, target: EncodedTarget) ->
     """
     gram, unit = unit_gram(found.kernel, X)
     machine = _fitted(1.0 / found.alpha, gram, target.codes)
-    n_classes = target.values.shape[1]
-    return MachineMember(found.view, found.kernel, unit, machine, n_classes)
+    return MachineMember(found.view, found.kernel, unit, machine, found.slope, found.offset)
 
 
 def _best_machine(
@@ -117,19 +132,61 @@ def _best_machine(
         kernel = found.kernel.with_theta(found.kernel.theta + step)
         gram, _ = unit_gram(kernel, X)
         for C in _C_GRID:
-            decisions = np.full_like(target.values, _ABSENT)
-            for train, test in folds:
-                if np.unique(target.codes[train]).size < 2:
-                    continue
-                machine = _fitted(C, gram[np.ix_(train, train)], target.codes[train])
-                rows = gram[np.ix_(test, train)]
-                decisions[test] = _decisions(machine, rows, target.values.shape[1])
+            decisions = _decisions_in_folds(C, gram, target, folds)
             price = float((decisions.argmax(axis=1) != target.codes).mean())
             if best is None or price < best.price:
                 description = f"support vector machine on {found.description}"
                 best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, price)
     assert best is not None
-    return best
+    return _on_indicators(best, target.values)
+
+
+def predictions_in_folds(
+    found: MachineEvaluation, X: Features, target: EncodedTarget, random_state: object
+) -> Array:
+    """Predictions for each sample by machines that were trained without its fold.
+
+    Parameters
+    ----------
+    found : MachineEvaluation
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Its view of the samples.
+    target : EncodedTarget
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes)
+    """
+    gram, _ = unit_gram(found.kernel, X)
+    folds = parts(target, random_state, _N_FOLDS)
+    decisions = _decisions_in_folds(1.0 / found.alpha, gram, target, folds)
+    return np.asarray(found.offset + found.slope * decisions)
+
+
+def _decisions_in_folds(
+    C: float, gram: Array, target: EncodedTarget, folds: list[tuple[Array, Array]]
+) -> Array:
+    """Decision values by machines that were trained without the sample's fold."""
+    assert target.codes is not None
+    decisions = np.full_like(target.values, _ABSENT)
+    for train, test in folds:
+        if np.unique(target.codes[train]).size < 2:
+            continue
+        machine = _fitted(C, gram[np.ix_(train, train)], target.codes[train])
+        rows = gram[np.ix_(test, train)]
+        decisions[test] = _decisions(machine, rows, target.values.shape[1])
+    return decisions
+
+
+def _on_indicators(found: MachineEvaluation, indicators: Array) -> MachineEvaluation:
+    """The machine with predictions that are fitted to the class indicators."""
+    decisions = found.predictions
+    centered = decisions - decisions.mean(axis=0)
+    squares = float(np.square(centered).sum())
+    slope = float(np.sum(centered * indicators)) / squares if squares > 0.0 else 0.0
+    offset = indicators.mean(axis=0) - slope * decisions.mean(axis=0)
+    return replace(found, predictions=offset + slope * decisions, slope=slope, offset=offset)
 
 
 def _fitted(C: float, gram: Array, codes: Array | None) -> SVC:
