@@ -200,7 +200,7 @@ def demo(
     report: Report = None,
     repeats: Repeats = 3,
 ) -> None:
-    """Compare methods and fit one on scikit-learn's breast-cancer table, in under a minute."""
+    """Compare methods and fit one on scikit-learn's breast-cancer table, in about a minute."""
     from sklearn.datasets import load_breast_cancer
 
     check_outputs(out, report)

@@ -140,7 +140,7 @@ def _grid_ridge(n_folds: int) -> GridSearchCV:
 
 METHODS: dict[str, Method] = {
     "stacking": Method(
-        "several, stacked",
+        "priced and stacked",
         {
             "classification": lambda n_folds: KernelStackingClassifier(),
             "regression": lambda n_folds: KernelStackingRegressor(),
@@ -323,13 +323,13 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
         sum of its kernels.
     """
-    estimator, features = best_of(model[-1]), np.asarray(model[:-1].transform(X))
+    estimator, features = best_of(model[-1]), model[:-1].transform(X)
     if isinstance(estimator, KernelStacking):
         gram = combined_gram(estimator, features)
     elif hasattr(estimator, "kernel_"):
-        gram = estimator.kernel_(features)
+        gram = estimator.kernel_(np.asarray(features))
     else:
-        gram = rbf_kernel(features, gamma=_grid_gamma(model[-1].best_params_))
+        gram = rbf_kernel(np.asarray(features), gamma=_grid_gamma(model[-1].best_params_))
     return centered_alignment(gram, y, task=task)
 
 

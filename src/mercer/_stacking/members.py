@@ -15,6 +15,9 @@ from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 
+_ROUNDING = 1e-4
+"""Negative eigenvalues of more than this are no rounding errors, even in single precision."""
+
 
 @dataclass(frozen=True)
 class RidgeMember:
@@ -131,8 +134,17 @@ def fit_ridge(evaluation: Evaluation, X: Features, targets: Array) -> RidgeMembe
     """
     gram, unit = unit_gram(evaluation.kernel, X)
     mean = targets.mean(axis=0)
-    factor = definite_factor(with_diagonal(gram, evaluation.alpha))
+    factor, alpha = _factored(gram, evaluation.alpha)
     coefficients = cho_solve((factor, True), targets - mean, check_finite=False)
-    return RidgeMember(
-        evaluation.view, evaluation.kernel, evaluation.alpha, unit, coefficients, mean
-    )
+    return RidgeMember(evaluation.view, evaluation.kernel, alpha, unit, coefficients, mean)
+
+
+def _factored(gram: Array, alpha: float) -> tuple[Array, float]:
+    """Cholesky factor of the Gram matrix plus a penalty, which is raised above rounding errors."""
+    while True:
+        try:
+            return definite_factor(with_diagonal(gram, alpha)), alpha
+        except ValueError:
+            if alpha > _ROUNDING:
+                raise
+            alpha *= 10.0

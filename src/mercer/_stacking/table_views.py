@@ -34,6 +34,7 @@ class TableViews:
     """
 
     def __init__(self, X: Features) -> None:
+        X = X.astype(np.float64, copy=False)
         self.is_sparse = bool(sp.issparse(X))
         if self.is_sparse:
             self._scaler = _of_arrays(StandardScaler(with_mean=False)).fit(X)
@@ -47,8 +48,8 @@ class TableViews:
             transformer = QuantileTransformer(
                 n_quantiles=n_quantiles, output_distribution="normal", subsample=None
             )
-            self._quantiles = _of_arrays(transformer).fit(X[:, self._many])
-            normal = self._clipped_quantiles(X)
+            self._quantiles = _of_arrays(transformer).fit(scaled[:, self._many])
+            normal = self._clipped_quantiles(scaled)
             self._quantile_means = normal.mean(axis=0)
             deviations = normal.std(axis=0)
             self._quantile_deviations = np.where(deviations > 0.0, deviations, 1.0)
@@ -60,26 +61,28 @@ class TableViews:
         return ["scaled", "quantiles"]
 
     def transform(self, X: Features, name: ViewName) -> Features:
-        """Return one view of a table.
+        """Return one view of a table, in double precision.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_samples, n_features)
         name : {"given", "scaled", "quantiles"}
         """
+        X = X.astype(np.float64, copy=False)
         if name == "given":
             return X
         scaled = self._scaler.transform(X)
         if name == "scaled":
             return scaled
         scaled[:, self._many] = (
-            self._clipped_quantiles(X) - self._quantile_means
+            self._clipped_quantiles(scaled) - self._quantile_means
         ) / self._quantile_deviations
         return scaled
 
-    def _clipped_quantiles(self, X: Array) -> Array:
+    def _clipped_quantiles(self, scaled: Array) -> Array:
+        """Normal quantiles of the scaled columns, as the transformer's tolerance has their unit."""
         assert self._quantiles is not None
-        normal = self._quantiles.transform(X[:, self._many])
+        normal = self._quantiles.transform(scaled[:, self._many])
         return np.clip(normal, -_LARGEST_QUANTILE, _LARGEST_QUANTILE)
 
 

@@ -1,0 +1,127 @@
+"""Leave-one-out predictions of candidates, and the honesty of those that learn from labels."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from stacking_cases import labels, problem
+
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
+from mercer._stacking.candidates import Candidate
+from mercer._stacking.evaluation import Evaluation, evaluate, parts
+from mercer._stacking.gram_matrices import unit_gram
+from mercer.kernels import Gaussian, Kernel
+
+
+class Recorder:
+    """Learns a Gaussian kernel of another width each time, and remembers from which samples."""
+
+    def __init__(self) -> None:
+        self.learned: list[tuple[np.ndarray, Kernel]] = []
+
+    def __call__(self, X: Any, y: Any, target: EncodedTarget) -> Kernel:
+        kernel = Gaussian(2.0 + 0.25 * len(self.learned)).bind(X)
+        self.learned.append((X[:, 0].copy(), kernel))
+        assert len(X) == len(y) == len(target.values)
+        return kernel
+
+
+def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
+    found = evaluate([Candidate("one", "given", learn, **kwargs)], {"given": X}, y, target, 0)
+    return found[0]
+
+
+@pytest.mark.parametrize("classification", [False, True])
+def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from(
+    classification: bool,
+) -> None:
+    X, y = problem(40)
+    y = labels(y) if classification else y
+    target = encode_target(y, classification=classification)
+    learn = Recorder()
+    found = evaluated(learn, X, target, y, uses_labels=True)
+    whole = [kernel for rows, kernel in learn.learned if len(rows) == len(X)]
+    assert found.kernel in whole
+    predicted = np.zeros(len(X), dtype=int)
+    for rows, kernel in learn.learned:
+        if len(rows) == len(X):
+            continue
+        unseen = ~np.isin(X[:, 0], rows)
+        values = leave_one_out(unit_gram(kernel, X)[0], target.values).best_predictions
+        same = np.isclose(values, found.predictions, rtol=1e-9, atol=0.0).all(axis=1)
+        assert_array_equal(same, unseen)
+        predicted += same
+    assert_array_equal(predicted, 1)
+    errors = np.square(found.predictions - target.values).mean()
+    mean_errors = np.square((target.values - target.values.mean(axis=0)) * 40 / 39).mean()
+    assert_allclose(found.price, errors / mean_errors)
+
+
+def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
+    X, y = problem(40)
+    target = encode_target(y, classification=False)
+    learn = Recorder()
+    found = evaluated(learn, X, target, y)
+    assert len(learn.learned) == 1
+    assert not found.uses_labels
+    gram, _ = unit_gram(found.kernel, X)
+    centered = gram + 1.0 / len(gram)
+    for i in range(40):
+        rest = np.arange(40) != i
+        # Constants have a penalty of alpha, which would shrink the mean; the augmented system
+        # leaves it free.
+        system = np.ones((40, 40))
+        system[:39, :39] = centered[np.ix_(rest, rest)] + found.alpha * np.eye(39)
+        system[39, 39] = 0.0
+        solution = np.linalg.solve(system, np.append(target.values[rest, 0], 0.0))
+        expected = centered[i, rest] @ solution[:39] + solution[39]
+        assert_allclose(found.predictions[i, 0], expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), KeyError("no"), ZeroDivisionError("no"), RuntimeError("no")]
+)
+def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> None:
+    def fail(X: Any, y: Any, target: EncodedTarget) -> Kernel:
+        raise error
+
+    X, y = problem(20)
+    target = encode_target(y, classification=False)
+    candidates = [Candidate("bad one", "given", fail), Candidate("good", "given", Recorder())]
+    with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
+        found = evaluate(candidates, {"given": X}, y, target, 0)
+    assert [one.description for one in found] == ["good"]
+
+
+def test_tiny_penalties_are_raised() -> None:
+    X = np.linspace(0.0, 3.0, 30)[:, None]
+    y = np.sin(X[:, 0])
+    found = evaluated(Recorder(), X, encode_target(y, classification=False), y)
+    assert found.alpha >= 1e-8
+    assert found.price < 1e-6
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_few_samples_have_finite_prices(n: int) -> None:
+    X, y = problem(n)
+    target = encode_target(y, classification=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = evaluated(Recorder(), X, target, y, uses_labels=True)
+    assert np.isfinite(found.predictions).all()
+
+
+def test_parts_divide_classes_in_proportion_where_possible() -> None:
+    codes = np.arange(40) % 4
+    target = encode_target(codes, classification=True)
+    divided = parts(target, 0, 5)
+    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(40))
+    for outside, inside in divided:
+        assert_array_equal(np.bincount(codes[inside]), 2)
+        assert not set(outside) & set(inside)
+    rare = encode_target(np.array([0, 0, 0, 1]), classification=True)
+    assert len(parts(rare, 0, 5)) == 4

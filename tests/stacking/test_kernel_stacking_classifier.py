@@ -1,0 +1,85 @@
+"""Stacked classification."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import log_loss
+from stacking_cases import labels, outputs, problem
+
+from mercer import KernelStackingClassifier
+from mercer.kernels import Gaussian, Laplacian, Linear
+
+KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
+
+
+def test_one_class_is_refused_in_the_words_of_scikit_learn() -> None:
+    X, _ = problem(20)
+    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1"):
+        KernelStackingClassifier().fit(X, np.zeros(20))
+
+
+def test_responses_are_refused() -> None:
+    with pytest.raises(ValueError, match="Unknown label type: continuous"):
+        KernelStackingClassifier().fit(*problem(20))
+
+
+@pytest.mark.parametrize("counts", [(19, 1), (1, 1), (2, 1), (10, 9, 1), (18, 1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("max_samples", [1500, 8])
+def test_classes_of_one_row(counts: tuple[int, ...], max_samples: int) -> None:
+    y = np.repeat(np.arange(len(counts)), counts)
+    X, _ = problem(len(y))
+    for seed in range(3):
+        model = KernelStackingClassifier(KERNELS, max_samples=max_samples, random_state=seed)
+        outputs(model.fit(X, y), X)
+        assert_array_equal(model.classes_, np.arange(len(counts)))
+
+
+def test_many_classes_of_few_rows() -> None:
+    X, _ = problem(78, 5)
+    y = np.arange(78) % 26
+    X[:, 0] += y
+    model = KernelStackingClassifier(KERNELS).fit(X, y)
+    assert outputs(model, X).shape == (78, 26)
+    assert model.loo_predictions_.shape == (78, 26)
+
+
+def test_probabilities_are_better_than_frequencies_and_the_score_is_honest() -> None:
+    X, y = problem(500, 5)
+    y = labels(y)
+    model = KernelStackingClassifier().fit(X[:120], y[:120])
+    found = outputs(model, X[120:])
+    frequencies = np.unique(y[:120], return_counts=True)[1] / 120
+    assert log_loss(y[120:], found) < 0.7 * log_loss(y[120:], np.tile(frequencies, (380, 1)))
+    assert abs(model.loo_score_ - model.score(X[120:], y[120:])) < 0.1
+    assert_allclose(model.loo_predictions_.sum(axis=1), 1.0)
+    guessed = model.classes_[model.loo_predictions_.argmax(axis=1)]
+    assert_allclose(np.mean(guessed == y[:120]), model.loo_score_)
+    assert_array_equal(np.sort(np.argsort(model.relevance_)[-2:]), [0, 1])
+
+
+def test_random_labels_are_not_learned() -> None:
+    X, _ = problem(300)
+    y = np.random.default_rng(7).integers(0, 2, size=300)
+    model = KernelStackingClassifier(KERNELS).fit(X[:150], y[:150])
+    assert 0.35 < model.loo_score_ < 0.65
+    assert log_loss(y[150:], outputs(model, X[150:])) < 0.8
+
+
+def test_the_names_of_classes_do_not_matter() -> None:
+    X, y = problem(60)
+    one, other = np.where(y > 0.5, "a", "b"), np.where(y > 0.5, "z", "b")
+    found = outputs(KernelStackingClassifier(KERNELS).fit(X, one), X)
+    swapped = outputs(KernelStackingClassifier(KERNELS).fit(X, other), X)
+    assert_allclose(swapped[:, ::-1], found, atol=0.02)
+
+
+def test_predictions_are_the_classes_of_highest_probability() -> None:
+    X, y = problem(60)
+    model = KernelStackingClassifier(KERNELS).fit(X, labels(y))
+    probabilities = outputs(model, X)
+    assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
+    prices = [found.price for found in model.candidates_[: len(KERNELS)]]
+    assert prices == sorted(prices)
+    assert_allclose(model.weights_.sum(), 1.0)

@@ -1,0 +1,180 @@
+"""Stacked kernel ridge regression."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center
+from sklearn.base import clone
+from sklearn.datasets import make_friedman1
+from stacking_cases import outputs, problem
+
+from mercer import KernelStackingRegressor
+from mercer._stacking.combination import stacking_weights
+from mercer.kernels import Gaussian, Laplacian, Linear
+
+KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
+
+
+def ridge(K: np.ndarray, y: np.ndarray, rows: np.ndarray, penalty: float) -> np.ndarray:
+    """Predictions of kernel ridge regression whose intercept is not penalized."""
+    n = len(K)
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = K + penalty * np.eye(n)
+    system[n, n] = 0.0
+    solution = np.linalg.solve(system, np.append(y, 0.0))
+    return np.asarray(rows @ solution[:n] + solution[n])
+
+
+def brute_force(
+    model: KernelStackingRegressor, X: np.ndarray, y: np.ndarray, new: np.ndarray
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Predictions of new samples and of itself without each sample, and those of each kernel."""
+    n = len(X)
+    left_out = np.tile(y.mean(), (len(new), n))
+    own = [np.empty(n) for _ in model.candidates_]
+    for k, candidate in enumerate(model.candidates_):
+        K, rows = candidate.kernel(X), candidate.kernel(new, X)
+        penalty = candidate.alpha * np.trace(center(K)) / n
+        for i in range(n):
+            rest = np.arange(n) != i
+            without = np.vstack([K[i], rows])[:, rest]
+            found = ridge(K[np.ix_(rest, rest)], y[rest], without, penalty)
+            own[k][i] = found[0]
+            left_out[:, i] += candidate.weight * (found[1:] - y.mean())
+    return left_out, own
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[KernelStackingRegressor, np.ndarray, np.ndarray]:
+    X, y = problem(30)
+    y = 100.0 + 5.0 * y + 3.0 * X[:, 2]
+    return KernelStackingRegressor(KERNELS).fit(X, y), X, y
+
+
+def test_leave_one_out_predictions_weights_and_score_are_those_of_refits(
+    fitted: tuple[KernelStackingRegressor, np.ndarray, np.ndarray],
+) -> None:
+    model, X, y = fitted
+    _, own = brute_force(model, X, y, X[:1])
+    deviations = [(found - y.mean())[:, None] for found in own]
+    weights = stacking_weights(deviations, (y - y.mean())[:, None])
+    assert_allclose([found.weight for found in model.candidates_], weights, atol=1e-6)
+    expected = y.mean() + sum(
+        weight * found[:, 0] for weight, found in zip(weights, deviations, strict=True)
+    )
+    assert_allclose(model.loo_predictions_, expected, rtol=1e-6)
+    score = 1.0 - np.sum((y - expected) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert_allclose(model.loo_score_, score, rtol=1e-6)
+    for found, candidate in zip(own, model.candidates_, strict=True):
+        price = np.sum((y - found) ** 2) / np.sum(((y - y.mean()) * 30 / 29) ** 2)
+        assert_allclose(candidate.price, price, rtol=1e-5)
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
+def test_intervals_are_those_of_refits(
+    fitted: tuple[KernelStackingRegressor, np.ndarray, np.ndarray], coverage: float
+) -> None:
+    model, X, y = fitted
+    new = 0.5 * (X[:5] + X[5:10])
+    left_out, own = brute_force(model, X, y, new)
+    weights = [found.weight for found in model.candidates_]
+    loo = y.mean() + sum(w * (found - y.mean()) for w, found in zip(weights, own, strict=True))
+    # The intercept that weights below or above one leave is the mean without the sample.
+    means = (y.sum() - y) / 29
+    left_out = left_out + (1.0 - sum(weights)) * (means - y.mean())
+    residuals = np.abs(y - loo)
+    rank = int(np.ceil(coverage * 31 - 1e-9))
+    upper = np.sort(left_out + residuals, axis=1)[:, rank - 1]
+    lower = np.sort(left_out - residuals, axis=1)[:, 30 - rank]
+    found = model.predict_interval(new, coverage=coverage)
+    assert_allclose(found, np.column_stack([lower, upper]), rtol=1e-6)
+
+
+def test_intervals_cover_as_often_as_asked() -> None:
+    X, y = make_friedman1(500, noise=1.0, random_state=0)
+    model = KernelStackingRegressor(["gaussian", "laplacian"]).fit(X[:100], y[:100])
+    for coverage in (0.5, 0.9):
+        low, high = model.predict_interval(X[100:], coverage).T
+        assert abs(np.mean((low <= y[100:]) & (y[100:] <= high)) - coverage) < 0.08
+
+
+def test_coverage_is_between_zero_and_one() -> None:
+    X, y = problem(20)
+    model = KernelStackingRegressor(KERNELS).fit(X, y)
+    for coverage in (0.0, 1.0, -0.5, 90.0, np.nan):
+        with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+            model.predict_interval(X, coverage)
+    assert np.isinf(model.predict_interval(X, 0.99)).all()
+
+
+def test_the_score_estimates_that_of_new_samples() -> None:
+    X, y = make_friedman1(600, noise=1.0, random_state=0)
+    model = KernelStackingRegressor().fit(X[:150], y[:150])
+    assert abs(model.loo_score_ - model.score(X[150:], y[150:])) < 0.08
+    single = KernelStackingRegressor(["gaussian"]).fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) > single.score(X[150:], y[150:])
+    assert_array_equal(np.sort(np.argsort(model.relevance_)[-5:]), np.arange(5))
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-12, 1e12, 1e300])
+def test_extreme_responses(size: float) -> None:
+    X, y = problem(40)
+    expected = KernelStackingRegressor(KERNELS).fit(X, y)
+    model = KernelStackingRegressor(KERNELS).fit(X, size * y)
+    assert_allclose(outputs(model, X) / size, outputs(expected, X), rtol=1e-6)
+    assert_allclose(model.loo_score_, expected.loo_score_)
+    y[3] = size
+    outputs(KernelStackingRegressor().fit(X, y), X)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e12])
+def test_a_constant_response_is_predicted(value: float) -> None:
+    X, _ = problem(30)
+    model = KernelStackingRegressor().fit(X, np.full(30, value))
+    assert_allclose(outputs(model, X + 0.1), value)
+    assert_allclose(model.predict_interval(X), value)
+    assert_allclose(model.loo_predictions_, value)
+
+
+def test_several_outputs() -> None:
+    X, y = problem(50)
+    Y = np.column_stack([y, 1e6 * X[:, 1], np.ones(50)])
+    model = KernelStackingRegressor().fit(X, Y)
+    found = outputs(model, X)
+    assert found.shape == model.loo_predictions_.shape == (50, 3)
+    assert_allclose(found[:, 2], 1.0)
+    assert model.score(X, Y) > 0.9
+    with pytest.raises(ValueError, match="single output"):
+        model.predict_interval(X)
+    column = KernelStackingRegressor(KERNELS).fit(X, y[:, None])
+    vector = clone(column).fit(X, y)
+    assert_array_equal(column.predict(X)[:, 0], vector.predict(X))
+
+
+def test_unit_and_offset_of_responses_do_not_matter() -> None:
+    X, y = problem(45)
+    found = KernelStackingRegressor().fit(X, y)
+    other = KernelStackingRegressor().fit(X, 1e6 * (y + 100.0))
+    assert_allclose(other.predict(X) / 1e6 - 100.0, found.predict(X), atol=1e-4)
+    intervals = other.predict_interval(X) / 1e6 - 100.0
+    assert_allclose(intervals, found.predict_interval(X), atol=1e-4)
+
+
+def test_samples_that_candidates_were_not_priced_on_have_leave_one_out_predictions() -> None:
+    X, y = problem(60)
+    model = KernelStackingRegressor(KERNELS, max_samples=30).fit(X, y)
+    assert np.isfinite(model.loo_predictions_).all()
+    assert np.corrcoef(model.loo_predictions_, y)[0, 1] > 0.8
+    assert (model.loo_predictions_ != y).all()
+    low, high = model.predict_interval(problem(200, seed=4)[0], 0.8).T
+    truth = problem(200, seed=4)[1]
+    assert 0.65 <= np.mean((low <= truth) & (truth <= high)) <= 0.95
+
+
+def test_nothing_is_combined_where_nothing_predicts() -> None:
+    X, _ = problem(12)
+    y = np.random.default_rng(5).normal(size=12)
+    model = KernelStackingRegressor([Gaussian(1e-9)]).fit(X, y)
+    assert_allclose(outputs(model, X + 1.0), y.mean(), atol=0.2)

@@ -1,0 +1,78 @@
+"""Support vector machines on candidates' kernels."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.svm import SVC
+from stacking_cases import labels, problem
+
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._stacking.evaluation import Evaluation, parts
+from mercer._stacking.gram_matrices import unit_gram
+from mercer._stacking.machines import MachineEvaluation, evaluate_machines, fit_machine
+from mercer.kernels import Gaussian
+
+
+def best_machine(X: np.ndarray, target: EncodedTarget) -> MachineEvaluation:
+    given = Evaluation("a kernel", "given", Gaussian(2.0), 0.1, target.values, 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return evaluate_machines([given], {"given": X}, target, 0)[0]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> None:
+    X, y = problem(60)
+    y = labels(y) if n_classes == 3 else y > 0.5
+    target = encode_target(y, classification=True)
+    codes = target.codes
+    found = best_machine(X, target)
+    assert "a kernel" in found.description
+    assert found.predictions.shape == (60, n_classes)
+    assert_allclose(found.price, (found.predictions.argmax(axis=1) != codes).mean())
+    assert found.price < (codes != np.bincount(codes).argmax()).mean()
+    gram, _ = unit_gram(found.kernel, X)
+    for train, test in parts(target, 0, 5):
+        machine = SVC(C=1.0 / found.alpha, kernel="precomputed")
+        machine.fit(gram[np.ix_(train, train)], codes[train])
+        values = machine.decision_function(gram[np.ix_(test, train)])
+        expected = values if n_classes == 3 else np.column_stack([-values, values])
+        assert_allclose(found.predictions[test], expected, rtol=1e-6)
+
+
+def test_a_machine_predicts_new_samples() -> None:
+    X, y = problem(60)
+    new = problem(9, seed=1)[0]
+    target = encode_target(labels(y), classification=True)
+    found = best_machine(X, target)
+    member = fit_machine(found, X, target)
+    K = found.kernel(X)
+    machine = SVC(C=1.0 / found.alpha / member.unit.scale, kernel="precomputed", tol=1e-6)
+    machine.fit(K, target.codes)
+    assert_allclose(
+        member.predict(new, X), machine.decision_function(found.kernel(new, X)), atol=0.01
+    )
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (59, 1), (30, 29, 1), (1, 1, 1)])
+def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, ...]) -> None:
+    y = np.repeat(np.arange(len(counts)), counts)
+    X, _ = problem(len(y))
+    target = encode_target(y, classification=True)
+    found = best_machine(X, target)
+    assert np.isfinite(found.predictions).all()
+    for rare in np.flatnonzero(np.array(counts) == 1):
+        # Whatever machine is learned without the only sample does not know its class.
+        sample = int(np.flatnonzero(y == rare)[0])
+        assert found.predictions[sample, rare] < 0.0
+    assert np.isfinite(fit_machine(found, X, target).predict(X, X)).all()
+
+
+def test_prices_repeat() -> None:
+    X, y = problem(40)
+    target = encode_target(y > 0.5, classification=True)
+    assert_array_equal(best_machine(X, target).predictions, best_machine(X, target).predictions)

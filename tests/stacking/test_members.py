@@ -1,0 +1,84 @@
+"""Ridge regression as a member of a stack, against fits without each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from stacking_cases import problem
+
+from mercer._stacking.evaluation import Evaluation
+from mercer._stacking.members import RidgeMember, fit_ridge
+from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
+
+KERNELS = [
+    Gaussian(2.0),
+    Laplacian(3.0, norm=1.0),
+    Linear(),
+    WeightedSum([Gaussian(2.0), Linear()], [2.0, 0.5]),
+]
+
+
+def fitted(kernel: Kernel, X: np.ndarray, Y: np.ndarray, alpha: float) -> RidgeMember:
+    return fit_ridge(Evaluation("kernel", "given", kernel, alpha, Y, 0.0), X, Y)
+
+
+def ridge(K: np.ndarray, Y: np.ndarray, rows: np.ndarray, penalty: float) -> np.ndarray:
+    """Predictions of kernel ridge regression whose intercept is not penalized."""
+    n = len(K)
+    system = np.ones((n + 1, n + 1))
+    system[:n, :n] = K + penalty * np.eye(n)
+    system[n, n] = 0.0
+    solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    return np.asarray(rows @ solution[:n] + solution[n])
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("alpha", [1e-4, 0.1, 10.0])
+def test_predictions_and_fits_without_each_sample(kernel: Kernel, alpha: float) -> None:
+    X, y = problem(25)
+    new = problem(7, seed=1)[0]
+    Y = np.column_stack([y, X[:, 2]])
+    member = fitted(kernel, X, Y, alpha)
+    K, rows, penalty = kernel(X), kernel(new, X), alpha * member.unit.scale
+    assert_allclose(member.predict(new, X), ridge(K, Y, rows, penalty), rtol=1e-6, atol=1e-7)
+    inverse = member.inverse(X)
+    residuals = member.leave_one_out_residuals(inverse)
+    left_out = member.left_out_predictions(new, X, inverse)
+    for i in range(len(X)):
+        rest = np.arange(len(X)) != i
+        without = np.vstack([K[i], rows])[:, rest]
+        expected = ridge(K[np.ix_(rest, rest)], Y[rest], without, penalty)
+        assert_allclose(Y[i] - residuals[i], expected[0], rtol=1e-6, atol=1e-7)
+        assert_allclose(left_out[:, i], expected[1:, 0], rtol=1e-6, atol=1e-7)
+
+
+def test_a_constant_kernel_predicts_the_mean() -> None:
+    X, y = np.ones((12, 3)), problem(12)[1]
+    member = fitted(Gaussian(), X, y[:, None], 0.1)
+    inverse = member.inverse(X)
+    assert_allclose(member.predict(X[:3] + 1.0, X), y.mean())
+    means = (y.sum() - y) / 11
+    assert_allclose((y[:, None] - member.leave_one_out_residuals(inverse))[:, 0], means)
+    assert_allclose(member.left_out_predictions(X[:3], X, inverse), np.tile(means, (3, 1)))
+
+
+def test_two_samples() -> None:
+    X, Y = np.array([[0.0], [1.0]]), np.array([[1.0], [5.0]])
+    member = fitted(Gaussian(), X, Y, 0.1)
+    residuals = member.leave_one_out_residuals(member.inverse(X))
+    assert_allclose(Y - residuals, [[5.0], [1.0]])
+
+
+def test_a_penalty_below_rounding_errors_is_raised() -> None:
+    def single(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.asarray(Gaussian(20.0)(A, B), dtype=np.float32)
+
+    X, _ = problem(200, 2)
+    Y = np.sin(X[:, :1])
+    member = fitted(as_kernel(single), X, Y, 1e-12)
+    assert 1e-12 < member.alpha < 1e-3
+    assert_allclose(member.predict(X, X), Y, atol=0.3)
+    assert np.isfinite(member.inverse(X)).all()
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        fitted(as_kernel(lambda A, B: np.tanh(A @ B.T)), X, Y, 1e-6)

@@ -1,0 +1,51 @@
+"""Tables and candidates that the tests of stacking share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor
+
+ESTIMATORS = [KernelStackingRegressor, KernelStackingClassifier]
+
+
+def problem(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, and responses that depend on two of the features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2.0 * X[:, 0]) + X[:, 1 % d] ** 2 + 0.1 * rng.normal(size=n)
+
+
+def labels(y: np.ndarray) -> np.ndarray:
+    """Three classes of responses."""
+    return np.array(["low", "middle", "high"])[np.digitize(y, [0.3, 1.2])]
+
+
+def target_for(estimator: Any, y: np.ndarray) -> np.ndarray:
+    """Responses for regression, and classes of them for classification."""
+    return y if issubclass(estimator, KernelStackingRegressor) else labels(y)
+
+
+def outputs(model: Any, X: Any) -> np.ndarray:
+    """Predicted responses or probabilities, checked to be finite, and probabilities to sum to one.
+
+    Leave-one-out scores, relevances and intervals are checked as well.
+    """
+    assert np.isfinite(model.loo_score_)
+    assert np.isfinite(model.relevance_).all()
+    assert np.isfinite(model.weights_).all()
+    if not hasattr(model, "predict_proba"):
+        found = model.predict(X)
+        assert np.isfinite(found).all()
+        assert np.isfinite(model.loo_predictions_).all()
+        if found.ndim == 1:
+            intervals = model.predict_interval(X)
+            assert (intervals[:, 0] <= intervals[:, 1]).all()
+        return np.asarray(found)
+    found = model.predict_proba(X)
+    assert (found >= 0.0).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert set(model.predict(X)) <= set(model.classes_)
+    return np.asarray(found)
