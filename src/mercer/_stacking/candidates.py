@@ -34,8 +34,12 @@ _WIDTHS: Array = np.log([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 _WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
 
-_PRIOR_DEVIATION = 2.0
-"""Standard deviation of the prior on the log-widths of kernels of learned relevance."""
+_SUM_DEVIATION = 1.0
+"""Standard deviation of the prior on the log-widths of a sum of kernels."""
+
+_SINGLE_DEVIATION = 0.5
+"""The same for one kernel, whose search ends in other optima than that of a sum the less often, the
+narrower the prior is."""
 
 _RELEVANCE_SAMPLES = 500
 """Relevance is learned on at most this many samples."""
@@ -94,13 +98,29 @@ def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
 def relevance_candidates(view: ViewName) -> list[Candidate]:
     """Kernels that learn how strongly to depend on each feature, or direction of features.
 
+    The sum holds three kernels, because functions of tables are often smooth in some features and
+    rough in others.
+
     Parameters
     ----------
     view : {"scaled", "quantiles"}
     """
     phrase = _PHRASES[view]
+    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
+    widths = {
+        "sum of three kernels": (WeightedSum(families, np.ones(3)), _SUM_DEVIATION),
+        "Gaussian": (Gaussian(ard=True), _SINGLE_DEVIATION),
+    }
     return [
-        Candidate(f"sum with one width per feature on {phrase}", view, learn_widths, True),
+        *(
+            Candidate(
+                f"{name} with one width per feature on {phrase}",
+                view,
+                _WidthsPerFeature(family, deviation),
+                True,
+            )
+            for name, (family, deviation) in widths.items()
+        ),
         Candidate(f"Gaussian on projections of {phrase}", view, learn_projection, True),
     ]
 
@@ -134,27 +154,21 @@ def learns_relevance(X: Features) -> bool:
     return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
 
 
-def learn_widths(X: Features, y: Any, target: EncodedTarget) -> Kernel:
-    """Learn a sum of kernels with one width per feature each, by the marginal likelihood.
+@dataclass(frozen=True)
+class _WidthsPerFeature:
+    """Learn one width per feature, and the weights of a sum, by the marginal likelihood."""
 
-    The sum holds the product Laplacian, the Laplacian and the Gaussian, because functions of tables
-    are often smooth in some features and rough in others.
+    family: Kernel
+    deviation: float
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    y : ignored
-    target : EncodedTarget
-    """
-    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
-    family = WeightedSum(families, np.ones(len(families)))
-    return marginal_likelihood_widths(
-        family,
-        X,
-        target.values,
-        prior_deviation=_PRIOR_DEVIATION,
-        max_samples=min(_RELEVANCE_SAMPLES, _affordable_rows(X)),
-    ).kernel
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+        return marginal_likelihood_widths(
+            self.family,
+            X,
+            target.values,
+            prior_deviation=self.deviation,
+            max_samples=min(_RELEVANCE_SAMPLES, _affordable_rows(X)),
+        ).kernel
 
 
 def learn_projection(X: Features, y: Any, target: EncodedTarget) -> Kernel:

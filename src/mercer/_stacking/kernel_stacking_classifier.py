@@ -42,9 +42,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
 
     There is nothing to tune. The candidates are ridge regressions of class indicators on the
     Gaussian, the Laplacian and the product Laplacian kernel, each with its best width, on the
-    scaled features and on their normal quantiles; on a sum of these kernels with one width per
-    feature each, learned by the marginal likelihood; and on a Gaussian kernel of projections of the
-    features, learned from average gradient outer products. Support vector machines on the best
+    scaled features and on their normal quantiles; on a sum of these kernels, and a Gaussian
+    kernel, with one width per feature each, learned by the marginal likelihood; and on a Gaussian
+    kernel of projections of the features, learned from average gradient outer products. Support vector machines on the best
     kernels of one width complete them.
 
     Parameters

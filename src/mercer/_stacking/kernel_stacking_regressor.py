@@ -23,9 +23,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     There is nothing to tune. The candidates are the Gaussian, the Laplacian and the product
     Laplacian kernel, each with its best width, on the scaled features and on their normal
-    quantiles; a sum of these kernels with one width per feature each, learned by the marginal
-    likelihood; and a Gaussian kernel on projections of the features, learned from average gradient
-    outer products.
+    quantiles; a sum of these kernels, and a Gaussian kernel, with one width per feature each,
+    learned by the marginal likelihood; and a Gaussian kernel on projections of the features,
+    learned from average gradient outer products.
 
     Parameters
     ----------
