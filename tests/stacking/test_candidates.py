@@ -14,8 +14,8 @@ from mercer._model_selection.leave_one_out import encode_target, leave_one_out
 from mercer._stacking.candidates import (
     given_candidates,
     isotropic_candidates,
-    learn_relevance,
     learns_relevance,
+    relevance_candidates,
 )
 from mercer._stacking.gram_matrices import unit_gram
 from mercer.kernels import Gaussian, OnColumns
@@ -41,8 +41,9 @@ def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> 
 def test_relevance_is_found() -> None:
     X, y = problem(120, 8)
     target = encode_target(y, classification=False)
-    relevance = learn_relevance(X, y, target).relevance(8)
-    assert relevance[:2].min() > 2.0 * relevance[2:].max()
+    for candidate in relevance_candidates("scaled"):
+        relevance = candidate.learn(X, y, target).relevance(8)
+        assert relevance[:2].min() > 2.0 * relevance[2:].max(), candidate.description
 
 
 def test_relevance_needs_samples_and_columns() -> None:

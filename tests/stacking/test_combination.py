@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
-from mercer._stacking.combination import stacking_weights
+from mercer._stacking.combination import decision_features, influences, stacking_weights
 
 
 def predictions(
@@ -64,3 +64,26 @@ def test_a_predictor_twice_changes_no_prediction() -> None:
 def test_nothing_is_combined_where_nothing_predicts() -> None:
     targets = np.arange(5.0)[:, None] - 2.0
     assert_allclose(stacking_weights([-targets, np.zeros((5, 1))], targets), 0.0)
+
+
+def test_decision_features_of_two_classes_are_those_of_the_second() -> None:
+    rng = np.random.default_rng(0)
+    values = [rng.normal(size=(5, 2)) for _ in range(3)]
+    found = decision_features(values)
+    mean = np.mean([v[:, 1] for v in values], axis=0)
+    assert_allclose(found[:, 0], 3.0 * mean)
+    assert_allclose(found[:, 1:], np.column_stack([v[:, 1] - mean for v in values]))
+    assert decision_features([rng.normal(size=(5, 4))] * 2).shape == (5, 12)
+
+
+def test_influences_add_up_to_the_linear_predictor() -> None:
+    rng = np.random.default_rng(1)
+    values = [rng.normal(size=(30, 3)) for _ in range(2)]
+    coefficients = rng.normal(size=(3, 9))
+    found = influences(values, coefficients)
+    base = decision_features(values) @ coefficients.T
+    sizes = []
+    for k in range(2):
+        without = [v - (v - v.mean(axis=0)) * (j == k) for j, v in enumerate(values)]
+        sizes.append(np.abs(base - decision_features(without) @ coefficients.T).mean())
+    assert_allclose(found, np.array(sizes) / np.sum(sizes))

@@ -13,7 +13,12 @@ from stacking_cases import labels, problem
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.evaluation import Evaluation, parts
 from mercer._stacking.gram_matrices import unit_gram
-from mercer._stacking.machines import MachineEvaluation, evaluate_machines, fit_machine
+from mercer._stacking.machines import (
+    MachineEvaluation,
+    evaluate_machines,
+    fit_machine,
+    predictions_in_folds,
+)
 from mercer.kernels import Gaussian
 
 
@@ -33,7 +38,8 @@ def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> Non
     found = best_machine(X, target)
     assert "a kernel" in found.description
     assert found.predictions.shape == (60, n_classes)
-    assert_allclose(found.price, (found.predictions.argmax(axis=1) != codes).mean())
+    decisions = (found.predictions - found.offset) / found.slope
+    assert_allclose(found.price, (decisions.argmax(axis=1) != codes).mean())
     assert found.price < (codes != np.bincount(codes).argmax()).mean()
     gram, _ = unit_gram(found.kernel, X)
     for train, test in parts(target, 0, 5):
@@ -41,7 +47,7 @@ def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> Non
         machine.fit(gram[np.ix_(train, train)], codes[train])
         values = machine.decision_function(gram[np.ix_(test, train)])
         expected = values if n_classes == 3 else np.column_stack([-values, values])
-        assert_allclose(found.predictions[test], expected, rtol=1e-6)
+        assert_allclose(decisions[test], expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_machine_predicts_new_samples() -> None:
@@ -53,9 +59,19 @@ def test_a_machine_predicts_new_samples() -> None:
     K = found.kernel(X)
     machine = SVC(C=1.0 / found.alpha / member.unit.scale, kernel="precomputed", tol=1e-6)
     machine.fit(K, target.codes)
-    assert_allclose(
-        member.predict(new, X), machine.decision_function(found.kernel(new, X)), atol=0.01
-    )
+    decisions = machine.decision_function(found.kernel(new, X))
+    assert_allclose(member.predict(new, X), found.offset + found.slope * decisions, atol=0.005)
+
+
+def test_predictions_are_fitted_to_the_indicators() -> None:
+    X, y = problem(60)
+    target = encode_target(labels(y), classification=True)
+    found = best_machine(X, target)
+    assert_allclose(found.predictions.mean(axis=0), target.values.mean(axis=0))
+    centered = found.predictions - found.predictions.mean(axis=0)
+    assert_allclose(np.sum(centered * (target.values - found.predictions)), 0.0, atol=1e-9)
+    repeated = predictions_in_folds(found, X, target, 0)
+    assert_allclose(repeated, found.predictions, atol=1e-9)
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (59, 1), (30, 29, 1), (1, 1, 1)])
@@ -68,7 +84,8 @@ def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, .
     for rare in np.flatnonzero(np.array(counts) == 1):
         # Whatever machine is learned without the only sample does not know its class.
         sample = int(np.flatnonzero(y == rare)[0])
-        assert found.predictions[sample, rare] < 0.0
+        decision = found.predictions[sample, rare] - found.offset[rare]
+        assert decision == 0.0 if found.slope == 0.0 else decision / found.slope < 0.0
     assert np.isfinite(fit_machine(found, X, target).predict(X, X)).all()
 
 

@@ -44,8 +44,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     Gaussian, the Laplacian and the product Laplacian kernel, each with its best width, on the
     scaled features and on their normal quantiles; on a sum of these kernels, and a Gaussian
     kernel, with one width per feature each, learned by the marginal likelihood; and on a Gaussian
-    kernel of projections of the features, learned from average gradient outer products. Support vector machines on the best
-    kernels of one width complete them.
+    kernel of projections of the features, learned from average gradient outer products. Support
+    vector machines on the best kernels of one width complete them.
 
     Parameters
     ----------
