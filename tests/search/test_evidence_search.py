@@ -10,9 +10,18 @@ from scipy.stats import multivariate_normal
 
 from mercer._search import evidence_search
 from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths, spread_rows
-from mercer.kernels import Gaussian, Kernel, Laplacian, RationalQuadratic
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    RationalQuadratic,
+    WeightedSum,
+)
 
 FAMILIES = [Gaussian(ard=True), Laplacian(ard=True), RationalQuadratic(ard=True)]
+
+SUM = WeightedSum([ExponentialPower(ard=True), Gaussian(ard=True)], [1.0, 1.0])
 
 
 def problem(n: int = 90, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +68,35 @@ def test_value_and_gradient_are_those_of_the_naive_evidence(
     assert_allclose(value - objective(other)[0], expected, rtol=1e-8)
     slope = central_difference(lambda x: naive(x) + cost(x[: X.shape[1]]), x)
     assert_allclose(gradient, slope, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_value_and_gradient_of_a_sum_are_those_of_the_naive_evidence(n_targets: int) -> None:
+    X, y = problem(40)
+    n, d = X.shape
+    Y = np.column_stack([y, X[:, 1:n_targets] + 0.1 * y])
+    centered = Y - Y.mean(axis=0)
+    bound = SUM.bind(X)
+    objective = evidence_search._Evidence(bound, X, Y, prior_deviation=0.7)
+
+    def naive(x: np.ndarray) -> float:
+        first, second = (
+            kernel.with_theta(theta)
+            for kernel, theta in zip(bound.kernels, (x[:d], x[d : 2 * d]), strict=True)
+        )
+        A = first(X) + np.exp(x[-2]) * second(X) + np.exp(x[-1]) * np.eye(n)
+        quadratic = np.trace(centered.T @ np.linalg.solve(A, centered))
+        cost = sum(np.sum((part - part.mean()) ** 2) for part in (x[:d], x[d : 2 * d]))
+        return float(np.log(quadratic) + np.linalg.slogdet(A)[1] / n + cost / 0.7**2 / Y.size)
+
+    rng = np.random.default_rng(1)
+    x = np.append(rng.normal(scale=0.3, size=2 * d), [0.8, -2.0])
+    other = rng.normal(scale=0.3, size=x.size) - 1.0
+    value, gradient = objective(x)
+    assert_allclose(value - objective(other)[0], naive(x) - naive(other), rtol=1e-8)
+    assert_allclose(gradient, central_difference(naive, x), rtol=1e-5, atol=1e-7)
+    K = objective.kernel_at(x)(X) + np.exp(x[-1]) * np.eye(n)
+    assert_allclose(K, objective.gram(x) + np.exp(x[-1]) * np.eye(n), atol=1e-12)
 
 
 def test_the_reported_evidence_is_that_of_the_best_amplitude() -> None:
@@ -145,6 +183,56 @@ def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
     found = marginal_likelihood_widths(Gaussian(ard=True), X, y)
     other = marginal_likelihood_widths(Gaussian(ard=True), sp.csr_matrix(X), y)
     assert_allclose(other.kernel.theta, found.kernel.theta, atol=1e-3)
+
+
+# --- sums of kernels --------------------------------------------------------------------------
+
+
+def test_a_sum_is_returned_as_a_sum_whose_first_weight_is_one() -> None:
+    X, y = problem()
+    found = marginal_likelihood_widths(SUM, X, y)
+    for kernel in (found.kernel, found.isotropic):
+        assert isinstance(kernel, WeightedSum)
+        assert [type(part) for part in kernel.kernels] == [ExponentialPower, Gaussian]
+        assert kernel.weights[0] == 1.0
+        assert kernel.weights[1] > 0.0
+    for part in found.isotropic.kernels:
+        assert np.ptp(part.theta) <= 1e-9
+    value = log_evidence(found.kernel(X), y, found.noise, found.amplitude)
+    assert_allclose(found.log_marginal_likelihood, value, rtol=1e-8)
+
+
+def test_a_sum_is_at_least_as_likely_as_its_first_kernel() -> None:
+    # Not as each of them: the search is local, and a rough kernel may take up the noise.
+    X, y = problem(100)
+    both = marginal_likelihood_widths(SUM, X, y)
+    one = marginal_likelihood_widths(SUM.kernels[0], X, y)
+    assert both.log_marginal_likelihood > one.log_marginal_likelihood
+    assert both.path[-1] > both.path[0]
+
+
+def test_features_without_influence_get_wide_in_each_kernel_of_weight() -> None:
+    X, y = problem(150, 8)
+    relevance = marginal_likelihood_widths(SUM, X, y).kernel.relevance(8)
+    assert relevance[:2].min() > 4.0 * relevance[2:].max()
+
+
+def test_the_weights_that_a_sum_is_given_do_not_matter() -> None:
+    X, y = problem(60)
+    found = marginal_likelihood_widths(SUM, X, y)
+    other = marginal_likelihood_widths(WeightedSum(SUM.kernels, [3.0, 7.0]), X, y)
+    assert_allclose(other.kernel.weights, found.kernel.weights)
+    assert_allclose(other.kernel.theta, found.kernel.theta)
+
+
+@pytest.mark.parametrize("constant", ["target", "table"])
+def test_a_sum_learns_nothing_from_constants(constant: str) -> None:
+    X, y = problem(40)
+    X = np.full_like(X, 0.1) if constant == "table" else X
+    y = np.full_like(y, 0.1) if constant == "target" else y
+    found = marginal_likelihood_widths(SUM, X, y)
+    assert finite(found)
+    assert np.isnan(found.log_marginal_likelihood)
 
 
 # --- many samples -----------------------------------------------------------------------------

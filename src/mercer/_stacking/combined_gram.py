@@ -25,7 +25,8 @@ def combined_gram(stack: KernelStacking, X: Features) -> Array:
     ndarray of shape (n_samples, n_samples)
     """
     views = stack._new_views(X)
-    gram = np.zeros((len(next(iter(views.values()))),) * 2)
+    n = next(iter(views.values())).shape[0]
+    gram = np.zeros((n, n))
     for member, weight in zip(stack._members, stack.weights_, strict=True):
         gram += weight * unit_gram(member.kernel, views[member.view])[0]
     return gram
