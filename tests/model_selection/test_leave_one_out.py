@@ -237,3 +237,12 @@ def test_samples_are_distinct_and_of_every_class(n: int, m: int, k: int, seed: i
     if n // k >= 2 and k <= m <= n - k:
         counts = np.bincount(codes[rows], minlength=k)
         assert np.abs(counts - m * np.bincount(codes, minlength=k) / n).max() <= 1.0
+
+
+@given(st.integers(2, 40), st.integers(1, 4), st.integers(1, 5), st.integers(0, 99))
+def test_samples_hold_classes_of_one_sample(n: int, n_rare: int, extra: int, seed: int) -> None:
+    codes = np.append(np.zeros(n, dtype=int), np.arange(1, n_rare + 1))
+    rows = sample_rows(len(codes), min(n_rare + extra, n), codes, seed)
+    assert len(rows) == min(n_rare + extra, n)
+    assert np.all(np.diff(rows) > 0)
+    assert np.unique(codes[rows]).size == min(n_rare + 1, len(rows))
