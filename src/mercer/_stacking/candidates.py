@@ -189,6 +189,7 @@ def learn_projection(X: Features, y: Any, target: EncodedTarget) -> Kernel:
 
 
 _PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}
+"""What descriptions call the views."""
 
 
 @dataclass(frozen=True)

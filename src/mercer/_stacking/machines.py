@@ -25,6 +25,7 @@ _STEPS = np.log([1.0, 2.0])
 """Logarithms of the widths that are compared, relative to the best one for ridge regression."""
 
 _N_FOLDS = 5
+"""Machines are compared in so many folds."""
 
 _ABSENT = -1.5
 """Decision value of a class that a fold's training samples do not have."""

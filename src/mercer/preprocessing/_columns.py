@@ -20,6 +20,7 @@ FEW = 20
 """Text with more distinct values than this, and than half of its rows, identifies rows."""
 
 _DAY = np.timedelta64(1, "D")
+"""Dates and durations are counted in days."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ _CONSTANT_TOL = 10.0
 """A column whose range is at most this many spacings of floating-point numbers is constant."""
 
 _LARGEST = float(np.finfo(float).max)
+"""Differences and ratios that overflow are replaced by this number."""
 
 _LARGEST_THRESHOLD = 1e300
 """The largest number of deviations beyond which values are clipped, so that none is infinite."""
