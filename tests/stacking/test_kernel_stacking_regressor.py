@@ -178,3 +178,13 @@ def test_nothing_is_combined_where_nothing_predicts() -> None:
     y = np.random.default_rng(5).normal(size=12)
     model = KernelStackingRegressor([Gaussian(1e-9)]).fit(X, y)
     assert_allclose(outputs(model, X + 1.0), y.mean(), atol=0.2)
+
+
+def test_intervals_widen_far_outside() -> None:
+    X, y = problem(80)
+    model = KernelStackingRegressor().fit(X, y)
+    inside = np.diff(model.predict_interval(X, 0.8), axis=1)
+    outside = np.diff(model.predict_interval(X + 1e6, 0.8), axis=1)
+    low, high = np.quantile(y, [0.1, 0.9])
+    assert np.median(inside) < 0.5 * (high - low)
+    assert_allclose(outside, high - low, rtol=0.2)

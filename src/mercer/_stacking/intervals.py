@@ -14,7 +14,7 @@ def jackknife_plus(left_out: Array, residuals: Array, coverage: float) -> Array:
     ----------
     left_out : ndarray of shape (n_rows, n_samples)
         Predictions for new samples by the models without each training sample.
-    residuals : ndarray of shape (n_samples,)
+    residuals : ndarray of shape (n_samples,) or (n_rows, n_samples)
         Absolute leave-one-out residuals.
     coverage : float
         Between zero and one.
@@ -40,7 +40,7 @@ def jackknife_plus(left_out: Array, residuals: Array, coverage: float) -> Array:
     >>> jackknife_plus(np.zeros((1, 9)), np.arange(1.0, 10.0), 0.9)
     array([[-9.,  9.]])
     """
-    n = len(residuals)
+    n = residuals.shape[-1]
     # Rounding must not turn a whole number of samples into the next one.
     rank = int(np.ceil(coverage * (n + 1) - 1e-9))
     if rank > n:

@@ -148,12 +148,13 @@ class KernelStacking(BaseEstimator):
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:
-        """Weighted mean of the members' relevances, each with a sum of one."""
+        """Weighted mean of the members' relevances, each with a sum of one; equal without any."""
         total = np.zeros(self.n_features_in_)
         for member, weight in zip(members, weights, strict=True):
             relevance = member.kernel.relevance(self.n_features_in_)
             total += weight * relevance / (relevance.sum() or 1.0)
-        return total / (total.sum() or 1.0)
+        equal = np.full(total.shape, 1.0 / total.size)
+        return total / total.sum() if total.sum() > 0.0 else equal
 
 
 def largest_gap(X: Features) -> float:

@@ -207,32 +207,28 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -----
         The kernels and their weights are those of the whole fit; ridge regressions are fitted
         without each training sample, in closed form. One Cholesky factorization for each kernel.
+        Far from all training samples, where predictions fall back to the mean, the residuals are
+        those of predictions that do so to the same degree: intervals widen.
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must be between 0 and 1; got {coverage!r}.")
         views = self._new_views(X)
         if not self._one_output:
             raise ValueError("Prediction intervals are defined for a single output.")
-        residuals = np.abs(self._loo_values - self._target.values)[:, 0]
-        ends = []
-        closeness = self._closeness(views)
-        targets = self._target.values[:, 0]
+        targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
         means = (targets.sum() - targets) / (len(targets) - 1)
         inverses = [m.inverse(self._training[m.view]) for m in self._members]
+        closeness = self._closeness(views)
+        ends = []
         for rows in self._blocks(views):
-            left_out = sum(
-                weight
-                * (
-                    member.left_out_predictions(
-                        views[member.view][rows], self._training[member.view], inverse
-                    )
-                    - means
-                )
-                for weight, member, inverse in zip(
-                    self.weights_, self._members, inverses, strict=True
-                )
-            )
-            ends.append(jackknife_plus(means + closeness[rows] * left_out, residuals, coverage))
+            deviations = np.zeros((len(closeness[rows]), len(targets)))
+            for weight, member, inverse in zip(self.weights_, self._members, inverses, strict=True):
+                stored = self._training[member.view]
+                found = member.left_out_predictions(views[member.view][rows], stored, inverse)
+                deviations += weight * (found - means)
+            residuals = np.abs(targets - means - closeness[rows] * (left_out - means))
+            predictions = means + closeness[rows] * deviations
+            ends.append(jackknife_plus(predictions, residuals, coverage))
         offset, scale = float(self._target.offset[0]), float(self._target.scale[0])
         return np.asarray(offset + scale * np.concatenate(ends))
 
