@@ -326,7 +326,7 @@ def test_noise_is_left_out() -> None:
 @pytest.mark.parametrize("make", MAKERS)
 def test_unknown_kernels_are_refused(make: Any) -> None:
     X, y = data_for(make())
-    refused(make("gausian"), X, y, "Unknown kernel 'gausian'; known names: dirichlet, gaussian")
+    refused(make("gausian"), X, y, "Unknown kernel 'gausian'; known names: dirichlet, exp")
     refused(make(3), X, y, "must be a mercer kernel, a name, a callable", TypeError)
     refused(make([Gaussian(), None]), X, y, "must be a mercer kernel", TypeError)
     refused(make([]), X, y, "dictionary of kernels is empty")

@@ -77,13 +77,15 @@ def held_out_losses(
     return np.asarray(by_alpha[np.arange(len(best)), best])
 
 
-def clearly_best(losses: Array) -> int:
-    """Index of the lowest mean loss, or 0 if that is not lower by more than a standard error.
+def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
+    """Index of the lowest mean loss, or 0 if that is not lower by some standard errors.
 
     Parameters
     ----------
     losses : ndarray of shape (n_candidates, n_held_out)
         Row 0 holds the losses of the candidate that is kept unless another is clearly better.
+    n_errors : float, default=1.0
+        By how many standard errors it has to be better.
 
     Notes
     -----
@@ -92,7 +94,8 @@ def clearly_best(losses: Array) -> int:
     differences = losses - losses[0]
     best = int(differences.mean(axis=1).argmin())
     error = differences[best].std() / np.sqrt(losses.shape[1])
-    return best if differences[best].mean() < -max(error, _ROUNDING * losses[0].mean()) else 0
+    least = max(n_errors * error, _ROUNDING * losses[0].mean())
+    return best if differences[best].mean() < -least else 0
 
 
 def held_out_splits(

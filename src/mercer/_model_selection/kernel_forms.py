@@ -60,6 +60,11 @@ FORMS = [
 """The forms that are compared; the first is chosen unless another is clearly better."""
 
 
+_N_ERRORS = 2.0
+"""A form is chosen if it is better by so many standard errors, as the best of several forms may be
+better by one even if none is."""
+
+
 @serial_algebra()
 def choose_form(
     samples: Samples, target: Target, growth: Growth, random_state: RandomState
@@ -78,7 +83,7 @@ def choose_form(
     Returns
     -------
     Form
-        The isotropic sum unless another form is better by more than a standard error.
+        The isotropic sum unless another form is better by more than two standard errors.
 
     Notes
     -----
@@ -94,7 +99,7 @@ def choose_form(
         return list(islice(found, len(forms)))
 
     losses = held_out_losses(learn, samples, target, random_state, n_folds=_FOLDS)
-    return forms[clearly_best(losses)]
+    return forms[clearly_best(losses, _N_ERRORS)]
 
 
 def _kernels(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.leave_one_out import EncodedTarget, LeaveOneOut, leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.gram_matrices import unit_gram
@@ -55,6 +56,7 @@ class Evaluation:
     uses_labels: bool = False
 
 
+@serial_algebra()
 def evaluate(
     candidates: Sequence[Candidate],
     tables: Mapping[ViewName, Features],

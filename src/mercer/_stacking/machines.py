@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import UnitScale
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation, parts
@@ -87,6 +88,7 @@ class MachineMember:
         return self.offset + self.slope * _decisions(self.machine, rows, self.offset.size)
 
 
+@serial_algebra()
 def evaluate_machines(
     evaluations: Sequence[Evaluation],
     tables: Mapping[ViewName, Features],

@@ -108,8 +108,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
     (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
     gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
-    evaluated by ridge regression on the held-out samples. One that is better by more than a
-    standard error is taken. It takes some seconds for 400 samples.
+    evaluated by ridge regression on the held-out samples. One that is better by more than two
+    standard errors is taken. It takes some seconds for 400 samples.
 
     References
     ----------
