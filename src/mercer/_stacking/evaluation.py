@@ -118,11 +118,11 @@ def _loss_of(fit: LeaveOneOut, target: EncodedTarget) -> float:
 
 
 def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveOneOut:
-    found = leave_one_out(unit_gram(kernel, X)[0], target.values)
+    gram, _ = unit_gram(kernel, X)
+    found = leave_one_out(gram, target.values)
     if found.alpha >= _LEAST_ALPHA:
         return found
-    least = np.array([_LEAST_ALPHA])
-    return leave_one_out(unit_gram(kernel, X)[0], target.values, least, extend=False)
+    return leave_one_out(gram, target.values, np.array([_LEAST_ALPHA]), extend=False)
 
 
 def _predictions_in_parts(

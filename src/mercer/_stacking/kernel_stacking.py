@@ -61,9 +61,16 @@ class PricedCandidate:
 class KernelStacking(BaseEstimator):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
-    candidates: Any
-    max_samples: int
-    random_state: Any
+    def __init__(
+        self,
+        candidates: Any = None,
+        *,
+        max_samples: int = 1500,
+        random_state: Any = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.max_samples = max_samples
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -115,17 +115,6 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     True
     """
 
-    def __init__(
-        self,
-        candidates: Any = None,
-        *,
-        max_samples: int = 1500,
-        random_state: Any = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.max_samples = max_samples
-        self.random_state = random_state
-
     def fit(self, X: Features, y: Any) -> Self:
         """Price the candidates, combine the best, and fit them to all samples.
 

@@ -98,17 +98,6 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     (150, 2)
     """
 
-    def __init__(
-        self,
-        candidates: Any = None,
-        *,
-        max_samples: int = 1500,
-        random_state: Any = 0,
-    ) -> None:
-        self.candidates = candidates
-        self.max_samples = max_samples
-        self.random_state = random_state
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
