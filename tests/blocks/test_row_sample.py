@@ -1,0 +1,134 @@
+"""Samples and folds of rows: independent of blocks, in proportion, uniform."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from block_cases import table
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mercer._blocks import ClassCounts, block_source, row_folds, row_keys, sample_blocks
+from mercer._blocks.row_sample import class_quotas
+
+
+def splitmix(seed: int, n: int) -> list[int]:
+    """The first n numbers of SplitMix64, one by one, with whole numbers of any size."""
+    state, numbers = seed, []
+    for _ in range(n):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        z = state
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        numbers.append(z ^ (z >> 31))
+    return numbers
+
+
+class TestRowKeys:
+    @given(st.integers(0, 2**63), st.integers(0, 30))
+    def test_they_are_those_of_splitmix(self, seed: int, start: int) -> None:
+        assert row_keys(seed, start, 10).tolist() == splitmix(seed, start + 10)[start:]
+
+    def test_the_first_number_is_the_published_one(self) -> None:
+        assert row_keys(1234567, 0, 2).tolist() == [6457827717110365317, 3203168211198807973]
+
+
+class TestRowFolds:
+    @given(st.integers(0, 100), st.integers(1, 40), st.integers(2, 6))
+    def test_they_do_not_depend_on_blocks(self, start: int, n_rows: int, n_folds: int) -> None:
+        whole = row_folds(3, 0, 200, n_folds)
+        assert_array_equal(row_folds(3, start, n_rows, n_folds), whole[start : start + n_rows])
+
+    def test_each_group_has_all_folds_in_a_random_order(self) -> None:
+        groups = row_folds(0, 0, 500, 5).reshape(100, 5)
+        assert_array_equal(np.sort(groups, axis=1), np.tile(np.arange(5), (100, 1)))
+        assert len(np.unique(groups, axis=0)) > 50
+
+
+class TestSampleBlocks:
+    @given(st.integers(1, 60), st.integers(1, 60), st.booleans())
+    def test_it_does_not_depend_on_blocks(self, block_rows, max_samples, stratify) -> None:
+        X, _ = table(60)
+        y = np.array(["a", "b", "c"])[np.random.default_rng(1).choice(3, 60, p=[0.7, 0.2, 0.1])]
+        stratify = stratify and max_samples >= 3
+        first, second = (
+            sample_blocks(
+                block_source(X, y, block_rows=rows), max_samples, random_state=0, stratify=stratify
+            )
+            for rows in (block_rows, 60)
+        )
+        assert_array_equal(first[0], second[0])
+        assert_array_equal(first[1], second[1])
+        assert first[0].shape == (min(max_samples, 60), 3)
+
+    def test_rows_and_targets_belong_together_in_order(self) -> None:
+        y = np.arange(1000)
+        X, drawn = sample_blocks(block_source(y[:, None] * 2.0, y), 100, random_state=0)
+        assert_array_equal(X[:, 0], 2.0 * drawn)
+        assert np.all(np.diff(drawn) > 0)
+
+    def test_every_row_is_drawn_equally_often(self) -> None:
+        y = np.arange(20)
+        counts = np.zeros(20)
+        for seed in range(2000):
+            counts[sample_blocks(block_source(y[:, None], y), 5, random_state=seed)[1]] += 1
+        # Five standard deviations of a binomial count with n = 2000 and p = 1/4.
+        assert np.all(np.abs(counts - 500) < 5 * np.sqrt(2000 * 0.25 * 0.75))
+
+    def test_seeds_give_different_samples(self) -> None:
+        source = block_source(np.arange(1000.0)[:, None])
+        first, second = (sample_blocks(source, 50, random_state=seed)[0] for seed in (0, 1))
+        assert np.intersect1d(first, second).size < 15
+
+    def test_many_rows_are_pruned_on_the_way(self) -> None:
+        """More rows than twice the sample come in several blocks: equal to sorting all keys."""
+        y = np.random.default_rng(0).integers(0, 3, 300_000)
+        _, drawn = sample_blocks(block_source(np.arange(300_000.0)[:, None], y), 600, 0)
+        X, stratified = sample_blocks(
+            block_source(np.arange(300_000.0)[:, None], y), 600, 0, stratify=True
+        )
+        seed = int(np.random.RandomState(0).randint(np.iinfo(np.int64).max, dtype=np.int64))
+        keys, quotas = row_keys(seed, 0, 300_000), np.bincount(stratified)
+        expected = [
+            rows[np.argsort(keys[rows])[:quota]]
+            for rows, quota in ((np.flatnonzero(y == c), quotas[c]) for c in range(3))
+        ]
+        assert_array_equal(X[:, 0], np.sort(np.concatenate(expected)))
+        assert_array_equal(drawn, y[np.sort(np.argsort(keys)[:600])])
+
+    def test_rare_classes_have_at_least_five_rows(self) -> None:
+        y = np.repeat(["common", "rare", "rarest"], [1000, 7, 3])
+        _, drawn = sample_blocks(block_source(np.zeros((1010, 1)), y), 100, 0, stratify=True)
+        assert np.unique(drawn, return_counts=True)[1].tolist() == [92, 5, 3]
+
+    def test_more_classes_than_rows_are_refused(self) -> None:
+        source = block_source(np.zeros((10, 1)), np.arange(10))
+        with pytest.raises(ValueError, match="at least the number of classes, 10; got 4"):
+            sample_blocks(source, 4, stratify=True)
+
+    def test_frames_are_sampled_as_they_are(self) -> None:
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"city": list("abcdefghij"), "size": range(10)})
+        X, _ = sample_blocks(block_source(frame), 4, random_state=0, raw=True)
+        assert X.equals(frame.loc[X.index])
+        with pytest.raises(ValueError, match="not hold numbers: city"):
+            sample_blocks(block_source(frame), 4)
+
+
+class TestClassQuotas:
+    @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=8), st.data())
+    def test_they_sum_to_the_sample_and_do_not_exceed_counts(self, counts, data) -> None:
+        total = sum(counts)
+        max_samples = data.draw(st.integers(len(counts), max(total, len(counts))))
+        found = ClassCounts(np.arange(len(counts)), np.array(counts))
+        if max_samples >= total:
+            return
+        quotas = class_quotas(found, max_samples)
+        assert quotas.sum() == max_samples
+        assert np.all(quotas <= counts)
+        assert np.all(quotas >= np.minimum(counts, min(5, max_samples // len(counts))))
+
+    def test_common_classes_are_in_proportion(self) -> None:
+        found = ClassCounts(np.arange(3), np.array([500, 300, 200]))
+        assert class_quotas(found, 100).tolist() == [50, 30, 20]
