@@ -17,9 +17,11 @@ from mercer._model_selection.leave_one_out import (
     LEAST_ALPHA,
     MOST_ALPHA,
     LeaveOneOut,
+    best_in_order,
     encode_target,
     leave_one_out,
     price,
+    relative_loss,
     sample_rows,
 )
 from mercer.kernels import Gaussian, Linear
@@ -246,3 +248,21 @@ def test_samples_hold_classes_of_one_sample(n: int, n_rare: int, extra: int, see
     assert len(rows) == min(n_rare + extra, n)
     assert np.all(np.diff(rows) > 0)
     assert np.unique(codes[rows]).size == min(n_rare + 1, len(rows))
+
+
+def test_the_relative_loss_is_that_of_the_path() -> None:
+    y = table()[:, :2]
+    found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], y)
+    assert_allclose(relative_loss(y - found.best_predictions, y), found.loss)
+    assert relative_loss(np.ones((4, 1)), np.full((4, 1), 0.1)) == 1.0
+
+
+@pytest.mark.parametrize("start", [0, 3, 6])
+def test_steps_downhill_end_at_the_best_of_kernels_in_order(start: int) -> None:
+    X = table()
+    y = np.sin(X[:, :1])
+    kernels = [Gaussian(width) for width in 2.0 ** np.arange(-3.0, 4.0)]
+    losses = [leave_one_out(to_unit_scale(k(X))[0], y, extend=False).loss for k in kernels]
+    best, found = best_in_order(kernels, X, y, start)
+    assert best == int(np.argmin(losses))
+    assert_allclose(found.loss, min(losses))

@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from stacking_cases import labels, problem
 
+from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, evaluate, parts
-from mercer._stacking.gram_matrices import unit_gram
 from mercer.kernels import Gaussian, Kernel
 
 
@@ -23,15 +23,15 @@ class Recorder:
     def __init__(self) -> None:
         self.learned: list[tuple[np.ndarray, Kernel]] = []
 
-    def __call__(self, X: Any, y: Any, target: EncodedTarget) -> Kernel:
+    def __call__(self, X: Any, y: Any, target: EncodedTarget) -> list[Kernel]:
         kernel = Gaussian(2.0 + 0.25 * len(self.learned)).bind(X)
         self.learned.append((X[:, 0].copy(), kernel))
         assert len(X) == len(y) == len(target.values)
-        return kernel
+        return [kernel]
 
 
 def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
-    found = evaluate([Candidate("one", "given", learn, **kwargs)], {"given": X}, y, target, 0)
+    found = evaluate([Candidate(["one"], "given", learn, **kwargs)], {"given": X}, y, target, 0)
     return found[0]
 
 
@@ -46,12 +46,15 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
     found = evaluated(learn, X, target, y, uses_labels=True)
     whole = [kernel for rows, kernel in learn.learned if len(rows) == len(X)]
     assert found.kernel in whole
+    best = leave_one_out(unit_gram(found.kernel, X)[0], target.values)
+    assert_allclose(found.alpha, best.alpha)
     predicted = np.zeros(len(X), dtype=int)
     for rows, kernel in learn.learned:
         if len(rows) == len(X):
             continue
         unseen = ~np.isin(X[:, 0], rows)
-        values = leave_one_out(unit_gram(kernel, X)[0], target.values).best_predictions
+        gram, alpha = unit_gram(kernel, X)[0], np.array([found.alpha])
+        values = leave_one_out(gram, target.values, alpha, extend=False).best_predictions
         same = np.isclose(values, found.predictions, rtol=1e-9, atol=0.0).all(axis=1)
         assert_array_equal(same, unseen)
         predicted += same
@@ -82,16 +85,29 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
         assert_allclose(found.predictions[i, 0], expected, rtol=1e-6, atol=1e-8)
 
 
+def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
+    X, y = problem(40)
+    target = encode_target(y, classification=False)
+    kernels = [Gaussian(2.0), Gaussian(5.0)]
+    both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
+    found = evaluate([both], {"given": X}, y, target, 0)
+    assert [one.description for one in found] == ["narrow", "wide"]
+    assert [one.kernel for one in found] == kernels
+    for one in found:
+        alone = evaluated(lambda X, y, target, one=one: [one.kernel], X, target, y)
+        assert_allclose(one.predictions, alone.predictions)
+
+
 @pytest.mark.parametrize(
     "error", [ValueError("no"), KeyError("no"), ZeroDivisionError("no"), RuntimeError("no")]
 )
 def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> None:
-    def fail(X: Any, y: Any, target: EncodedTarget) -> Kernel:
+    def fail(X: Any, y: Any, target: EncodedTarget) -> list[Kernel]:
         raise error
 
     X, y = problem(20)
     target = encode_target(y, classification=False)
-    candidates = [Candidate("bad one", "given", fail), Candidate("good", "given", Recorder())]
+    candidates = [Candidate(["bad one"], "given", fail), Candidate(["good"], "given", Recorder())]
     with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
         found = evaluate(candidates, {"given": X}, y, target, 0)
     assert [one.description for one in found] == ["good"]

@@ -8,7 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.preprocessing import KernelCenterer
 from two_stage_cases import brute_force_leave_one_out, centered
 
-from mercer._weights.ridge import ridge_path
+from mercer._weights.ridge import leave_one_out_residuals, ridge_path
 from mercer.kernels import Gaussian
 
 
@@ -65,3 +65,18 @@ def test_leverages_near_one_keep_their_digits():
     gram, y = Gaussian(0.05)(X), np.arange(13.0)[:, None] % 4
     fast = ridge_path(centered(gram), y).leave_one_out_residuals(np.array([1e-10]))[0]
     np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, y, 1e-10), rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-3, 1.0, 1e6])
+def test_one_penalty_needs_no_eigendecomposition(alpha):
+    rng = np.random.default_rng(4)
+    gram = centered(Gaussian(2.0)(rng.normal(size=(30, 2))))
+    targets = rng.normal(size=(30, 2)) + 5.0
+    expected = ridge_path(gram, targets).leave_one_out_residuals(np.array([alpha]))[0]
+    found = leave_one_out_residuals(gram, targets, alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_an_indefinite_matrix_has_no_residuals():
+    with pytest.raises(ValueError, match="positive"):
+        leave_one_out_residuals(np.diag([1.0, -1.0, 0.0]), np.ones((3, 1)), 0.1)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._typing import Array
+from mercer._gram.tiles import assembled, tile_plan
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+from mercer.kernels._kernel import gram_between, gram_tile
 
 _CONSTANT = 1e-12
 """A kernel is constant if its centered diagonal has a mean below this fraction of its values."""
@@ -64,3 +67,49 @@ def to_unit_scale(gram: Array) -> tuple[Array, UnitScale]:
         return np.zeros_like(centered), UnitScale(means, 1.0)
     centered /= scale
     return centered, UnitScale(means, scale)
+
+
+def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
+    """Centered Gram matrix of unit mean diagonal.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    gram : ndarray of shape (n_samples, n_samples)
+    unit : UnitScale
+        Repeats centering and scaling on rows of new samples, less the kernel's offset.
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite.
+    """
+    plan = tile_plan(X.shape[0])
+    gram = assembled(plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns))
+    if not np.isfinite(gram).all():
+        raise ValueError("its Gram matrix holds NaN or infinities")
+    return to_unit_scale(gram)
+
+
+def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Array:
+    """Kernel between new and training samples, centered and scaled as the Gram matrix was.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    unit : UnitScale
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+        New samples.
+    Z : ndarray or sparse matrix of shape (n_samples, n_features)
+        Training samples.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_samples)
+    """
+    return unit.apply(gram_between(kernel, X, Z))

@@ -12,15 +12,15 @@ from scipy.linalg import cho_solve
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.input_gradients import gradient_outer_product
 from mercer._gram.tiles import serial_algebra
-from mercer._gram.unit_scale import UnitScale, to_unit_scale
+from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.held_out import clearly_best, held_out_splits
-from mercer._model_selection.leave_one_out import ALPHAS, RandomState, leave_one_out
+from mercer._model_selection.leave_one_out import RandomState, best_in_order
 from mercer._search.evidence_search import spread_rows
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer.kernels import OnProjection
 from mercer.kernels._distances import median_distance
-from mercer.kernels._kernel import Kernel, gram_tile
+from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import RadialFunction
 
 MAX_SAMPLES = 1000
@@ -218,9 +218,7 @@ class _RidgeFit:
 
     def predict(self, X: Array) -> Array:
         """Predict new samples, shape (n_samples, n_outputs)."""
-        tables = np.vstack([self.metric.mapped(X), self.mapped])
-        new, known = slice(0, len(X)), slice(len(X), len(tables))
-        rows = self.unit.apply(gram_tile(self.metric.kernel, tables, new, known))
+        rows = unit_rows(self.metric.kernel, self.unit, self.metric.mapped(X), self.mapped)
         return np.asarray(rows @ self.dual + self.mean)
 
     def next_map(self, targets: Array) -> Array:
@@ -267,7 +265,7 @@ def _iterates(
             multiple, alpha = like[step].multiple, like[step].alpha
         else:
             multiple, alpha = _best_width(kernel, Z, Y, _MULTIPLES if step == 0 else (multiple,))
-        metric = FeatureMetric(mapping, _at_multiple(kernel, Z, multiple), multiple, alpha)
+        metric = FeatureMetric(mapping, _at_multiples(kernel, Z, [multiple])[0], multiple, alpha)
         fit = _ridge_fit(metric, Z, Y)
         yield fit
         if step < n_iter:
@@ -275,18 +273,18 @@ def _iterates(
 
 
 def _ridge_fit(metric: FeatureMetric, Z: Array, Y: Array) -> _RidgeFit:
-    every, mean = slice(0, len(Z)), Y.mean(axis=0)
-    gram, unit = to_unit_scale(gram_tile(metric.kernel, Z, every, every))
+    mean = Y.mean(axis=0)
+    gram, unit = unit_gram(metric.kernel, Z)
     factor = definite_factor(with_diagonal(gram, metric.alpha))
     dual = cho_solve((factor, True), Y - mean, check_finite=False)
     return _RidgeFit(metric, Z, unit, dual, mean)
 
 
-def _at_multiple(kernel: Kernel, Z: Array, multiple: float) -> Kernel:
-    """The kernel whose width is a multiple of the median distance."""
+def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[Kernel]:
+    """The kernels whose widths are multiples of the median distance."""
     assert isinstance(kernel.structure, RadialFunction)
-    width = multiple * median_distance(Z, kernel.structure.norm)
-    return kernel.with_theta(np.append(np.log(width), kernel.theta[1:]))
+    log_widths = np.log(median_distance(Z, kernel.structure.norm) * np.array(multiples))
+    return [kernel.with_theta(np.append(width, kernel.theta[1:])) for width in log_widths]
 
 
 def _best_width(
@@ -296,12 +294,6 @@ def _best_width(
     rows = spread_rows(Z, Y, _PRICED_SAMPLES)
     if len(rows) < 2:
         return 1.0, 1.0
-    every = slice(0, len(rows))
-    found = []
-    for multiple in multiples:
-        trial = _at_multiple(kernel, Z, multiple)
-        gram, _ = to_unit_scale(gram_tile(trial, Z[rows], every, every))
-        price = leave_one_out(gram, Y[rows], ALPHAS, extend=False)
-        found.append((price.loss, multiple, price.alpha))
-    _, multiple, alpha = min(found)
-    return multiple, alpha
+    kernels = _at_multiples(kernel, Z, multiples)
+    best, found = best_in_order(kernels, Z[rows], Y[rows], len(kernels) // 2)
+    return multiples[best], found.alpha

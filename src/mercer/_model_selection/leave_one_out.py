@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -253,8 +254,7 @@ def leave_one_out(
     path = ridge_path(gram, targets)
     alphas = np.unique(np.asarray(alphas, dtype=float))
     residuals = path.leave_one_out_residuals(alphas)
-    n = len(gram)
-    reference = float(np.square((targets - path.mean) * n / (n - 1)).mean())
+    n, reference = len(gram), _error_of_mean(targets)
     losses = _relative(residuals, reference)
     while extend and (further := _beyond(alphas, _lowest(losses), n)) is not None:
         added = path.leave_one_out_residuals(further)
@@ -263,6 +263,21 @@ def leave_one_out(
         residuals = np.insert(residuals, at, added, axis=0)
         losses = np.insert(losses, at, _relative(added, reference))
     return LeaveOneOut(alphas, targets - residuals, losses, _lowest(losses), path)
+
+
+def relative_loss(residuals: Array, targets: Array) -> float:
+    """Mean squared leave-one-out error, relative to that of the mean of all other samples.
+
+    Parameters
+    ----------
+    residuals, targets : ndarray of shape (n_samples, n_outputs)
+
+    Returns
+    -------
+    float
+        One where the mean of all others has no error.
+    """
+    return float(_relative(residuals[None], _error_of_mean(targets))[0])
 
 
 def sample_rows(
@@ -333,23 +348,67 @@ def price(
     if samples.n_samples > max_samples:
         rows = sample_rows(samples.n_samples, max_samples, target.codes, random_state)
         samples, target = Samples(samples.X[rows], keep=False), target.take(rows)
-    # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
+    return leave_one_out(_centered_gram(samples, kernel), target.values, alphas)
+
+
+def best_in_order(
+    kernels: Sequence[Kernel], X: Features, targets: Array, start: int
+) -> tuple[int, LeaveOneOut]:
+    """The kernel of lowest price in a sequence, by steps downhill from one of them.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound, in the order of their widths, of which prices have one minimum as a rule.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    targets : ndarray of shape (n_samples, n_outputs)
+    start : int
+        Index of the first kernel that is priced.
+
+    Returns
+    -------
+    index : int
+    found : LeaveOneOut
+        With that kernel.
+    """
+    samples, priced = Samples(X), {}
+
+    def loss(index: int) -> float:
+        if not 0 <= index < len(kernels):
+            return np.inf
+        if index not in priced:
+            gram = _centered_gram(samples, kernels[index])
+            priced[index] = leave_one_out(gram, targets, extend=False)
+        return priced[index].loss
+
+    best = start
+    step = -1 if loss(start - 1) < loss(start + 1) else 1
+    while loss(best + step) < loss(best):
+        best += step
+    return best, priced[best]
+
+
+def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
+    """Centered Gram matrix of unit mean diagonal.
+
+    Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
+    """
     gram = assembled(
         samples.plan, samples.n_samples, lambda tile: samples.blocks([kernel], tile)[0]
     )
-    gram, _ = to_unit_scale(gram)
-    return leave_one_out(gram, target.values, alphas)
-
-
-def _mean_squares(residuals: Array) -> Array:
-    """Mean over samples and outputs, shape (n_alphas,)."""
-    return np.asarray(np.square(residuals).mean(axis=(1, 2)))
+    return to_unit_scale(gram)[0]
 
 
 def _relative(residuals: Array, reference: float) -> Array:
     """Losses along the grid, shape (n_alphas,)."""
-    squares = _mean_squares(residuals)
-    return squares / reference if reference > 0.0 else np.ones_like(squares)
+    squares = np.square(residuals).mean(axis=(1, 2))
+    return np.asarray(squares / reference if reference > 0.0 else np.ones_like(squares))
+
+
+def _error_of_mean(targets: Array) -> float:
+    """Mean squared error of predicting each sample by the mean of all others."""
+    n = len(targets)
+    return float(np.square((targets - targets.mean(axis=0)) * n / (n - 1)).mean())
 
 
 def _lowest(losses: Array) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +35,7 @@ _NOISE_BOUNDS = np.log([1e-6, 1e4])
 _WEIGHT_BOUNDS = np.log([1e-4, 1e4])
 """Interval of the logarithms of the weights of a sum, relative to that of its first kernel."""
 
-_TOLERANCE = 1e-4
+TOLERANCE = 1e-4
 """The search ends when an iteration changes the objective for each observation by less."""
 
 _ROUGH = 1e-3
@@ -65,8 +65,6 @@ class EvidenceMaximum:
     ----------
     kernel : Kernel
         With one width per feature; the first kernel of a sum has the weight one.
-    isotropic : Kernel
-        The same with one common width in each kernel, from which the search over widths started.
     noise : float
         Variance of the noise relative to the amplitude. Ridge regression on the kernel as it is,
         with this penalty, predicts the posterior mean.
@@ -82,7 +80,6 @@ class EvidenceMaximum:
     """
 
     kernel: Kernel
-    isotropic: Kernel
     noise: float
     amplitude: float
     log_marginal_likelihood: float
@@ -104,6 +101,8 @@ def marginal_likelihood_widths(
     prior_deviation: float = PRIOR_DEVIATION,
     max_samples: int = 1000,
     max_iter: int = 60,
+    tol: float = TOLERANCE,
+    like: Kernel | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
     """One width per feature by the marginal likelihood of a Gaussian process.
@@ -121,6 +120,14 @@ def marginal_likelihood_widths(
     max_samples : int, default=1000
         Of more samples than this, so many are used.
     max_iter : int, default=60
+    tol : float, default=1e-4
+        The search ends when an iteration changes the log marginal likelihood by less than this
+        fraction of the number of observations.
+    like : Kernel, default=None
+        A kernel with one width per feature, such as one that was learned from the same samples. The
+        search starts from its widths relative to their geometric mean, or their square roots, times
+        the best common width. Without it, the search starts from the best common width, and with
+        many samples on a subsample of them.
     on_step : callable, default=None
         Called after each iteration.
 
@@ -136,10 +143,9 @@ def marginal_likelihood_widths(
 
     by L-BFGS over the log-widths log s_z and log s, and the logarithms of a sum's weights, where m
     is the rank of Y; a sum has one such cost for each kernel. The gradient in A is
-    m A^-1 - m n / tr(Y' A^-1 Y) A^-1 Y Y' A^-1, which the kernel contracts tile by tile. The search
-    starts from the best common width, and with many samples on a subsample of them. An evaluation
-    takes O(n^3 + n^2 d). Samples are taken evenly in the order of the targets, so that the order of
-    rows does not matter.
+    m A^-1 - m n / tr(Y' A^-1 Y) A^-1 Y Y' A^-1, which the kernel contracts tile by tile. An
+    evaluation takes O(n^3 + n^2 d). Samples are taken evenly in the order of the targets, so that
+    the order of rows does not matter.
 
     References
     ----------
@@ -150,24 +156,26 @@ def marginal_likelihood_widths(
     rows = spread_rows(X, Y, max_samples)
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
     few = whole.subsampled(_SUBSAMPLE)
-    fewest = whole.subsampled(_COMMON_SUBSAMPLE)
+    fewest = whole.subsampled(_COMMON_SUBSAMPLE, 1.0)
     if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
-        return EvidenceMaximum(middle, middle, 1.0, np.nan, np.nan, (0.0,), True)
-    start = common = fewest.best_common()
-    if few is not whole:
-        start = few.search(common, _ROUGH, max_iter).x
-    path = [-0.5 * whole(np.clip(start, *whole.bounds.T))[0]]
+        return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
+    if like is not None:
+        start = fewest.with_relative_widths(fewest.best_common(), like)
+    else:
+        start = fewest.best_common()
+        if few is not whole:
+            start = few.search(start, _ROUGH, max_iter).x
+    path = [-0.5 * float(whole(np.clip(start, *whole.bounds.T))[0])]
 
     def record(intermediate_result: OptimizeResult) -> None:
         path.append(-0.5 * float(intermediate_result.fun))
         on_step()
 
-    found = whole.search(start, _TOLERANCE, max_iter, record)
+    found = whole.search(start, tol, max_iter, record)
     amplitude, value = whole.evidence(found.x)
     return EvidenceMaximum(
         whole.kernel_at(found.x),
-        whole.kernel_at(common),
         float(np.exp(found.x[-1])),
         amplitude,
         value,
@@ -234,9 +242,9 @@ class _Evidence:
         """Whether the target, or the kernel of the narrowest common width, is constant."""
         return self.rank == 0 or float(np.ptp(self.gram(self.starts[0]))) <= _CONSTANT
 
-    def subsampled(self, n_rows: int) -> _Evidence:
+    def subsampled(self, n_rows: int, factor: float = 2.0) -> _Evidence:
         """Return the problem for a subsample, or this one if there are few samples."""
-        if len(self.Y) < 2 * n_rows:
+        if len(self.Y) < factor * n_rows:
             return self
         rows = spread_rows(self.X, self.Y, n_rows)
         return _Evidence(self.kernel, self.X[rows], self.Y[rows], self.deviation)
@@ -278,20 +286,35 @@ class _Evidence:
             for begin, part in zip(begins.tolist(), self.parts, strict=True)
         ]
 
+    def with_relative_widths(self, x: Array, like: Kernel) -> Array:
+        """Return x times widths whose ratios are those of a kernel, or their square roots.
+
+        Of the two, that of the higher marginal likelihood, with the best of a grid of noises.
+        """
+        log_widths = like.theta[: like.structure.n_widths]
+        relative = np.zeros(len(x) - 1)
+        for positions in self.widths():
+            relative[positions] = log_widths - log_widths.mean()
+        points = [x[:-1] + fraction * relative for fraction in (0.5, 1.0)]
+        return self._best_noise([np.clip(point, *self.bounds[:-1].T) for point in points])
+
+    def _best_noise(self, points: Sequence[Array]) -> Array:
+        """Return the best of some points x without the noise, with the best of a grid of noises."""
+        found = []
+        for point in points:
+            K = self.gram(np.append(point, 0.0))
+            for log_noise in _NOISES:
+                quadratic, factor, _ = self.solved(K, log_noise)
+                value = np.log(quadratic) + log_determinant(factor) / len(self.Y)
+                found.append((value, np.append(point, log_noise)))
+        return min(found, key=lambda pair: pair[0])[1]
+
     def best_common(self) -> Array:
         """Return x with one common width in each kernel and a noise of high marginal likelihood.
 
         The best of a grid is refined by a few iterations along these directions, and the weights.
         """
-        n = len(self.Y)
-        found = []
-        for start in self.starts:
-            K = self.gram(start)
-            for log_noise in _NOISES:
-                quadratic, factor, _ = self.solved(K, log_noise)
-                value = np.log(quadratic) + log_determinant(factor) / n
-                found.append((value, np.append(start[:-1], log_noise)))
-        start = min(found, key=lambda pair: pair[0])[1]
+        start = self._best_noise([start[:-1] for start in self.starts])
         n_parts = len(self.parts)
         directions = np.zeros((2 * n_parts, start.size))
         for row, positions in enumerate(self.widths()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,9 +12,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
-from mercer._model_selection.leave_one_out import EncodedTarget, leave_one_out
+from mercer._model_selection.leave_one_out import EncodedTarget, best_in_order
 from mercer._search.evidence_search import marginal_likelihood_widths, spread_rows
-from mercer._stacking.gram_matrices import unit_gram
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import (
@@ -25,11 +25,14 @@ from mercer.kernels import (
     as_kernel,
 )
 
-Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Kernel]
-"""Maps samples, their responses or labels, and the encoded target to a kernel."""
+Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
+"""Maps samples, their responses or labels, and the encoded target to kernels."""
 
 _WIDTHS: Array = np.log([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
 """Logarithms of the widths of families of one width, relative to the median distance."""
+
+_MEDIAN_WIDTH = 2
+"""The index of the median distance among them."""
 
 _WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
@@ -40,6 +43,10 @@ _SUM_DEVIATION = 1.0
 _SINGLE_DEVIATION = 0.5
 """The same for one kernel, whose search ends in other optima than that of a sum the less often, the
 narrower the prior is."""
+
+_TOLERANCE = 1e-3
+"""The search for widths ends when an iteration changes the log marginal likelihood by less than
+this fraction of the number of observations."""
 
 _RELEVANCE_SAMPLES = 500
 """Relevance is learned on at most this many samples."""
@@ -56,21 +63,22 @@ _FEWEST_SAMPLES = 40
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to a kernel.
+    """A way to a kernel, or to several that are learned together.
 
     Attributes
     ----------
-    description : str
+    descriptions : sequence of str
+        Of the kernels.
     view : {"given", "scaled", "quantiles"}
-        The view of the table that the kernel is evaluated on.
+        The view of the table that the kernels are evaluated on.
     learn : callable
-        From samples, responses or labels, and the encoded target, to a kernel.
+        From samples, responses or labels, and the encoded target, to the kernels.
     uses_labels : bool
         Whether more than a width is learned from the labels, so that leave-one-out predictions are
-        honest only for samples that the kernel was not learned from.
+        honest only for samples that the kernels were not learned from.
     """
 
-    description: str
+    descriptions: Sequence[str]
     view: ViewName
     learn: Learn
     uses_labels: bool = False
@@ -89,7 +97,7 @@ def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
         "product Laplacian": Laplacian("median", norm=1.0),
     }
     return [
-        Candidate(f"{name} on {_PHRASES[view]}", view, _WidthChoice(family))
+        Candidate([f"{name} on {_PHRASES[view]}"], view, _WidthChoice(family))
         for view in views
         for name, family in families.items()
     ]
@@ -98,30 +106,17 @@ def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
 def relevance_candidates(view: ViewName) -> list[Candidate]:
     """Kernels that learn how strongly to depend on each feature, or direction of features.
 
-    The sum holds three kernels, because functions of tables are often smooth in some features and
-    rough in others.
-
     Parameters
     ----------
     view : {"scaled", "quantiles"}
     """
     phrase = _PHRASES[view]
-    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
-    widths = {
-        "sum of three kernels": (WeightedSum(families, np.ones(3)), _SUM_DEVIATION),
-        "Gaussian": (Gaussian(ard=True), _SINGLE_DEVIATION),
-    }
+    names = [
+        f"{name} with one width per feature on" for name in ("Gaussian", "sum of three kernels")
+    ]
     return [
-        *(
-            Candidate(
-                f"{name} with one width per feature on {phrase}",
-                view,
-                _WidthsPerFeature(family, deviation),
-                True,
-            )
-            for name, (family, deviation) in widths.items()
-        ),
-        Candidate(f"Gaussian on projections of {phrase}", view, learn_projection, True),
+        Candidate([f"{name} {phrase}" for name in names], view, learn_widths, True),
+        Candidate([f"Gaussian on projections of {phrase}"], view, learn_projection, True),
     ]
 
 
@@ -154,24 +149,29 @@ def learns_relevance(X: Features) -> bool:
     return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
 
 
-@dataclass(frozen=True)
-class _WidthsPerFeature:
-    """Learn one width per feature, and the weights of a sum, by the marginal likelihood."""
+def learn_widths(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    """Learn a Gaussian, and a sum of kernels, with one width per feature by marginal likelihood.
 
-    family: Kernel
-    deviation: float
+    The sum holds three kernels, because functions of tables are often smooth in some features and
+    rough in others. Its search starts from the widths of the Gaussian.
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
-        return marginal_likelihood_widths(
-            self.family,
-            X,
-            target.values,
-            prior_deviation=self.deviation,
-            max_samples=min(_RELEVANCE_SAMPLES, _affordable_rows(X)),
-        ).kernel
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ignored
+    target : EncodedTarget
+    """
+    n_rows = min(_RELEVANCE_SAMPLES, _affordable_rows(X))
+    learn = partial(
+        marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=_TOLERANCE
+    )
+    single = learn(Gaussian(ard=True), prior_deviation=_SINGLE_DEVIATION).kernel
+    families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
+    several = WeightedSum(families, np.ones(len(families)))
+    return [single, learn(several, prior_deviation=_SUM_DEVIATION, like=single).kernel]
 
 
-def learn_projection(X: Features, y: Any, target: EncodedTarget) -> Kernel:
+def learn_projection(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
     Parameters
@@ -185,7 +185,7 @@ def learn_projection(X: Features, y: Any, target: EncodedTarget) -> Kernel:
     metric = metric_after(
         Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=_GRADIENT_ITERATIONS, diagonal=False
     )
-    return kernel_on_features(metric)
+    return [kernel_on_features(metric)]
 
 
 _PHRASES = {"given": "the table", "scaled": "scaled features", "quantiles": "normal quantiles"}
@@ -198,15 +198,12 @@ class _WidthChoice:
 
     family: Kernel
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         bound = self.family.bind(X)
         rows = spread_rows(X, target.values, _WIDTH_SAMPLES)
         kernels = [bound.with_theta(bound.theta + step) for step in _WIDTHS]
-        losses = [
-            leave_one_out(unit_gram(kernel, X[rows])[0], target.values[rows]).loss
-            for kernel in kernels
-        ]
-        return kernels[int(np.argmin(losses))]
+        best, _ = best_in_order(kernels, X[rows], target.values[rows], _MEDIAN_WIDTH)
+        return [kernels[best]]
 
 
 @dataclass(frozen=True)
@@ -216,8 +213,8 @@ class _Fixed:
     kernel: Kernel
     table: Any
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
-        return self.kernel.bind(self.table if hasattr(self.table, "columns") else X)
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+        return [self.kernel.bind(self.table if hasattr(self.table, "columns") else X)]
 
 
 @dataclass(frozen=True)
@@ -227,21 +224,20 @@ class _Learned:
     learner: Any
     table: Any
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> Kernel:
+    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
         names = getattr(self.table, "columns", None)
         if names is None or issparse(X):
             samples = X
         else:
             samples = type(self.table)(dict(zip(names, X.T, strict=True)))
-        learned: Kernel = clone(self.learner).fit(samples, y).kernel_
-        return learned
+        return [clone(self.learner).fit(samples, y).kernel_]
 
 
 def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
-        return Candidate(repr(source), "given", _Learned(source, table), uses_labels=True)
+        return Candidate([repr(source)], "given", _Learned(source, table), uses_labels=True)
     kernel = as_kernel(source)
-    return Candidate(kernel.describe(), "given", _Fixed(kernel, table))
+    return Candidate([kernel.describe()], "given", _Fixed(kernel, table))
 
 
 def _affordable_rows(X: Features) -> int:

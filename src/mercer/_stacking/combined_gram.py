@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._stacking.gram_matrices import unit_gram
+from mercer._gram.unit_scale import unit_gram
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._typing import Array, Features
 

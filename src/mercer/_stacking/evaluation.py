@@ -10,12 +10,18 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.leave_one_out import EncodedTarget, LeaveOneOut, leave_one_out
+from mercer._gram.unit_scale import unit_gram
+from mercer._model_selection.leave_one_out import (
+    EncodedTarget,
+    LeaveOneOut,
+    leave_one_out,
+    relative_loss,
+)
 from mercer._stacking.candidates import Candidate
-from mercer._stacking.gram_matrices import unit_gram
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import warn
+from mercer._weights.ridge import leave_one_out_residuals
 from mercer.kernels import Kernel
 
 _N_PARTS = 2
@@ -83,38 +89,46 @@ def evaluate(
     found = []
     for candidate in candidates:
         try:
-            found.append(_evaluated(candidate, tables[candidate.view], y, target, random_state))
+            found += _evaluated(candidate, tables[candidate.view], y, target, random_state)
         except Exception as error:
             reason = str(error) if isinstance(error, ValueError) else repr(error)
-            warn(f"The candidate {candidate.description!r} is left out: {reason}")
+            names = ", ".join(map(repr, candidate.descriptions))
+            warn(f"The candidate {names} is left out: {reason}")
     return found
 
 
 def _evaluated(
     candidate: Candidate, X: Features, y: Any, target: EncodedTarget, random_state: Any
-) -> Evaluation:
-    kernel = candidate.learn(X, y, target)
-    fit = _leave_one_out(kernel, X, target)
-    predictions = fit.best_predictions
-    if candidate.uses_labels:
-        predictions = _predictions_in_parts(candidate, X, y, target, random_state)
-    errors = float(np.square(predictions - target.values).mean())
-    if not np.isfinite(errors):
-        raise ValueError("its predictions are not finite")
-    price = errors * fit.loss / max(_loss_of(fit, target), np.finfo(float).tiny)
-    return Evaluation(
-        candidate.description,
-        candidate.view,
-        kernel,
-        fit.alpha,
-        predictions,
-        price,
-        candidate.uses_labels,
-    )
-
-
-def _loss_of(fit: LeaveOneOut, target: EncodedTarget) -> float:
-    return float(np.square(fit.best_predictions - target.values).mean())
+) -> list[Evaluation]:
+    kernels = candidate.learn(X, y, target)
+    divided = parts(target, random_state) if candidate.uses_labels else []
+    learned = [candidate.learn(X[rows], y[rows], target.take(rows)) for rows, _ in divided]
+    found = []
+    for position, (description, kernel) in enumerate(
+        zip(candidate.descriptions, kernels, strict=True)
+    ):
+        fit = _leave_one_out(kernel, X, target)
+        predictions = np.array(fit.best_predictions)
+        for (_, part), others in zip(divided, learned, strict=True):
+            # This kernel has not seen the part's labels; ridge regression has all other samples.
+            gram, _ = unit_gram(others[position], X)
+            residuals = leave_one_out_residuals(gram, target.values, fit.alpha)
+            predictions[part] = (target.values - residuals)[part]
+        price = relative_loss(target.values - predictions, target.values)
+        if not np.isfinite(price):
+            raise ValueError("its predictions are not finite")
+        found.append(
+            Evaluation(
+                description,
+                candidate.view,
+                kernel,
+                fit.alpha,
+                predictions,
+                price,
+                candidate.uses_labels,
+            )
+        )
+    return found
 
 
 def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveOneOut:
@@ -123,20 +137,6 @@ def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveO
     if found.alpha >= _LEAST_ALPHA:
         return found
     return leave_one_out(gram, target.values, np.array([_LEAST_ALPHA]), extend=False)
-
-
-def _predictions_in_parts(
-    candidate: Candidate, X: Features, y: Any, target: EncodedTarget, random_state: Any
-) -> Array:
-    """Leave-one-out predictions for each part by kernels that were learned from the other parts.
-
-    The ridge regression is fitted to all other samples in any case.
-    """
-    predictions = np.empty_like(target.values)
-    for others, part in parts(target, random_state):
-        kernel = candidate.learn(X[others], y[others], target.take(others))
-        predictions[part] = _leave_one_out(kernel, X, target).best_predictions[part]
-    return predictions
 
 
 def parts(

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from mercer._gram.tiles import serial_algebra
-from mercer._gram.unit_scale import UnitScale
+from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation, parts
-from mercer._stacking.gram_matrices import unit_gram, unit_rows
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
-from mercer._gram.dense import definite_factor, inverted, with_diagonal
-from mercer._gram.unit_scale import UnitScale
+from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._stacking.evaluation import Evaluation
-from mercer._stacking.gram_matrices import unit_gram, unit_rows
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
+from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse
 from mercer.kernels import Kernel
 
 _ROUNDING = 1e-4
@@ -65,17 +65,13 @@ class RidgeMember:
     def inverse(self, Z: Features) -> Array:
         """Inverse of the Gram matrix plus penalties, shape (n_samples, n_samples).
 
-        Besides alpha, constants have the penalty one, which predictions do not depend on, so that
-        no digits cancel in leverages.
-
         Parameters
         ----------
         Z : ndarray or sparse matrix of shape (n_samples, n_features)
             The member's view of the training samples.
         """
         gram, _ = unit_gram(self.kernel, Z)
-        gram += 1.0 / len(gram)
-        return inverted(definite_factor(with_diagonal(gram, self.alpha)))
+        return inverse_with_constant(gram, self.alpha)
 
     def leave_one_out_residuals(self, inverse: Array) -> Array:
         """Residual of each sample under the fit to all others, shape (n_samples, n_outputs).
@@ -84,14 +80,8 @@ class RidgeMember:
         ----------
         inverse : ndarray of shape (n_samples, n_samples)
             As returned by `inverse`.
-
-        Notes
-        -----
-        With the inverse G, its part E on vectors without mean, and the dual coefficients c,
-        residuals are alpha c_i and leverages 1 - alpha E_ii.
         """
-        remaining = np.diag(inverse) - 1.0 / (len(inverse) * (1.0 + self.alpha))
-        return np.asarray(self.coefficients / remaining[:, None])
+        return residuals_from_inverse(inverse, self.coefficients, self.alpha)
 
     def left_out_predictions(self, X: Features, Z: Features, inverse: Array) -> Array:
         """Predictions of the first output by the fits without each training sample.

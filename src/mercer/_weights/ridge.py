@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from mercer._gram.dense import definite_factor, inverted, with_diagonal
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -117,6 +118,93 @@ class RidgePath:
         """
         solved = self.projected / (self.values + alphas[:, None])[:, :, None]
         return np.asarray((rows @ self.vectors) @ solved + self.mean)
+
+
+def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
+    """Residual of each sample under ridge regression with an intercept on all others.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix.
+    targets : ndarray of shape (n_samples, n_outputs)
+    alpha : float
+        Penalty, positive.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Raises
+    ------
+    ValueError
+        If the Gram matrix plus the penalty is not positive definite.
+
+    Notes
+    -----
+    One Cholesky factorization and an inverse, a sixth of the time of an eigendecomposition. See
+    :func:`residuals_from_inverse`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> targets = np.array([[0.0], [0.0], [3.0]])
+    >>> leave_one_out_residuals(np.zeros((3, 3)), targets, 1.0).round(12)
+    array([[-1.5],
+           [-1.5],
+           [ 3. ]])
+    """
+    inverse = inverse_with_constant(gram, alpha)
+    coefficients = inverse @ (targets - targets.mean(axis=0))
+    return residuals_from_inverse(inverse, coefficients, alpha)
+
+
+def inverse_with_constant(gram: Array, alpha: float) -> Array:
+    """Inverse of a centered Gram matrix plus penalties: alpha, and another one on constants.
+
+    Predictions do not depend on the penalty of constants, and no digits cancel in leverages.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        Centered Gram matrix of unit scale.
+    alpha : float
+        Penalty, positive.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_samples)
+
+    Raises
+    ------
+    ValueError
+        If the Gram matrix plus the penalty is not positive definite.
+    """
+    return inverted(definite_factor(with_diagonal(gram + 1.0 / len(gram), alpha)))
+
+
+def residuals_from_inverse(inverse: Array, coefficients: Array, alpha: float) -> Array:
+    """Residual of each sample under ridge regression with an intercept on all others.
+
+    Parameters
+    ----------
+    inverse : ndarray of shape (n_samples, n_samples)
+        As returned by :func:`inverse_with_constant`.
+    coefficients : ndarray of shape (n_samples, n_outputs)
+        Dual coefficients of the fit to all samples.
+    alpha : float
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Notes
+    -----
+    With the inverse G, its part E on vectors without mean, and the dual coefficients c, residuals
+    of the fit to all samples are alpha c_i and leverages 1 - alpha E_ii.
+    """
+    remaining = np.diag(inverse) - 1.0 / (len(inverse) * (1.0 + alpha))
+    return np.asarray(coefficients / remaining[:, None])
 
 
 def ridge_path(gram: Array, targets: Array) -> RidgePath:

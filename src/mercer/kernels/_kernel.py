@@ -270,6 +270,23 @@ def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array
     return kernel._shifted(X[rows], None if rows == columns else X[columns])
 
 
+def gram_between(kernel: Kernel, X: Features, Z: Features) -> Array:
+    """Kernel between the samples of two tables, less its offset; the tables are not validated.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the tables' columns.
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    Z : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_samples)
+    """
+    return kernel._shifted(X, Z)
+
+
 def gram_tile_vjp(
     kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
 ) -> tuple[float, Array]:
