@@ -53,6 +53,7 @@ PUBLIC_NAMES = {
         "MKLClassifier",
         "MKLRegressor",
         "MultipleKernelClustering",
+        "ParquetSource",
         "TwoStageClassifier",
         "TwoStageRegressor",
         "UniformCombination",
@@ -284,7 +285,10 @@ import sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        optional = ("matplotlib", "pandas", "polars", "pyarrow", "rich", "skops", "typer")
+        optional = (
+            "dask", "distributed", "matplotlib", "pandas", "polars", "pyarrow", "rich", "skops",
+            "typer",
+        )
         if name.split(".")[0] in optional:
             raise ModuleNotFoundError(name)
 

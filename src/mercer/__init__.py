@@ -1,5 +1,6 @@
 """Kernels learned from data."""
 
+from mercer._blocks import ParquetSource
 from mercer._clustering import HSICClustering, MultipleKernelClustering
 from mercer._feature_selection import BAHSIC, HSICLasso
 from mercer._learners import (
@@ -59,6 +60,7 @@ __all__ = [
     "MKLClassifier",
     "MKLRegressor",
     "MultipleKernelClustering",
+    "ParquetSource",
     "TwoStageClassifier",
     "TwoStageRegressor",
     "UniformCombination",

@@ -4,6 +4,7 @@ from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
 from mercer._blocks.class_counts import ClassCounts, ClassStatistics, class_counts
 from mercer._blocks.column_statistics import ColumnMoments, ColumnStatistics
 from mercer._blocks.memory_source import MemorySource
+from mercer._blocks.parquet_source import ParquetSource
 from mercer._blocks.reduction import map_blocks, reduce_blocks
 from mercer._blocks.row_sample import row_folds, row_keys, sample_blocks
 from mercer._blocks.source_choice import block_source
@@ -17,6 +18,7 @@ __all__ = [
     "ColumnMoments",
     "ColumnStatistics",
     "MemorySource",
+    "ParquetSource",
     "block_source",
     "class_counts",
     "map_blocks",

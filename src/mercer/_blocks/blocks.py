@@ -63,7 +63,7 @@ class Block:
             yield self
             return
         for first in range(0, self.n_rows, n_rows):
-            rows = slice(first, first + n_rows)
+            rows = slice(first, min(first + n_rows, self.n_rows))
             y = None if self.y is None else self.y[rows]
             yield Block(self.X[rows, :], y, self.start + first)
 
@@ -218,6 +218,15 @@ class BlockSource(ABC):
         """
         if self.encoder is None:
             check_convertible(self.head())
+
+    def as_input(self, X: Any) -> Any:
+        """Return rows that `raw_blocks` or `take_raw` yields in the form in which they were given.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
+        """
+        return X
 
     def converted(self, raw: RawBlock) -> Block:
         """Convert rows to numbers.

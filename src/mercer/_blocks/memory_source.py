@@ -46,7 +46,7 @@ class MemorySource(BlockSource):
 
     def head(self) -> Any:
         """Return the first row, if there is one."""
-        return self._rows(slice(0, 1))
+        return self._rows(slice(0, min(1, self.n_rows)))
 
     def raw_blocks(self) -> Iterator[RawBlock]:
         """Yield the rows as the input holds them."""
@@ -64,13 +64,22 @@ class MemorySource(BlockSource):
 
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
         """Return some rows as the input holds them, and their targets."""
-        return self._rows(rows), None if self.y is None else np.asarray(self.y[rows])
+        return self._rows(rows), None if self.y is None else _chosen(self.y, rows)
 
     def _slices(self) -> Iterator[tuple[int, slice]]:
-        size = self.block_rows
-        yield from ((start, slice(start, start + size)) for start in range(0, self.n_rows, size))
+        size, end = self.block_rows, self.n_rows
+        for start in range(0, end, size):
+            yield start, slice(start, min(start + size, end))
 
     def _rows(self, rows: Any) -> Any:
         if hasattr(self.X, "iloc"):
             return self.X.iloc[rows]
-        return self.X[rows] if hasattr(self.X, "columns") else self.X[rows, :]
+        return self.X[rows] if hasattr(self.X, "columns") else _chosen(self.X, rows)
+
+
+def _chosen(X: Any, rows: Any) -> Any:
+    """Rows of an array, sparse matrix or target, by a slice or an array of positions."""
+    if isinstance(rows, slice) or not hasattr(X, "__array_namespace__"):
+        return X[rows, ...] if X.ndim == 1 else X[rows, :]
+    namespace = X.__array_namespace__()
+    return namespace.take(X, namespace.asarray(rows), axis=0)

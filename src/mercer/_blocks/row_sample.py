@@ -139,7 +139,7 @@ def sample_blocks(
         keys = ((a, row_keys(seed, a, b - a), np.zeros(b - a, int)) for a, b in _ranges(n_rows))
         rows = _smallest(keys, np.array([max_samples]))
     X, y = source.take_raw(rows)
-    return (X if raw else source.numbers(X)), y
+    return (source.as_input(X) if raw else source.numbers(X)), y
 
 
 def _ranges(n_rows: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,212 @@
+"""Parquet files of one table: their order, their common columns, and batches of their rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from mercer._typing import Array
+
+_SUFFIXES = (".parquet", ".pq")
+
+
+def arrow() -> Any:
+    """Import pyarrow with its module for Parquet.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        message = 'Reading Parquet files needs pyarrow: pip install "mercer[arrow]"'
+        raise ImportError(message, name=error.name) from error
+    return pa
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A group of rows that a Parquet file stores together.
+
+    Attributes
+    ----------
+    file : Path
+    index : int
+        Position in the file.
+    n_rows : int
+    """
+
+    file: Path
+    index: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """The files of one table.
+
+    Attributes
+    ----------
+    path : Path
+        A file or a folder.
+    schema : pyarrow.Schema
+        Names and types of columns that all files have. Where types differ, such as integers and
+        floating-point numbers, it has the wider one.
+    groups : tuple of RowGroup
+        In the order of rows.
+    """
+
+    path: Path
+    schema: Any
+    groups: tuple[RowGroup, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(group.n_rows for group in self.groups)
+
+    def batches(
+        self, columns: Sequence[str], n_rows: int, groups: Sequence[RowGroup] | None = None
+    ) -> Iterator[Any]:
+        """Read record batches in the order of rows; each row group is read once.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Only these are read.
+        n_rows : int
+            Largest number of rows of a batch.
+        groups : sequence of RowGroup, default=None
+            Row groups to read, all by default.
+
+        Yields
+        ------
+        pyarrow.RecordBatch of shape (n_rows, n_columns)
+        """
+        pa = arrow()
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        chosen = self.groups if groups is None else groups
+        for file, members in groupby(chosen, key=lambda group: group.file):
+            with pa.parquet.ParquetFile(file, pre_buffer=False) as reader:
+                indices = [group.index for group in members]
+                read = reader.iter_batches(n_rows, row_groups=indices, columns=list(columns))
+                yield from (_cast(batch, schema, pa) for batch in read)
+
+
+def _cast(batch: Any, schema: Any, pa: Any) -> Any:
+    """Bring a batch's columns to the common order and types."""
+    arrays = [
+        batch.column(batch.schema.get_field_index(field.name)).cast(field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def find_parquet(path: str | Path) -> ParquetFiles:
+    """Find the files of a table, and read what they say of their columns and rows.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder. All files in it and below it whose names end in .parquet or .pq belong
+        to the table, in the order of their names, with numbers in names by their value.
+
+    Returns
+    -------
+    ParquetFiles
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no Parquet file in the folder.
+    ValueError
+        If a file is not a Parquet file, if files have different columns, or if folders have names
+        such as year=2020, which stand for columns.
+    ImportError
+        If pyarrow is not installed.
+    """
+    pa, path = arrow(), Path(path)
+    schemas, groups = [], []
+    files = _files(path)
+    for file in files:
+        try:
+            metadata = pa.parquet.read_metadata(file)
+            schemas.append(metadata.schema.to_arrow_schema().remove_metadata())
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{file} is not a Parquet file: {error}") from error
+        groups += [
+            RowGroup(file, index, metadata.row_group(index).num_rows)
+            for index in range(metadata.num_row_groups)
+        ]
+    return ParquetFiles(path, _common_schema(files, schemas, pa), tuple(groups))
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file or folder {path}.")
+    if path.is_file():
+        return [path]
+    inside = [
+        file.relative_to(path)
+        for file in path.rglob("*")
+        if file.suffix.lower() in _SUFFIXES and file.is_file() and file.name[0] not in "._"
+    ]
+    if not inside:
+        raise FileNotFoundError(f"There is no Parquet file in the folder {path}.")
+    named = sorted({part for file in inside for part in file.parts[:-1] if "=" in part})
+    if named:
+        raise ValueError(
+            f"{path} has folders whose names stand for columns, such as {named[0]}; this is not "
+            "supported. Write the table without partition columns."
+        )
+    return [path / file for file in sorted(inside, key=_natural_order)]
+
+
+def _natural_order(file: Path) -> list[tuple[int, int, str]]:
+    """Sort key by which part.2 comes before part.10."""
+    parts = re.split(r"(\d+)", str(file))
+    return [(0, int(part), part) if part.isdigit() else (1, 0, part) for part in parts]
+
+
+def _common_schema(files: list[Path], schemas: list[Any], pa: Any) -> Any:
+    first = schemas[0]
+    for file, schema in zip(files, schemas, strict=True):
+        if set(schema.names) != set(first.names):
+            differing = sorted(set(schema.names) ^ set(first.names))
+            raise ValueError(
+                f"{file.name} and {files[0].name} have different columns: {', '.join(differing)}."
+            )
+    if len(set(first.names)) < len(first.names):
+        twice = sorted({name for name in first.names if first.names.count(name) > 1})
+        raise ValueError(f"Columns have the same name: {', '.join(twice)}.")
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(f"The files have columns of different types: {error}") from error
+
+
+def known_rows(columns: list[Any], pa: Any) -> Array | None:
+    """Mark rows in which no column is missing, None if these are all.
+
+    Parameters
+    ----------
+    columns : list of pyarrow.Array
+    pa : module
+        The module pyarrow.
+
+    Returns
+    -------
+    pyarrow.BooleanArray of length n_rows, or None
+    """
+    import pyarrow.compute as pc
+
+    missing = pc.is_null(columns[0], nan_is_null=True)
+    for column in columns[1:]:
+        missing = pc.or_(missing, pc.is_null(column, nan_is_null=True))
+    return pc.invert(missing) if pc.any(missing).as_py() else None

@@ -1,0 +1,268 @@
+"""Tables in Parquet files, read in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mercer._blocks.arrow_columns import (
+    arrow_numbers,
+    as_frame,
+    is_arrow_number,
+    is_arrow_single,
+    target_array,
+)
+from mercer._blocks.blocks import BlockSource, RawBlock
+from mercer._blocks.numeric_tables import refuse_columns
+from mercer._blocks.parquet_files import ParquetFiles, RowGroup, arrow, find_parquet, known_rows
+from mercer._typing import Array, Features
+from mercer._validation import check_number
+
+_BATCH_ROWS = 2**15
+"""Largest number of rows that are read and encoded together; encoders take milliseconds a call."""
+
+_BATCH_BYTES = 2**25
+"""Where columns are many, so few rows are read together that their numbers take this memory."""
+
+
+class ParquetSource(BlockSource):
+    """A table in a Parquet file, or in a folder of them, that estimators read in blocks.
+
+    It takes the place of X, and of y, in `fit` and `predict` of estimators that learn from blocks,
+    for tables that do not fit into memory. Each pass reads each row group once, and only the
+    columns that are needed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file, or a folder: all files in it and below it whose names end in .parquet or .pq, in
+        the order of their names, in which part.2 comes before part.10.
+    target : str or list of str, default=None
+        The column to predict, or several. Rows in which it is missing are left out.
+    columns : list of str, default=None
+        The columns to learn from. If None, all but the target.
+    encoder : transformer, default=None
+        A fitted transformer, whose `transform` turns data frames of these columns into numbers,
+        such as `mercer.preprocessing.table_encoder()` fitted on a sample. Without it, all columns
+        must hold numbers without missing values.
+    block_rows : int, default=None
+        Largest number of rows of a block. If None, 4,096, or fewer where columns are many.
+
+    Attributes
+    ----------
+    target_names : tuple of str
+        Names of the target's columns.
+    column_names : tuple of str
+        Names of the columns to learn from.
+    n_features : int
+        Number of features: of columns, or of what the encoder makes of them.
+    n_rows : int or None
+        Number of rows in which the target is known, None before they are counted.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or no Parquet file in the folder.
+    ValueError
+        If a file is not a Parquet file, a column does not exist, files have different columns, or
+        folders have names such as year=2020, which stand for columns.
+    ImportError
+        If pyarrow is not installed, or pandas where there is an encoder.
+
+    Notes
+    -----
+    Only what the ends of files say of their columns is read at first. Memory of a pass: a few
+    batches of at most 32,768 rows and 32 MiB, and what pyarrow holds of one row group, compressed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> import pyarrow.parquet as pq
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from mercer import ParquetSource
+    >>> with TemporaryDirectory() as folder:
+    ...     table = pa.table({"age": [30.0, 41.0, 52.0], "income": [2.1, 3.4, 2.9]})
+    ...     pq.write_table(table, Path(folder) / "people.parquet")
+    ...     source = ParquetSource(folder, target="income")
+    ...     [(block.X.tolist(), block.y.tolist()) for block in source]
+    [([[30.0], [41.0], [52.0]], [2.1, 3.4, 2.9])]
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        target: str | Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        encoder: Any = None,
+        block_rows: int | None = None,
+    ) -> None:
+        if block_rows is not None:
+            check_number("block_rows", block_rows, whole=True, low=1.0)
+        super().__init__(block_rows, encoder)
+        self._files = find_parquet(path)
+        names = self._files.schema.names
+        targets = [target] if isinstance(target, str) else list(target or [])
+        chosen = [n for n in names if n not in targets] if columns is None else list(columns)
+        _check_names(self._files, targets, chosen)
+        self.target_names, self.column_names = tuple(targets), tuple(chosen)
+        self._groups = self._files.groups
+        self._offset = 0
+        self._known: tuple[int, ...] | None = None
+        if not targets:
+            self._known = tuple(group.n_rows for group in self._groups)
+
+    def __repr__(self) -> str:
+        target = ", ".join(self.target_names)
+        return f"ParquetSource({str(self._files.path)!r}, target={target!r})"
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows in which the target is known, None before they are counted."""
+        return None if self._known is None else sum(self._known)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether blocks have targets."""
+        return bool(self.target_names)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of blocks."""
+        return len(self.column_names) if self.encoder is None else super().n_features
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of numbers in blocks: single precision if all columns have it, else double."""
+        if self.encoder is not None:
+            return super().dtype
+        types = [self._files.schema.field(name).type for name in self.column_names]
+        single = bool(types) and all(is_arrow_single(kind) for kind in types)
+        return np.dtype(np.float32 if single else np.float64)
+
+    def check(self) -> None:
+        """Refuse columns that are not numbers if there is no encoder."""
+        if self.encoder is None:
+            field = self._files.schema.field
+            refuse_columns(
+                [name for name in self.column_names if not is_arrow_number(field(name).type)]
+            )
+
+    def count_rows(self) -> int:
+        """Number of rows in which the target is known; the first call reads the target."""
+        return sum(self._counts())
+
+    def head(self) -> Any:
+        """Return the first row as a data frame."""
+        for batch in self._files.batches(self.column_names, 1, self._groups):
+            return as_frame(batch)
+        return as_frame(self._empty())
+
+    def raw_blocks(self) -> Iterator[RawBlock]:
+        """Yield record batches without rows whose target is missing."""
+        yield from self._batches(self.column_names)
+
+    def targets(self) -> Iterator[tuple[int, Array]]:
+        """Yield the positions of first rows, and targets; features are not read."""
+        for raw in self._batches(()):
+            if raw.y is not None:
+                yield raw.start, raw.y
+
+    def only_targets(self) -> ParquetSource:
+        """Return a source of the same targets, of which the blocks have no features."""
+        source = copy(self.with_encoder(None))
+        source.column_names, source._block_rows = (), _BATCH_ROWS
+        return source
+
+    def numbers(self, X: Any) -> Features:
+        """Encode a record batch or a table of Arrow, and convert it to finite numbers."""
+        if self.encoder is not None:
+            return super().numbers(self.as_input(X))
+        return super().numbers(arrow_numbers(X, self.dtype))
+
+    def as_input(self, X: Any) -> Any:
+        """Return a record batch or a table of Arrow as a data frame."""
+        return as_frame(X)
+
+    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+        """Return some rows as a table of Arrow, and their targets, in one pass."""
+        pa = arrow()
+        taken, targets = [self._empty()], []
+        for raw in self.raw_blocks():
+            here = np.searchsorted(rows, [raw.start, raw.start + raw.X.num_rows])
+            inside = rows[slice(*here)] - raw.start
+            if inside.size:
+                taken.append(raw.X.take(pa.array(inside)))
+                targets += [] if raw.y is None else [raw.y[inside]]
+        return pa.Table.from_batches(taken), np.concatenate(targets) if targets else None
+
+    def pieces(self, n_pieces: int) -> list[ParquetSource]:
+        """Divide the row groups into consecutive sources, for several workers.
+
+        Parameters
+        ----------
+        n_pieces : int
+            Largest number of pieces.
+
+        Returns
+        -------
+        list of ParquetSource
+            They know the positions of their rows in the whole.
+        """
+        counts = self._counts()
+        pieces = []
+        for members in np.array_split(np.arange(len(counts)), min(n_pieces, len(counts))):
+            piece = copy(self)
+            piece._groups = tuple(self._groups[i] for i in members)
+            piece._known = tuple(counts[i] for i in members)
+            piece._offset = self._offset + sum(counts[: members[0]])
+            pieces.append(piece)
+        return pieces
+
+    def _counts(self) -> tuple[int, ...]:
+        """Numbers of rows of each row group in which the target is known."""
+        if self._known is None:
+            self._known = tuple(self._count(group) for group in self._groups)
+        return self._known
+
+    def _count(self, group: RowGroup) -> int:
+        return sum(raw.X.num_rows for raw in self._batches((), (group,)))
+
+    def _batches(
+        self, columns: Sequence[str], groups: Sequence[RowGroup] | None = None
+    ) -> Iterator[RawBlock]:
+        pa, start, n_columns = arrow(), self._offset, len(columns)
+        read = (*columns, *self.target_names)
+        fitting = _BATCH_BYTES // (8 * max(len(read), 1))
+        size = int(np.clip(fitting, 256, _BATCH_ROWS))
+        for batch in self._files.batches(read, size, self._groups if groups is None else groups):
+            y = None
+            if self.target_names:
+                known = known_rows(batch.columns[n_columns:], pa)
+                batch = batch if known is None else batch.filter(known)  # noqa: PLW2901
+                y = target_array(batch.columns[n_columns:])
+            yield RawBlock(batch.select(list(columns)), y, start)
+            start += batch.num_rows
+
+    def _empty(self) -> Any:
+        pa, schema = arrow(), self._files.schema
+        fields = [schema.field(name) for name in self.column_names]
+        return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
+
+
+def _check_names(files: ParquetFiles, targets: list[str], columns: list[str]) -> None:
+    names = files.schema.names
+    absent = [name for name in (*targets, *columns) if name not in names]
+    if absent:
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        raise ValueError(f"{files.path} has no column {', '.join(absent)}; it has {shown}.")
+    if both := [name for name in targets if name in columns]:
+        raise ValueError(f"Columns cannot be both features and targets: {', '.join(both)}.")
+    if not columns:
+        raise ValueError(f"{files.path} has no column to learn from.")

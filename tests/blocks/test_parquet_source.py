@@ -1,0 +1,283 @@
+"""Tables in Parquet files: rows, types, missing targets, encoders, samples."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import date
+
+import numpy as np
+import pytest
+from block_cases import NormalSums, table
+from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from mercer import ParquetSource
+from mercer._blocks import (
+    ClassStatistics,
+    block_source,
+    class_counts,
+    map_blocks,
+    reduce_blocks,
+    sample_blocks,
+)
+from mercer.preprocessing import table_encoder
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pd = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def numbers(tmp_path):
+    """A table of numbers in three files of several row groups, and its arrays."""
+    X, y = table(120)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
+    for part, rows in enumerate(np.split(np.arange(120), [50, 55])):
+        # Twelve parts, so that their order by name is not that by number.
+        frame.iloc[rows].to_parquet(tmp_path / f"part.{part + 9}.parquet", row_group_size=16)
+    return tmp_path, X, y
+
+
+def mixed(n_rows=200, seed=0):
+    """A table of mixed types with missing values, and classes that are missing in some rows."""
+    random = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": random.integers(18, 90, n_rows).astype(float),
+            "city": random.choice(["Oslo", "Rome", "Lima"], n_rows),
+            "kind": pd.Categorical(random.choice(["x", "y"], n_rows)),
+            "day": [date(2020, 1, 1 + int(d)) for d in random.integers(0, 28, n_rows)],
+            "member": random.random(n_rows) < 0.5,
+            "label": random.choice(["no", "yes", "perhaps"], n_rows, p=[0.6, 0.3, 0.1]),
+        }
+    ).mask(random.random((n_rows, 6)) < [0.1, 0.1, 0.0, 0.1, 0.0, 0.1])
+
+
+class TestRows:
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_a_folder_is_one_table_in_the_order_of_its_parts(self, numbers, threads) -> None:
+        path, X, y = numbers
+        with threadpool_limits(threads):
+            blocks = list(ParquetSource(path, "y", block_rows=7))
+        assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+        assert_array_equal(np.concatenate([block.y for block in blocks]), y)
+        assert [block.start for block in blocks] == np.cumsum(
+            [0, *(block.n_rows for block in blocks)]
+        )[:-1].tolist()
+        assert max(block.n_rows for block in blocks) <= 7
+
+    def test_sums_are_those_of_the_array(self, numbers) -> None:
+        path, X, y = numbers
+        found = reduce_blocks(ParquetSource(path, "y"), NormalSums())
+        expected = reduce_blocks(block_source(X, y), NormalSums())
+        for one, other in zip(found, expected, strict=True):
+            assert_allclose(one, other, rtol=1e-12)
+
+    def test_columns_are_chosen_in_the_order_given(self, numbers) -> None:
+        path, X, _ = numbers
+        source = ParquetSource(path, columns=["c", "a"])
+        assert source.n_features == 2
+        assert not source.has_target
+        assert_array_equal(np.concatenate([block.X for block in source]), X[:, [2, 0]])
+
+    def test_several_targets(self, numbers) -> None:
+        path, X, y = numbers
+        block = next(iter(ParquetSource(path, ["y", "a"])))
+        assert_array_equal(block.y, np.column_stack([y, X[:, 0]])[: block.n_rows])
+
+    def test_a_pass_reads_each_row_group_once_and_needed_columns_only(
+        self, numbers, monkeypatch
+    ) -> None:
+        path, *_ = numbers
+        read: list[tuple[str, int, tuple[str, ...]]] = []
+        original = pq.ParquetFile.iter_batches
+
+        def recorded(self, batch_size, row_groups, columns):
+            read.extend((str(self), group, tuple(columns)) for group in row_groups)
+            return original(self, batch_size, row_groups, columns)
+
+        source = ParquetSource(path, "y", ["b"])
+        monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
+        reduce_blocks(source, NormalSums())
+        assert len(read) == 4 + 1 + 5
+        assert {columns for *_, columns in read} == {("b", "y")}
+        read.clear()
+        list(source.targets())
+        assert {columns for *_, columns in read} == {("y",)}
+
+    def test_single_precision_is_kept(self, tmp_path) -> None:
+        X = table(10)[0].astype(np.float32)
+        pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "x.parquet")
+        source = ParquetSource(tmp_path)
+        assert source.dtype == np.float32
+        assert_array_equal(next(iter(source)).X, X)
+
+    def test_columns_may_be_whole_in_one_file_and_fractional_in_another(self, tmp_path) -> None:
+        pd.DataFrame({"a": [1, 2]}).to_parquet(tmp_path / "1.parquet")
+        pd.DataFrame({"a": [0.5, 3.0]}).to_parquet(tmp_path / "2.parquet")
+        blocks = [block.X[:, 0].tolist() for block in ParquetSource(tmp_path)]
+        assert blocks == [[1.0, 2.0], [0.5, 3.0]]
+
+    def test_columns_may_be_in_another_order_in_another_file(self, tmp_path) -> None:
+        pd.DataFrame({"a": [1, 2], "b": [True, False]}).to_parquet(tmp_path / "1.parquet")
+        pd.DataFrame({"b": [False], "a": [3]}).to_parquet(tmp_path / "2.parquet")
+        X = np.concatenate([block.X for block in ParquetSource(tmp_path)])
+        assert X.tolist() == [[1.0, 1.0], [2.0, 0.0], [3.0, 0.0]]
+
+    def test_empty_files_and_files_of_one_row(self, tmp_path) -> None:
+        for part, n_rows in enumerate([0, 1, 5, 0]):
+            frame = pd.DataFrame(np.arange(2.0 * n_rows).reshape(n_rows, 2), columns=["a", "y"])
+            frame.to_parquet(tmp_path / f"{part}.parquet")
+        source = ParquetSource(tmp_path, "y")
+        assert reduce_blocks(source, NormalSums())[0] == 6
+        assert source.count_rows() == source.n_rows == 6
+
+    def test_a_table_without_rows(self, tmp_path) -> None:
+        pd.DataFrame({"a": np.empty(0), "y": np.empty(0)}).to_parquet(tmp_path / "x.parquet")
+        source = ParquetSource(tmp_path, "y")
+        assert list(source) == []
+        X, _ = sample_blocks(source, 5)
+        assert X.shape == (0, 1)
+        assert source.head().shape == (0, 1)
+
+    def test_it_can_be_pickled(self, numbers) -> None:
+        path, X, _ = numbers
+        source = pickle.loads(pickle.dumps(ParquetSource(path, "y")))
+        assert_array_equal(np.concatenate([block.X for block in source]), X)
+
+    def test_pieces_are_consecutive_rows(self, numbers) -> None:
+        path, X, y = numbers
+        pieces = ParquetSource(path, "y").pieces(4)
+        assert len(pieces) == 4
+        for piece in pieces:
+            for block in piece:
+                rows = slice(block.start, block.start + block.n_rows)
+                assert_array_equal(block.X, X[rows])
+                assert_array_equal(block.y, y[rows])
+        assert sum(piece.count_rows() for piece in pieces) == 120
+
+
+class TestMissingTargets:
+    @pytest.fixture
+    def source(self, tmp_path):
+        self.frame = mixed()
+        self.frame.to_parquet(tmp_path / "x.parquet", row_group_size=30)
+        return ParquetSource(tmp_path, "label", ["member"])
+
+    def test_rows_are_left_out(self, source) -> None:
+        known = self.frame[self.frame["label"].notna()]
+        assert source.n_rows is None
+        blocks = list(source)
+        assert_array_equal(np.concatenate([block.y for block in blocks]), known["label"])
+        assert blocks[-1].start + blocks[-1].n_rows == len(known) < 200
+        assert source.count_rows() == source.n_rows == len(known)
+
+    def test_pieces_start_where_the_rows_before_end(self, source) -> None:
+        blocks = [block for piece in source.pieces(7) for block in piece]
+        starts = np.cumsum([0, *(block.n_rows for block in blocks)])[:-1]
+        assert [block.start for block in blocks] == starts.tolist()
+
+    def test_not_a_number_is_missing_too(self, tmp_path) -> None:
+        y = pa.array([1.0, float("nan"), None, 2.0], from_pandas=False)
+        pq.write_table(pa.table({"a": [1, 2, 3, 4], "y": y}), tmp_path / "y.parquet")
+        (block,) = ParquetSource(tmp_path / "y.parquet", "y")
+        assert block.X.tolist() == [[1.0], [4.0]]
+        assert block.y.tolist() == [1.0, 2.0]
+
+    def test_classes_are_counted_without_features(self, source) -> None:
+        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        counts = self.frame["label"].value_counts().sort_index()
+        assert found.classes.tolist() == counts.index.tolist()
+        assert found.counts.tolist() == counts.tolist()
+
+
+class TestEncoders:
+    @pytest.fixture
+    def path(self, tmp_path):
+        mixed().to_parquet(tmp_path / "x.parquet", row_group_size=30)
+        return tmp_path
+
+    def test_columns_without_numbers_are_named_before_any_work(self, path, monkeypatch) -> None:
+        source = ParquetSource(path, "label")
+        monkeypatch.setattr(pq, "ParquetFile", None)
+        for work in (reduce_blocks, map_blocks):
+            with pytest.raises(ValueError, match=r"not hold numbers: city, kind, day\. .*encode"):
+                work(source, NormalSums())
+
+    def test_missing_numbers_are_refused(self, path) -> None:
+        with pytest.raises(ValueError, match="X contains NaN"):
+            list(ParquetSource(path, "label", ["age"]))
+
+    def test_blocks_are_those_of_the_whole_table(self, path) -> None:
+        source = ParquetSource(path, "label", block_rows=11)
+        sample, y = sample_blocks(source, 100, random_state=0, stratify=True, raw=True)
+        assert sample.shape == (100, 5)
+        encoder = table_encoder().fit(sample, y)
+        encoded = source.with_encoder(encoder)
+        frame = pd.read_parquet(path)
+        frame = frame[frame["label"].notna()]
+        expected = encoder.transform(frame.drop(columns="label"))
+        blocks = list(encoded)
+        assert_allclose(np.concatenate([block.X for block in blocks]), expected, rtol=1e-12)
+        assert encoded.n_features == expected.shape[1]
+        assert encoded.dtype == expected.dtype
+        X, _ = sample_blocks(encoded, 100, random_state=0, stratify=True)
+        assert_array_equal(X, encoder.transform(sample))
+
+    def test_a_sample_is_that_of_the_frame(self, path) -> None:
+        frame = pd.read_parquet(path)
+        frame = frame[frame["label"].notna()]
+        features = frame.drop(columns="label")
+        X, y = sample_blocks(ParquetSource(path, "label"), 50, 3, stratify=True, raw=True)
+        in_memory = block_source(features, frame["label"])
+        Z, z = sample_blocks(in_memory, 50, 3, stratify=True, raw=True)
+        assert_array_equal(y, z)
+        pd.testing.assert_frame_equal(X, Z.reset_index(drop=True), check_dtype=False)
+
+
+class TestErrors:
+    def test_nothing_there(self, tmp_path) -> None:
+        with pytest.raises(FileNotFoundError, match="no file or folder"):
+            ParquetSource(tmp_path / "absent.parquet")
+        with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
+            ParquetSource(tmp_path)
+
+    def test_another_format(self, tmp_path) -> None:
+        (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
+        with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
+            ParquetSource(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"target": "z"}, r"has no column z; it has a, b, c, y"),
+            ({"columns": ["a", "d"]}, "has no column d"),
+            ({"target": "y", "columns": ["a", "y"]}, "both features and targets: y"),
+            ({"columns": []}, "no column to learn from"),
+            ({"block_rows": 0}, "block_rows must be at least 1"),
+        ],
+    )
+    def test_arguments(self, numbers, arguments, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            ParquetSource(numbers[0], **arguments)
+
+    def test_files_of_different_columns(self, numbers) -> None:
+        pd.DataFrame({"a": [1], "e": [1]}).to_parquet(numbers[0] / "q.parquet")
+        with pytest.raises(ValueError, match=r"q\.parquet .* different columns: b, c, e, y"):
+            ParquetSource(numbers[0])
+
+    def test_files_of_different_types(self, tmp_path) -> None:
+        pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "1.parquet")
+        pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
+        with pytest.raises(ValueError, match="different types"):
+            ParquetSource(tmp_path)
+
+    def test_partition_columns(self, tmp_path) -> None:
+        (tmp_path / "year=2020").mkdir()
+        pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "year=2020" / "1.parquet")
+        with pytest.raises(ValueError, match="such as year=2020"):
+            ParquetSource(tmp_path)
+
+    def test_a_second_target(self, numbers) -> None:
+        with pytest.raises(ValueError, match="has its own targets"):
+            block_source(ParquetSource(numbers[0], "y"), np.zeros(120))
