@@ -18,6 +18,7 @@ from mercer._model_selection.leave_one_out import (
     MOST_ALPHA,
     LeaveOneOut,
     best_in_order,
+    descended,
     encode_target,
     leave_one_out,
     price,
@@ -266,3 +267,23 @@ def test_steps_downhill_end_at_the_best_of_kernels_in_order(start: int) -> None:
     best, found = best_in_order(kernels, X, y, start)
     assert best == int(np.argmin(losses))
     assert_allclose(found.loss, min(losses))
+
+
+@pytest.mark.parametrize(("lowest", "expected"), [(0, 0), (3, 3), (-2, -2), (9, 5), (-9, -4)])
+def test_a_descent_ends_at_the_lowest_or_at_a_limit(lowest: int, expected: int) -> None:
+    tried: list[float] = []
+
+    def loss(x: float) -> float:
+        tried.append(x)
+        return abs(x - lowest)
+
+    assert descended(loss, 0, (-4, 5)) == expected
+    assert min(tried) >= -4
+    assert max(tried) <= 5
+
+
+def test_one_kernel_is_the_best_of_one() -> None:
+    X = table()
+    best, found = best_in_order([Gaussian()], X, X[:, :1], 0)
+    assert best == 0
+    assert_allclose(found.loss, leave_one_out(to_unit_scale(Gaussian()(X))[0], X[:, :1]).loss)

@@ -18,7 +18,6 @@ from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._two_stage.priced_learners import (
     PricedLearner,
     comparable,
-    descended,
     priced_learners,
     vertex,
 )
@@ -123,19 +122,6 @@ def test_only_near_prices_are_compared_further() -> None:
 
 
 # --- the search --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("lowest", "expected"), [(0, 0), (3, 3), (-2, -2), (9, 5), (-9, -4)])
-def test_a_descent_ends_at_the_lowest_or_at_a_limit(lowest: int, expected: int) -> None:
-    tried: list[float] = []
-
-    def loss(x: float) -> float:
-        tried.append(x)
-        return abs(x - lowest)
-
-    assert descended(loss, 0, (-4, 5)) == expected
-    assert min(tried) >= -4
-    assert max(tried) <= 5
 
 
 def test_the_vertex_of_a_parabola() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -371,21 +372,40 @@ def best_in_order(
     found : LeaveOneOut
         With that kernel.
     """
-    samples, priced = Samples(X), {}
+    samples = Samples(X)
 
-    def loss(index: int) -> float:
-        if not 0 <= index < len(kernels):
-            return np.inf
-        if index not in priced:
-            gram = _centered_gram(samples, kernels[index])
-            priced[index] = leave_one_out(gram, targets, extend=False)
-        return priced[index].loss
+    @cache
+    def priced(index: int) -> LeaveOneOut:
+        return leave_one_out(_centered_gram(samples, kernels[index]), targets, extend=False)
 
-    best = start
-    step = -1 if loss(start - 1) < loss(start + 1) else 1
-    while loss(best + step) < loss(best):
-        best += step
-    return best, priced[best]
+    best = descended(lambda index: priced(index).loss, start, (0, len(kernels) - 1))
+    return best, priced(best)
+
+
+def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int]) -> int:
+    """The whole number reached by steps of one in the direction in which a loss falls.
+
+    Parameters
+    ----------
+    loss : callable
+    start : int
+    limits : tuple of int
+        The smallest and the largest number that may be tried.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
+    2
+    """
+    direction = 1 if start < limits[1] and loss(start + 1) < loss(start) else -1
+    at = start
+    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < loss(at):
+        at += direction
+    return at
 
 
 def _centered_gram(samples: Samples, kernel: Kernel) -> Array:

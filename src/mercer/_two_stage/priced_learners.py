@@ -16,6 +16,7 @@ from mercer._kernel_estimator import KernelLearner, training_data
 from mercer._learners import UniformCombination
 from mercer._model_selection.leave_one_out import (
     EncodedTarget,
+    descended,
     encode_target,
     price,
     sample_rows,
@@ -170,28 +171,6 @@ def _cheapest_octave(family: _Family, samples: Samples, target: EncodedTarget) -
         return at
     between = at + vertex([loss(at + step) for step in (-1, 0, 1)])
     return min(at, between, key=loss)
-
-
-def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int]) -> int:
-    """The whole number reached by steps of one in the direction in which a loss falls.
-
-    Parameters
-    ----------
-    loss : callable
-    start : int
-    limits : tuple of int
-        The smallest and the largest number that may be tried.
-
-    Examples
-    --------
-    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
-    2
-    """
-    direction = 1 if loss(start + 1) < loss(start) else -1
-    at = start
-    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < loss(at):
-        at += direction
-    return at
 
 
 def vertex(values: list[float]) -> float:
