@@ -1,0 +1,230 @@
+"""Ridge regression on Nyström features, with a penalty chosen by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mercer._gram.tiles import map_tiles
+from mercer._nystroem.normal_equations import FoldSums
+from mercer._nystroem.nystroem_features import NystroemFeatures
+from mercer._typing import Array
+
+ALPHAS: Array = 10.0 ** np.arange(-6.0, 3.25, 0.25)
+"""Penalties that are compared, for features of unit scale."""
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A linear function of a kernel's values at centers.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_centers, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    """
+
+    coefficients: Array
+    intercept: Array
+
+    def predict(self, columns: Array) -> Array:
+        """Predictions from kernel values, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        columns : ndarray of shape (n_rows, n_centers)
+            The kernel's values less their means at the centers.
+        """
+        return np.asarray(columns @ self.coefficients + self.intercept)
+
+
+@dataclass(frozen=True)
+class RidgeChoice:
+    """Ridge regression at the penalty that cross-validation prefers.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Penalties that were compared, ascending.
+    losses : ndarray of shape (n_alphas,)
+        Their mean squared errors out of fold, relative to those of the training folds' means.
+    alpha : float
+        The penalty of the lowest loss, the largest among equal ones.
+    fit : LinearFit
+        To all rows.
+    fold_fits : list of LinearFit or None
+        Without each fold; None for folds that have no rows, or all.
+    """
+
+    alphas: Array
+    losses: Array
+    alpha: float
+    fit: LinearFit
+    fold_fits: list[LinearFit | None]
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sums over some rows of whitened features Z and targets Y.
+
+    Attributes
+    ----------
+    count : float
+    features, values : ndarray of shape (rank,) and (n_outputs,)
+        Sums.
+    gram, cross, squares : ndarray of shape (rank, rank), (rank, n_outputs) and (n_outputs,)
+        Z'Z, Z'Y, and the sums of squared targets.
+    """
+
+    count: float
+    features: Array
+    values: Array
+    gram: Array
+    cross: Array
+    squares: Array
+
+    def plus(self, other: _Moments, sign: float = 1.0) -> _Moments:
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return _Moments(*(mine + sign * theirs for mine, theirs in pairs))
+
+    def mapped(self, matrix: Array) -> _Moments:
+        """The same sums of Z times a matrix and Y."""
+        return _Moments(
+            self.count,
+            matrix.T @ self.features,
+            self.values,
+            matrix.T @ (self.gram @ matrix),
+            matrix.T @ self.cross,
+            self.squares,
+        )
+
+    def means(self) -> tuple[Array, Array]:
+        return self.features / self.count, self.values / self.count
+
+    def centered(self, features: Array, values: Array) -> _Moments:
+        """The same sums of Z and Y less constants."""
+        n, s, t = self.count, self.features, self.values
+        sums = np.outer(s, features)
+        gram = self.gram - sums - sums.T + n * np.outer(features, features)
+        cross = self.cross - np.outer(s, values) - np.outer(features, t)
+        cross += n * np.outer(features, values)
+        squares = self.squares - 2.0 * t * values + n * values**2
+        return _Moments(n, s - n * features, t - n * values, gram, cross, squares)
+
+    def squared_errors(self, coefficients: Array) -> Array:
+        """Sums of squares of Y - Z w, shape (n_alphas, n_outputs).
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_alphas, rank, n_outputs)
+        """
+        a, r, k = coefficients.shape
+        fitted = (self.gram @ coefficients.transpose(1, 0, 2).reshape(r, a * k)).reshape(r, a, k)
+        fitted -= 2.0 * self.cross[:, None, :]
+        error = self.squares + np.einsum("ark,rak->ak", coefficients, fitted)
+        return np.maximum(error, 0.0)
+
+
+class _Path:
+    """Ridge regression with an intercept at every penalty, from one eigendecomposition."""
+
+    def __init__(self, rows: _Moments) -> None:
+        self.means = rows.means()
+        centered = rows.centered(*self.means)
+        values, self._vectors = np.linalg.eigh(centered.gram)
+        self._values = np.maximum(values, 0.0)
+        self._projected = self._vectors.T @ centered.cross
+
+    def solve(self, alphas: Array) -> Array:
+        """Coefficients, shape (n_alphas, rank, n_outputs)."""
+        return np.asarray(
+            self._vectors @ (self._projected / (self._values + alphas[:, None])[:, :, None])
+        )
+
+    def errors(self, held_out: _Moments, alphas: Array) -> Array:
+        """Sums of squared errors on other rows, shape (n_alphas, n_outputs).
+
+        The last row is the error of the mean.
+        """
+        others = held_out.centered(*self.means)
+        return np.vstack([others.squared_errors(self.solve(alphas)), others.squares])
+
+    def fit(self, alpha: float, whitening: Array) -> LinearFit:
+        """The fit at one penalty, as a function of kernel values."""
+        solved = self.solve(np.array([alpha]))[0]
+        features, values = self.means
+        return LinearFit(whitening @ solved, values - features @ solved)
+
+
+def ridge_on_features(
+    sums: FoldSums, features: NystroemFeatures, alphas: Array | None = None
+) -> RidgeChoice:
+    """Fit ridge regression with an intercept, at the penalty of least error out of fold.
+
+    Parameters
+    ----------
+    sums : FoldSums
+    features : NystroemFeatures
+        The features that were summed.
+    alphas : ndarray of shape (n_alphas,), default=None
+        Penalties, positive. If None, 37 of them from 1e-6 to 1e3.
+
+    Returns
+    -------
+    RidgeChoice
+
+    Raises
+    ------
+    ValueError
+        If there are no rows, or a penalty is not positive.
+
+    Notes
+    -----
+    The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
+    the fold's sums: no row is needed. One eigendecomposition for each fold and one for all rows,
+    each O(r^3) for features of rank r, serve every penalty. Folds without rows, or with all of
+    them, are left out; where none remains, the largest penalty is taken.
+    """
+    grid = ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
+    if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
+        raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
+    parts = _moments(sums, features.remaining)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.plus(part)
+    if total.count == 0.0:
+        raise ValueError("There are no rows to fit to.")
+    used = [f for f, part in enumerate(parts) if 0.0 < part.count < total.count]
+    rows = [total, *(total.plus(parts[f], -1.0) for f in used)]
+    whole, *others = map_tiles(_Path, rows)
+    paths = dict(zip(used, others, strict=True))
+    errors = [path.errors(parts[f], grid) for f, path in paths.items()]
+    losses = _losses(errors, grid.size)
+    # The largest penalty among equal ones.
+    alpha = float(grid[grid.size - 1 - int(np.argmin(losses[::-1]))])
+    fold_fits = [
+        paths[f].fit(alpha, features.whitening) if f in paths else None for f in range(len(parts))
+    ]
+    return RidgeChoice(grid, losses, alpha, whole.fit(alpha, features.whitening), fold_fits)
+
+
+def _moments(sums: FoldSums, whitening: Array | None) -> list[_Moments]:
+    """Each fold's sums, of whitened features."""
+
+    def of_fold(fold: int) -> _Moments:
+        kept = [getattr(sums, name)[fold] for name in vars(sums)]
+        found = _Moments(float(kept[0]), *kept[1:])
+        return found if whitening is None else found.mapped(whitening)
+
+    return list(map_tiles(of_fold, range(len(sums.counts))))
+
+
+def _losses(errors: list[Array], n_alphas: int) -> Array:
+    """Squared errors out of fold, relative to those of the means; the mean over outputs."""
+    if not errors:
+        return np.ones(n_alphas)
+    total = np.sum(errors, axis=0)
+    own, baseline = total[:-1], total[-1]
+    ratios = np.divide(own, baseline, out=np.ones_like(own), where=baseline > 0.0)
+    return np.asarray(ratios.mean(axis=1))

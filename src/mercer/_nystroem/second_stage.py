@@ -1,0 +1,144 @@
+"""The second stage of learning: a predictor on Nyström features, from all rows in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._blocks import BlockSource, reduce_blocks
+from mercer._gram.tiles import map_tiles
+from mercer._model_selection.leave_one_out import RandomState
+from mercer._nystroem.centers import Method, choose_centers
+from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
+from mercer._nystroem.normal_equations import NormalEquations, n_folds_for, tiles
+from mercer._nystroem.nystroem_features import NystroemFeatures, nystroem_features
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class NystroemModel:
+    """A predictor on a kernel's values at centers; it holds no other rows of the training table.
+
+    Attributes
+    ----------
+    features : NystroemFeatures
+    encoding : TargetEncoding
+    choice : RidgeChoice
+        Ridge regression of standardized responses or class indicators, and its cross-validation.
+    """
+
+    features: NystroemFeatures
+    encoding: TargetEncoding
+    choice: RidgeChoice
+
+    def decision_function(self, X: Features) -> Array:
+        """Predicted responses or indicators in the target's encoding.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        return linear_predictions(self.features, self.choice.fit, X)
+
+    def predict(self, X: Features) -> Array:
+        """Predicted responses in their own unit, or labels.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_outputs) for several responses
+        """
+        return self.encoding.decode(self.decision_function(X))
+
+
+def linear_predictions(features: NystroemFeatures, fit: LinearFit, X: Features) -> Array:
+    """Predictions of rows, tile by tile in threads.
+
+    Parameters
+    ----------
+    features : NystroemFeatures
+    fit : LinearFit
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs)
+
+    Notes
+    -----
+    O(n m d) time for the kernel's values; memory for some tiles of them.
+    """
+    found = map_tiles(lambda tile: fit.predict(features.columns(tile)), list(tiles(X)))
+    return np.concatenate([np.empty((0, len(fit.intercept))), *found])
+
+
+def fit_nystroem(
+    kernel: Kernel,
+    source: BlockSource,
+    encoding: TargetEncoding,
+    sample: Features,
+    *,
+    n_components: int = 1000,
+    centers: Method = "sample",
+    alphas: Array | None = None,
+    random_state: RandomState = 0,
+    on_rows: Callable[[int], None] | None = None,
+    client: Any = None,
+) -> NystroemModel:
+    """Fit a predictor with a given kernel to all rows of a source, in one pass.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    source : BlockSource
+        Rows and targets.
+    encoding : TargetEncoding
+        Of the target, with all classes that occur.
+    sample : ndarray or sparse matrix of shape (n_sampled, n_features)
+        A sample of the rows, from which centers are chosen.
+    n_components : int, default=1000
+        Number of centers.
+    centers : {"sample", "cholesky"}, default="sample"
+        How centers are chosen.
+    alphas : ndarray of shape (n_alphas,), default=None
+        Penalties that are compared by cross-validation.
+    random_state : int, RandomState instance or None, default=0
+        Draws the centers.
+    on_rows : callable, default=None
+        Called with numbers of rows that were done.
+    client : distributed.Client, default=None
+        Cluster for sources that can be divided among workers.
+
+    Returns
+    -------
+    NystroemModel
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes, the kernel has values that are not finite, or a
+        parameter is out of range.
+
+    Notes
+    -----
+    O(n m^2 + m^3) time for n rows and m centers; memory for five m x m matrices for each thread, or
+    two beyond 2,500 centers.
+    """
+    chosen = choose_centers(kernel, sample, n_components, centers, random_state)
+    features = nystroem_features(kernel, chosen)
+    statistic = NormalEquations(features, encoding, n_folds_for(features.n_centers))
+    sums = reduce_blocks(source, statistic, on_rows=on_rows, client=client)
+    return NystroemModel(features, encoding, ridge_on_features(sums, features, alphas))

@@ -1,0 +1,37 @@
+"""Naive Nyström regression: whitened features of all rows, and ridge regression fold by fold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sklearn.linear_model import Ridge
+
+from mercer._typing import Array
+from mercer.kernels import Kernel
+
+
+def naive_features(kernel: Kernel, centers: Array, X: Array) -> Array:
+    """Features whose inner products are those of projections on the span of centered centers."""
+    K = kernel(centers)
+    H = np.eye(len(K)) - 1.0 / len(K)
+    scale = np.trace(H @ K @ H) / len(K)
+    rows = kernel(X, centers)
+    rows = (rows - K.mean(axis=0)) @ H / scale
+    values, vectors = np.linalg.eigh(H @ K @ H / scale)
+    kept = values > 1e-9 * values[-1]
+    return np.asarray(rows @ vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def naive_losses(Z: Array, Y: Array, folds: Array, alphas: Sequence[float]) -> Array:
+    """Squared errors out of fold, relative to those of the mean of the training folds."""
+    losses = []
+    for alpha in alphas:
+        errors, baselines = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
+        for fold in np.unique(folds):
+            out = folds == fold
+            predicted = Ridge(alpha).fit(Z[~out], Y[~out]).predict(Z[out]).reshape(-1, Y.shape[1])
+            errors += ((Y[out] - predicted) ** 2).sum(axis=0)
+            baselines += ((Y[out] - Y[~out].mean(axis=0)) ** 2).sum(axis=0)
+        losses.append((errors / baselines).mean())
+    return np.array(losses)
