@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_cases import Run, call, class_table, error_line
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
+from skops.io import dumps, get_untrusted_types
 
-from mercer._cli.models import save_model
+from mercer import KernelStackingClassifier, TwoStageClassifier
+from mercer._cli.models import save_model, trusted_types
 
 
 class _Untrusted(DecisionTreeClassifier):
@@ -31,6 +36,16 @@ def test_untrusted_types_are_named(run: Run) -> None:
     line = error_line(run("predict", "untrusted.skops", "table.csv", "--out", "p.csv"))
     assert "holds types that are not trusted" in line
     assert "_Untrusted" in line
+
+
+@pytest.mark.parametrize("estimator", [KernelStackingClassifier(), TwoStageClassifier()])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    model = Pipeline([("model", estimator)]).fit(csr_matrix(X) if sparse else X, y)
+    untrusted = set(get_untrusted_types(data=dumps(model)))
+    assert untrusted <= set(trusted_types())
 
 
 def test_files_that_are_no_models(run: Run) -> None:

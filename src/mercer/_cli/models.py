@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold
@@ -24,22 +25,29 @@ from mercer._stacking.kernel_stacking import PricedCandidate
 from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
 from mercer._stacking.table_views import TableViews
+from mercer._two_stage.priced_learners import PricedLearner
 from mercer.preprocessing._columns import ColumnsOfKind, convert
 
-_TRUSTED_OF_SCIKIT_LEARN = (np.dtype, KFold, StratifiedKFold, type(check_scoring(SVC())))
+_TRUSTED_OF_LIBRARIES = (
+    np.dtype,
+    csr_matrix,
+    KFold,
+    StratifiedKFold,
+    type(check_scoring(SVC())),
+)
 """A fitted pipeline holds these types, which skops does not trust by default. The last is the type
 of the scorer that calls an estimator's own `score`."""
 
-
-_TRUSTED_OF_STACKING = (
+_TRUSTED_OF_MERCER = (
     EncodedTarget,
     MachineMember,
     PricedCandidate,
     RidgeMember,
+    PricedLearner,
     TableViews,
     UnitScale,
 )
-"""A fitted stack holds these types."""
+"""Fitted estimators hold these types."""
 
 
 def trusted_types() -> list[str]:
@@ -48,8 +56,8 @@ def trusted_types() -> list[str]:
     public = [getattr(module, name) for module in modules for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
-    own = (*steps, *_TRUSTED_OF_STACKING, ColumnsOfKind, convert)
-    types = [*estimators, *own, *_TRUSTED_OF_SCIKIT_LEARN]
+    own = (*steps, *_TRUSTED_OF_MERCER, ColumnsOfKind, convert)
+    types = [*estimators, *own, *_TRUSTED_OF_LIBRARIES]
     return sorted(f"{t.__module__}.{t.__qualname__}" for t in types)
 
 

@@ -69,6 +69,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Features are scaled inside, so that their units do not matter: numbers robustly, with softly
     clipped tails; columns of two values become zeros and ones.
 
+    A row that the table holds twice is predicted by its copy, so that leave-one-out errors are too
+    low and kernels too narrow, as in cross-validation. Drop copies of rows before.
+
     Leave-one-out predictions of ridge regression are exact, from one eigendecomposition for each
     candidate. Kernels of learned relevance are learned anew without each half of the samples, and
     predict only samples that they were not learned from. The weights of the combination minimize
