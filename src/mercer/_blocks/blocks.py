@@ -186,10 +186,12 @@ class BlockSource(ABC):
     @property
     def n_features(self) -> int:
         """Number of features of blocks."""
-        head = self.head()
         if self.encoder is None:
-            return int(head.shape[1])
-        return int(self.encoder.transform(head).shape[1])
+            return int(self.head().shape[1])
+        try:
+            return len(self.encoder.get_feature_names_out())
+        except AttributeError:
+            return int(self.encoder.transform(self.head()).shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from mercer._blocks.blocks import BlockSource, RawBlock
+from mercer._blocks.numeric_tables import is_frame
 from mercer._typing import Array
 
 _TARGET_ROWS = 2**16
@@ -23,6 +25,8 @@ class MemorySource(BlockSource):
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     block_rows : int or None
     encoder : transformer or None
+    start : int, default=0
+        Position of the first row in the table that this one is a part of.
 
     Notes
     -----
@@ -30,9 +34,11 @@ class MemorySource(BlockSource):
     blocks.
     """
 
-    def __init__(self, X: Any, y: Array | None, block_rows: int | None, encoder: Any) -> None:
+    def __init__(
+        self, X: Any, y: Array | None, block_rows: int | None, encoder: Any, start: int = 0
+    ) -> None:
         super().__init__(block_rows, encoder)
-        self.X, self.y = X, y
+        self.X, self.y, self.start = X, y, start
 
     @property
     def n_rows(self) -> int:
@@ -60,7 +66,7 @@ class MemorySource(BlockSource):
 
     def only_targets(self) -> MemorySource:
         """Return a source of the same targets, of which the blocks have no features."""
-        return MemorySource(np.empty((self.n_rows, 0)), self.y, _TARGET_ROWS, None)
+        return MemorySource(np.empty((self.n_rows, 0)), self.y, _TARGET_ROWS, None, self.start)
 
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
         """Return some rows as the input holds them, and their targets."""
@@ -68,8 +74,8 @@ class MemorySource(BlockSource):
 
     def _slices(self) -> Iterator[tuple[int, slice]]:
         size, end = self.block_rows, self.n_rows
-        for start in range(0, end, size):
-            yield start, slice(start, min(start + size, end))
+        for first in range(0, end, size):
+            yield self.start + first, slice(first, min(first + size, end))
 
     def _rows(self, rows: Any) -> Any:
         if hasattr(self.X, "iloc"):
@@ -83,3 +89,46 @@ def _chosen(X: Any, rows: Any) -> Any:
         return X[rows, ...] if X.ndim == 1 else X[rows, :]
     namespace = X.__array_namespace__()
     return namespace.take(X, namespace.asarray(rows), axis=0)
+
+
+def memory_source(
+    X: Any, y: Any, block_rows: int | None = None, encoder: Any = None, start: int = 0
+) -> MemorySource:
+    """Return a source of blocks of a table in memory.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_rows, n_columns)
+        Sparse matrices of other formats than CSR are converted, which copies them.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+    block_rows : int, default=None
+    encoder : transformer, default=None
+    start : int, default=0
+        Position of the first row in the table that this one is a part of.
+
+    Returns
+    -------
+    MemorySource
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or y has another number of rows.
+    """
+    if issparse(X):
+        X = X.tocsr()
+    elif not (is_frame(X) or hasattr(X, "__dlpack__")):
+        X = np.asarray(X)
+    if len(X.shape) != 2:
+        raise ValueError(f"X must have rows and columns; its shape is {tuple(X.shape)}.")
+    return MemorySource(X, _target(y, int(X.shape[0])), block_rows, encoder, start)
+
+
+def _target(y: Any, n_rows: int) -> Array | None:
+    if y is None:
+        return None
+    if not hasattr(y, "__dlpack__"):
+        y = np.asarray(y)
+    if len(y.shape) not in (1, 2) or y.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows, and y has the shape {tuple(y.shape)}.")
+    return y

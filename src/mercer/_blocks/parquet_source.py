@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,17 +18,24 @@ from mercer._blocks.arrow_columns import (
     is_arrow_single,
     target_array,
 )
-from mercer._blocks.blocks import BlockSource, RawBlock
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, OnRows, RawBlock
+from mercer._blocks.dask_tasks import Piece, reduce_pieces, stream_pieces
 from mercer._blocks.numeric_tables import refuse_columns
 from mercer._blocks.parquet_files import ParquetFiles, RowGroup, arrow, find_parquet, known_rows
 from mercer._typing import Array, Features
 from mercer._validation import check_number
+
+State = TypeVar("State")
+Result = TypeVar("Result")
 
 _BATCH_ROWS = 2**15
 """Largest number of rows that are read and encoded together; encoders take milliseconds a call."""
 
 _BATCH_BYTES = 2**25
 """Where columns are many, so few rows are read together that their numbers take this memory."""
+
+_PIECE_ROWS = 2**17
+"""A worker of a cluster reads at least so many rows in one task, which takes some 0.1 seconds."""
 
 
 class ParquetSource(BlockSource):
@@ -112,11 +121,10 @@ class ParquetSource(BlockSource):
         chosen = [n for n in names if n not in targets] if columns is None else list(columns)
         _check_names(self._files, targets, chosen)
         self.target_names, self.column_names = tuple(targets), tuple(chosen)
-        self._groups = self._files.groups
         self._offset = 0
         self._known: tuple[int, ...] | None = None
         if not targets:
-            self._known = tuple(group.n_rows for group in self._groups)
+            self._known = tuple(group.n_rows for group in self._files.groups)
 
     def __repr__(self) -> str:
         target = ", ".join(self.target_names)
@@ -160,7 +168,7 @@ class ParquetSource(BlockSource):
 
     def head(self) -> Any:
         """Return the first row as a data frame."""
-        for batch in self._files.batches(self.column_names, 1, self._groups):
+        for batch in self._files.batches(self.column_names, 1):
             return as_frame(batch)
         return as_frame(self._empty())
 
@@ -202,33 +210,61 @@ class ParquetSource(BlockSource):
                 targets += [] if raw.y is None else [raw.y[inside]]
         return pa.Table.from_batches(taken), np.concatenate(targets) if targets else None
 
-    def pieces(self, n_pieces: int) -> list[ParquetSource]:
+    def reduce(
+        self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
+    ) -> State:
+        """Accumulate a statistic, on a cluster if there is a client; see `reduce_blocks`."""
+        if client is None:
+            return super().reduce(statistic, on_rows, client)
+        return reduce_pieces(self._tasks(), statistic, self.encoder, on_rows, client)
+
+    def map(
+        self, function: Callable[[Block], Result], on_rows: OnRows | None, client: Any
+    ) -> Iterator[Result]:
+        """Apply a function to every block, on a cluster if there is a client; see `map_blocks`."""
+        if client is None:
+            yield from super().map(function, on_rows, client)
+            return
+        applied = partial(_results_and_rows, function)
+        for results, n_rows in stream_pieces(self._tasks(), applied, self.encoder, client):
+            yield from results
+            if on_rows is not None:
+                on_rows(n_rows)
+
+    def pieces(self, n_rows: int = _PIECE_ROWS) -> list[ParquetSource]:
         """Divide the row groups into consecutive sources, for several workers.
 
         Parameters
         ----------
-        n_pieces : int
-            Largest number of pieces.
+        n_rows : int, default=2**17
+            Each piece but the last has the fewest row groups that together have so many rows.
 
         Returns
         -------
         list of ParquetSource
             They know the positions of their rows in the whole.
         """
-        counts = self._counts()
-        pieces = []
-        for members in np.array_split(np.arange(len(counts)), min(n_pieces, len(counts))):
+        groups, counts = self._files.groups, self._counts()
+        rows = np.cumsum([group.n_rows for group in groups])
+        pieces, first = [], 0
+        while first < len(groups):
+            before = rows[first] - groups[first].n_rows
+            end = min(int(np.searchsorted(rows, before + n_rows)) + 1, len(groups))
             piece = copy(self)
-            piece._groups = tuple(self._groups[i] for i in members)
-            piece._known = tuple(counts[i] for i in members)
-            piece._offset = self._offset + sum(counts[: members[0]])
+            piece._files = replace(self._files, groups=groups[first:end])
+            piece._known = counts[first:end]
+            piece._offset = self._offset + sum(counts[:first])
             pieces.append(piece)
+            first = end
         return pieces
+
+    def _tasks(self) -> list[Piece]:
+        return [Piece(_itself, (piece,)) for piece in self.with_encoder(None).pieces()]
 
     def _counts(self) -> tuple[int, ...]:
         """Numbers of rows of each row group in which the target is known."""
         if self._known is None:
-            self._known = tuple(self._count(group) for group in self._groups)
+            self._known = tuple(self._count(group) for group in self._files.groups)
         return self._known
 
     def _count(self, group: RowGroup) -> int:
@@ -241,7 +277,7 @@ class ParquetSource(BlockSource):
         read = (*columns, *self.target_names)
         fitting = _BATCH_BYTES // (8 * max(len(read), 1))
         size = int(np.clip(fitting, 256, _BATCH_ROWS))
-        for batch in self._files.batches(read, size, self._groups if groups is None else groups):
+        for batch in self._files.batches(read, size, groups):
             y = None
             if self.target_names:
                 known = known_rows(batch.columns[n_columns:], pa)
@@ -254,6 +290,20 @@ class ParquetSource(BlockSource):
         pa, schema = arrow(), self._files.schema
         fields = [schema.field(name) for name in self.column_names]
         return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
+
+
+def _itself(source: BlockSource) -> BlockSource:
+    return source
+
+
+def _results_and_rows(
+    function: Callable[[Block], Result], source: BlockSource
+) -> tuple[list[Result], int]:
+    results, n_rows = [], 0
+    for block in source:
+        results.append(function(block))
+        n_rows += block.n_rows
+    return results, n_rows
 
 
 def _check_names(files: ParquetFiles, targets: list[str], columns: list[str]) -> None:

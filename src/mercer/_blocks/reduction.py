@@ -21,7 +21,9 @@ def reduce_blocks(
     """Accumulate a statistic over all rows of a source, in one pass.
 
     In memory, threads add blocks to a state each, in a fixed order, and the states are merged in
-    the end, so that the result does not depend on timing.
+    the end. On a Dask cluster, a task accumulates each partition, and further tasks merge the
+    states by a tree. Results do not depend on timing, on the number of workers, nor on workers
+    that fail meanwhile.
 
     Parameters
     ----------
@@ -30,7 +32,9 @@ def reduce_blocks(
     on_rows : callable, default=None
         Called in the calling thread with the number of rows that were done.
     client : distributed.Client, default=None
-        Cluster for sources that can be divided among workers; other sources disregard it.
+        The cluster on which Dask collections and Parquet files, which its workers must see, are
+        read. If None, the current client for Dask collections, or else Dask's scheduler of this
+        process, and threads of this process for Parquet files. Tables in memory are never sent.
 
     Returns
     -------
@@ -41,6 +45,8 @@ def reduce_blocks(
     ------
     ValueError
         If columns are not numbers and there is no encoder, or if numbers are missing or infinite.
+    RuntimeError
+        If the client is closed, or the cluster is lost in the meantime.
 
     Examples
     --------
@@ -67,21 +73,27 @@ def map_blocks(
     ----------
     source : BlockSource
     function : callable
-        Called with a block, in threads.
+        Called with a block, in threads or on a cluster.
     on_rows : callable, default=None
         Called in the calling thread with the number of rows that were done.
     client : distributed.Client, default=None
-        Cluster for sources that can be divided among workers; other sources disregard it.
+        The cluster on which Parquet files are read. Results of Dask collections are computed where
+        the caller computes them.
 
     Returns
     -------
-    iterator
-        Results in the order of blocks. It computes few blocks ahead of what is consumed.
+    iterator or dask.array.Array
+        Results in the order of blocks, few of which are computed ahead of what is consumed. For a
+        Dask collection, a lazy array of the results for all rows, with a chunk for each partition
+        that has rows. To find its type, the function is called with a made-up row; the positions
+        of first rows are 0 in every partition.
 
     Raises
     ------
     ValueError
         If columns are not numbers and there is no encoder, or if numbers are missing or infinite.
+    RuntimeError
+        If the client is closed, or the cluster is lost in the meantime.
 
     Examples
     --------

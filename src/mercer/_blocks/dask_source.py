@@ -1,0 +1,298 @@
+"""Blocks of Dask arrays and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, OnRows, RawBlock
+from mercer._blocks.dask_tasks import Piece, lazy_pieces, reduce_pieces, stream_pieces
+from mercer._blocks.memory_source import MemorySource, memory_source
+from mercer._typing import Array
+
+State = TypeVar("State")
+Result = TypeVar("Result")
+
+
+class DaskSource(BlockSource):
+    """Blocks of the partitions of a Dask array or data frame.
+
+    Parameters
+    ----------
+    head : ndarray or DataFrame of shape (n_head, n_columns)
+        Made-up rows of the columns' types.
+    features : list of Delayed, or None
+        Partitions of the table; None for a source of targets alone.
+    targets : list of Delayed, or None
+        Partitions of the target.
+    lengths : sequence of int, or None
+        Numbers of rows of the partitions, None if they are unknown.
+    block_rows : int or None
+    encoder : transformer or None
+    client : distributed.Client or None
+        The client to compute with. If None, the current client, or else Dask's scheduler of this
+        process.
+
+    Notes
+    -----
+    Partitions are never brought together: a worker holds one per thread and divides it into
+    blocks. If the numbers of rows are unknown, the first pass that needs positions counts them,
+    in a pass over the targets, or over the features if there are none.
+    """
+
+    def __init__(
+        self,
+        head: Any,
+        features: Sequence[Any] | None,
+        targets: Sequence[Any] | None,
+        lengths: Sequence[int] | None,
+        *,
+        block_rows: int | None,
+        encoder: Any,
+        client: Any,
+    ) -> None:
+        super().__init__(block_rows, encoder)
+        self._head, self._features, self._targets = head, features, targets
+        self._lengths = lengths
+        self.client = client
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, None if it is unknown before `count_rows`."""
+        return None if self._lengths is None else sum(self._lengths)
+
+    @property
+    def has_target(self) -> bool:
+        """Whether blocks have targets."""
+        return self._targets is not None
+
+    def head(self) -> Any:
+        """Return made-up rows of the columns' types."""
+        return self._head
+
+    def count_rows(self) -> int:
+        """Number of rows; the first call counts them if they are unknown."""
+        return sum(self._counts())
+
+    def raw_blocks(self) -> Iterator[RawBlock]:
+        """Yield partitions, of which a few are in this process."""
+        yield from stream_pieces(self._pieces(), _raw_block, None, self.client)
+
+    def targets(self) -> Iterator[tuple[int, Array]]:
+        """Yield the positions of first rows, and targets, partition by partition."""
+        for raw in self.only_targets().raw_blocks():
+            if raw.y is not None:
+                yield raw.start, raw.y
+
+    def only_targets(self) -> DaskSource:
+        """Return a source of the same targets, of which the blocks have no features."""
+        self._counts()
+        source = copy(self.with_encoder(None))
+        source._head, source._features = np.empty((1, 0)), None
+        return source
+
+    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+        """Return some rows as the partitions hold them, and their targets."""
+        ends = np.cumsum(self._counts())
+        pieces = []
+        for piece, start, end in zip(self._pieces(), ends - self._counts(), ends, strict=True):
+            here = rows[slice(*np.searchsorted(rows, [start, end]))] - start
+            if here.size:
+                pieces.append(Piece(_Taken(piece.make, here), piece.arguments))
+        taken = list(stream_pieces(pieces, _raw_block, None, self.client))
+        if not taken:
+            return self._head[:0], None if self._targets is None else np.empty(0)
+        targets = [raw.y for raw in taken if raw.y is not None]
+        return _stacked([raw.X for raw in taken]), np.concatenate(targets) if targets else None
+
+    def reduce(
+        self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
+    ) -> State:
+        """Accumulate a statistic; see `reduce_blocks`."""
+        client = self.client if client is None else client
+        return reduce_pieces(self._pieces(), statistic, self.encoder, on_rows, client)
+
+    def map(self, function: Callable[[Block], Result], on_rows: OnRows | None, client: Any) -> Any:
+        """Return the results for all rows as a lazy Dask array; see `map_blocks`."""
+        import dask.array as da
+
+        made_up = self.converted(RawBlock(self._head, None, 0))
+        example = np.asarray(function(next(made_up.split(1))))
+        pieces = self._pieces(with_starts=False)
+        results = lazy_pieces(pieces, _Results(function, example), self.encoder)
+        lengths = [np.nan] * len(pieces) if self._lengths is None else self._lengths
+        parts = [
+            da.from_delayed(result, (n_rows, *example.shape[1:]), meta=example[:0])
+            for result, n_rows in zip(results, lengths, strict=True)
+        ]
+        return da.concatenate(parts, allow_unknown_chunksizes=True)
+
+    def _counts(self) -> Sequence[int]:
+        """Numbers of rows of the partitions."""
+        if self._lengths is None:
+            pieces = self._pieces(with_starts=False)
+            if self._targets is not None:
+                pieces = [Piece(_targets_piece, (part, 0)) for part in self._targets]
+            self._lengths = list(stream_pieces(pieces, _n_rows, None, self.client))
+        return self._lengths
+
+    def _pieces(self, *, with_starts: bool = True) -> list[Piece]:
+        """The partitions; the positions of their first rows are 0 where they are not needed."""
+        n_parts = len(self._features or self._targets or ())
+        starts = [0] * n_parts
+        if with_starts:
+            starts = [int(end) for end in np.cumsum([0, *self._counts()])[:-1]]
+        targets = [None] * n_parts if self._targets is None else self._targets
+        if self._features is None:
+            return [Piece(_targets_piece, pair) for pair in zip(targets, starts, strict=True)]
+        return [
+            Piece(memory_source, (X, y, self._block_rows, None, start))
+            for X, y, start in zip(self._features, targets, starts, strict=True)
+        ]
+
+
+def _targets_piece(y: Any, start: int) -> BlockSource:
+    return memory_source(np.empty((len(y), 0)), y, None, None, start).only_targets()
+
+
+def _n_rows(source: BlockSource) -> int:
+    return source.count_rows()
+
+
+def _raw_block(source: BlockSource) -> RawBlock:
+    """All rows of a piece as the partition holds them."""
+    X, y = source.take_raw(np.arange(source.count_rows()))
+    return RawBlock(X, y, next((raw.start for raw in source.raw_blocks()), 0))
+
+
+class _Taken:
+    """Some rows of a piece, as a piece."""
+
+    def __init__(self, make: Callable[..., BlockSource], rows: Array) -> None:
+        self.make, self.rows = make, rows
+
+    def __call__(self, *arguments: Any) -> BlockSource:
+        X, y = self.make(*arguments).take_raw(self.rows)
+        return MemorySource(X, y, None, None)
+
+
+class _Results:
+    """A function of blocks as a function of a piece, with results for no rows like the example."""
+
+    def __init__(self, function: Callable[[Block], Any], example: Array) -> None:
+        self.function, self.none = function, example[:0]
+
+    def __call__(self, source: BlockSource) -> Array:
+        results = [np.asarray(self.function(block)) for block in source]
+        return np.concatenate(results) if results else self.none
+
+
+def _stacked(tables: list[Any]) -> Any:
+    """Stack rows of tables of one kind."""
+    if sp.issparse(tables[0]):
+        return sp.vstack(tables, format="csr")
+    if hasattr(tables[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(tables)
+    return np.concatenate(tables)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether an object is a Dask collection.
+
+    Parameters
+    ----------
+    X : object
+    """
+    return callable(getattr(X, "__dask_graph__", None))
+
+
+def dask_source(
+    X: Any, y: Any, block_rows: int | None, encoder: Any, client: Any = None
+) -> DaskSource:
+    """Return a source of the partitions of a Dask array or data frame.
+
+    Parameters
+    ----------
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
+        Their numbers of rows may be unknown. Chunks of columns are brought together.
+    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
+        With the partitions of X; an array with known chunks may have others. What is not a Dask
+        collection is divided like X, whose numbers of rows must be known.
+    block_rows : int or None
+    encoder : transformer or None
+    client : distributed.Client, default=None
+
+    Returns
+    -------
+    DaskSource
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or its partitions cannot be matched with those of y.
+    """
+    if not hasattr(X, "divisions"):
+        if X.ndim != 2:
+            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
+        X = X.rechunk({1: -1})
+    elif X.ndim != 2:
+        raise ValueError("X must be a data frame, not a series.")
+    lengths = _known_lengths(X)
+    targets = None if y is None else _partitions(_matched(X, y, lengths))
+    features = _partitions(X)
+    if targets is not None and len(targets) != len(features):
+        raise ValueError(
+            f"X has {len(features)} partitions, and y has {len(targets)}. Divide them alike."
+        )
+    if lengths is None and y is not None:
+        lengths = _known_lengths(y)
+    head = X._meta_nonempty if hasattr(X, "divisions") else np.zeros((1, X.shape[1]), X.dtype)
+    return DaskSource(
+        head, features, targets, lengths, block_rows=block_rows, encoder=encoder, client=client
+    )
+
+
+def _known_lengths(X: Any) -> list[int] | None:
+    """Numbers of rows of the partitions, None if they are unknown."""
+    rows = () if hasattr(X, "divisions") else getattr(X, "chunks", ((),))[0]
+    if not rows or any(np.isnan(rows)):
+        return None
+    return [int(n_rows) for n_rows in rows]
+
+
+def _matched(X: Any, y: Any, lengths: list[int] | None) -> Any:
+    """Divide a target like X."""
+    import dask.array as da
+
+    if not is_dask(y):
+        if lengths is None:
+            raise ValueError(
+                "X has partitions of unknown numbers of rows; y must be a Dask collection with the "
+                "same partitions."
+            )
+        y = np.asarray(y)
+        _check_rows(sum(lengths), y)
+        return da.from_array(y, chunks=(tuple(lengths), *((n,) for n in y.shape[1:])))
+    if hasattr(y, "divisions"):
+        return y
+    y = y.rechunk({1: -1}) if y.ndim == 2 else y
+    known = _known_lengths(y)
+    if lengths is not None and known is not None and known != lengths:
+        _check_rows(sum(lengths), y)
+        return y.rechunk({0: tuple(lengths)})
+    return y
+
+
+def _check_rows(n_rows: int, y: Any) -> None:
+    if y.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows, and y has the shape {tuple(y.shape)}.")
+
+
+def _partitions(X: Any) -> list[Any]:
+    return list(np.ravel(X.to_delayed()))

@@ -1,0 +1,303 @@
+"""Work on the pieces of a source on a Dask cluster, or with Dask's schedulers of one machine."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from mercer._blocks.blocks import BlockSource, BlockStatistic, OnRows
+from mercer._gram.tiles import n_threads, serial_algebra
+
+State = TypeVar("State")
+Result = TypeVar("Result")
+
+_MERGED_TOGETHER = 4
+"""Number of states that one task merges; as many are in its worker's memory."""
+
+_AHEAD = 2
+"""Results per thread of a cluster that are computed before they are consumed."""
+
+_WHOLE_GRAPH = "10 GiB"
+"""Dask warns of graphs larger than this; 10 MiB, its default, is less than a statistic may hold."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a source, as a task that makes it.
+
+    Attributes
+    ----------
+    make : callable
+        Returns a `BlockSource` on a worker.
+    arguments : tuple
+        Its arguments, of which some may be Dask's delayed objects.
+    """
+
+    make: Callable[..., BlockSource]
+    arguments: tuple[Any, ...]
+
+
+def reduce_pieces(
+    pieces: Sequence[Piece],
+    statistic: BlockStatistic[State],
+    encoder: Any,
+    on_rows: OnRows | None,
+    client: Any,
+) -> State:
+    """Accumulate a statistic over the pieces of a source, with a tree of merges on the workers.
+
+    The tree depends on the number of pieces alone, so that the result does not depend on the number
+    of workers, nor on which of them fail.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    statistic : BlockStatistic
+    encoder : transformer or None
+    on_rows : callable or None
+    client : distributed.Client or None
+        If None, the current client, or else Dask's scheduler of this process.
+
+    Returns
+    -------
+    state : object
+
+    Raises
+    ------
+    RuntimeError
+        If the client is closed, or the cluster is lost in the meantime.
+
+    Notes
+    -----
+    A worker holds a piece and a state per thread, and at most four states while it merges.
+    """
+    from dask import delayed
+
+    if not pieces:
+        return statistic.start()
+    plan = delayed((statistic, encoder), pure=False, traverse=False)
+    partials = [_task(_partial, plan, piece.make, *piece.arguments) for piece in pieces]
+    level = partials
+    while len(level) > 1:
+        groups = [level[i : i + _MERGED_TOGETHER] for i in range(0, len(level), _MERGED_TOGETHER)]
+        level = [_task(_merged, plan, *group) for group in groups]
+    state, _ = _computed(level[0], partials, on_rows, running_client(client))
+    return state
+
+
+def _partial(
+    plan: tuple[BlockStatistic[State], Any], make: Callable[..., BlockSource], *arguments: Any
+) -> tuple[State, int]:
+    """State and number of rows of a piece."""
+    statistic, encoder = plan
+    state, n_rows = statistic.start(), 0
+    for block in make(*arguments).with_encoder(encoder):
+        state, n_rows = statistic.add(state, block), n_rows + block.n_rows
+    return state, n_rows
+
+
+def _merged(
+    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], *others: tuple[State, int]
+) -> tuple[State, int]:
+    state, n_rows = first
+    for other, n_others in others:
+        state, n_rows = plan[0].merge(state, other), n_rows + n_others
+    return state, n_rows
+
+
+def _rows_of(partial: tuple[object, int]) -> int:
+    return partial[1]
+
+
+def _computed(result: Any, partials: Sequence[Any], on_rows: OnRows | None, client: Any) -> Any:
+    """Compute a delayed result, and report the rows of the partial results that it is made of."""
+    if client is None:
+        with serial_algebra(), _reported(partials, on_rows):
+            return result.compute()
+    from distributed import as_completed
+
+    # The counts are small, so that partial states can be released when they are merged.
+    counts = [] if on_rows is None else [_task(_rows_of, partial) for partial in partials]
+    with cluster_errors(client):
+        futures = client.compute([result, *counts])
+        with _released(futures):
+            for count in as_completed(futures[1:]):
+                if on_rows is None or count.status != "finished":
+                    break
+                on_rows(count.result())
+            return futures[0].result()
+
+
+@contextmanager
+def _released(futures: Iterable[Any]) -> Iterator[None]:
+    """Let a cluster forget results, and stop work on them, when they are no longer of use."""
+    try:
+        yield
+    finally:
+        for future in futures:
+            future.release()
+
+
+@contextmanager
+def _reported(partials: Sequence[Any], on_rows: OnRows | None) -> Iterator[None]:
+    """Report rows of partial results that Dask's scheduler of this process has computed."""
+    from dask.callbacks import Callback
+
+    keys = {partial.key for partial in partials}
+
+    def report(key: Any, value: Any, *_: Any) -> None:
+        if on_rows is not None and key in keys:
+            on_rows(value[1])
+
+    with Callback(posttask=report) if on_rows is not None else nullcontext():
+        yield
+
+
+def stream_pieces(
+    pieces: Sequence[Piece],
+    function: Callable[[BlockSource], Result],
+    encoder: Any,
+    client: Any,
+) -> Iterator[Result]:
+    """Apply a function to every piece of a source on the workers, and yield results in order.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    function : callable
+        Called with a `BlockSource`, on a worker.
+    encoder : transformer or None
+    client : distributed.Client or None
+        If None, the current client, or else Dask's scheduler of this process.
+
+    Notes
+    -----
+    Two results per thread of the cluster are computed before they are consumed.
+    """
+    from dask import compute
+
+    client = running_client(client)
+    tasks = lazy_pieces(pieces, function, encoder)
+    if client is None:
+        for first in range(0, len(tasks), n_threads()):
+            with serial_algebra():
+                results = compute(*tasks[first : first + n_threads()])
+            yield from results
+        return
+    waiting: deque[Any] = deque()
+    with cluster_errors(client), _released(waiting):
+        ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
+        for task in tasks:
+            waiting.append(client.compute(task))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def lazy_pieces(
+    pieces: Sequence[Piece], function: Callable[[BlockSource], object], encoder: Any
+) -> list[Any]:
+    """Delayed calls of a function of every piece of a source.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    function : callable
+        Called with a `BlockSource`, on a worker.
+    encoder : transformer or None
+
+    Returns
+    -------
+    list of Delayed
+    """
+    from dask import delayed
+
+    plan = delayed((function, encoder), pure=False, traverse=False)
+    return [_task(_applied, plan, piece.make, *piece.arguments) for piece in pieces]
+
+
+def _applied(
+    plan: tuple[Callable[[BlockSource], Result], Any],
+    make: Callable[..., BlockSource],
+    *arguments: Any,
+) -> Result:
+    function, encoder = plan
+    return function(make(*arguments).with_encoder(encoder))
+
+
+def _task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A delayed call with a key of its own."""
+    from dask import delayed
+
+    return delayed(function, pure=False)(*arguments)
+
+
+def running_client(client: Any) -> Any:
+    """Return the client to compute with.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+
+    Returns
+    -------
+    distributed.Client or None
+        None if there is neither a client given nor a current one.
+
+    Raises
+    ------
+    RuntimeError
+        If the client is closed.
+    """
+    if client is None:
+        if "distributed" not in sys.modules:
+            return None
+        from distributed import Client
+
+        try:
+            return Client.current()
+        except ValueError:
+            return None
+    if client.status != "running":
+        raise RuntimeError(
+            f"The Dask client is {client.status}: it has no connection to a cluster. "
+            "Make a new one, and fit again."
+        )
+    return client
+
+
+@contextmanager
+def cluster_errors(client: Any) -> Iterator[None]:
+    """Turn the ways in which a cluster is lost into one readable error.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+    import asyncio
+    import concurrent.futures
+
+    import dask
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
+    try:
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": _WHOLE_GRAPH}):
+            yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            "Several workers of the Dask cluster died in the same task, most often because a "
+            "partition does not fit into a worker's memory. Use smaller partitions, or workers "
+            "with more memory."
+        ) from error
+    except lost as error:
+        raise RuntimeError(
+            "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
+            "the client was closed. Connect a new client, and fit again."
+        ) from error

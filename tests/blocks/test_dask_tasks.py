@@ -1,0 +1,217 @@
+"""Passes over rows on a cluster of processes, some of which fail."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from block_cases import NormalSums, Starts, table
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import ParquetSource
+from mercer._blocks import (
+    Block,
+    ClassStatistics,
+    block_source,
+    class_counts,
+    map_blocks,
+    reduce_blocks,
+    sample_blocks,
+)
+from mercer._blocks.dask_source import dask_source
+from mercer._blocks.dask_tasks import running_client
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+
+X, Y = table(60)
+LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])
+LENGTHS = (5, 0, 1, 10, 10, 10, 1, 23)
+"""An empty partition, and partitions of one row."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any) -> Iterator[Any]:
+    with distributed.Client(cluster) as client:
+        yield client
+
+
+def parts(y: Any = Y, lengths: tuple[int, ...] = LENGTHS, *, known: bool = True) -> tuple[Any, Any]:
+    """Dask arrays with partitions of these lengths."""
+    arrays = tuple(da.from_array(z, (lengths, *z.shape[1:])) for z in (X, y))
+    if not known:
+        for array in arrays:
+            array._chunks = ((np.nan,) * len(lengths), *array.chunks[1:])
+    return arrays
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[Any]:
+    """Sums over the partitions, in this process."""
+    with dask.config.set(scheduler="synchronous"):
+        return reduce_blocks(block_source(*parts()), NormalSums())
+
+
+def assert_equal_sums(found: list[Any], expected: list[Any]) -> None:
+    """Equal up to rounding, which differs with the alignment of arrays in memory."""
+    for one, other in zip(found, expected, strict=True):
+        assert_allclose(one, other, rtol=1e-13)
+
+
+@dataclass(frozen=True)
+class Failing(NormalSums):
+    """Sums, in which the worker dies that adds the rows from 26 on, once or each time."""
+
+    marks: Path
+    always: bool = False
+
+    def add(self, state: list[Any], block: Block) -> list[Any]:
+        mark = self.marks / "died"
+        if block.start == 26 and (self.always or not mark.exists()):
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().add(state, block)
+
+
+class TestCluster:
+    @pytest.mark.parametrize("known", [True, False])
+    def test_sums_are_those_of_this_process(self, client, expected, known) -> None:
+        assert_equal_sums(reduce_blocks(block_source(*parts(known=known)), NormalSums()), expected)
+
+    def test_a_given_client_is_used(self, client, expected) -> None:
+        before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        with dask.config.set(scheduler="synchronous"):
+            found = reduce_blocks(block_source(*parts()), NormalSums(), client=client)
+        assert_equal_sums(found, expected)
+        after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
+        assert after > before
+
+    def test_blocks_are_merged_in_order(self, client) -> None:
+        found = reduce_blocks(block_source(*parts(known=False), block_rows=8), Starts())
+        starts = [start for start, _ in found]
+        assert starts == sorted(starts) == np.cumsum([0, *(n for _, n in found)])[:-1].tolist()
+
+    def test_rows_are_reported(self, client, expected) -> None:
+        rows: list[int] = []
+        found = reduce_blocks(block_source(*parts()), NormalSums(), on_rows=rows.append)
+        assert_equal_sums(found, expected)
+        assert sorted(rows) == sorted(LENGTHS)
+
+    def test_classes_may_be_missing_from_partitions(self, client) -> None:
+        source = block_source(*parts(LABELS, known=False))
+        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        assert found.classes.tolist() == ["a", "b", "c"]
+        assert found.counts.tolist() == [30, 25, 5]
+
+    def test_samples_are_those_of_the_array(self, client) -> None:
+        found = sample_blocks(block_source(*parts(LABELS, known=False)), 20, 0, stratify=True)
+        expected = sample_blocks(block_source(X, LABELS), 20, 0, stratify=True)
+        assert_array_equal(found[0], expected[0])
+        assert_array_equal(found[1], expected[1])
+
+    def test_results_are_lazy(self, client) -> None:
+        result = map_blocks(block_source(parts()[0]), lambda block: block.X.sum(axis=1))
+        assert isinstance(result, da.Array)
+        assert_allclose(result.compute(), X.sum(axis=1))
+
+    def test_errors_of_a_block_reach_the_caller(self, client) -> None:
+        Z = X.copy()
+        Z[33, 1] = np.inf
+        for on_rows in (None, lambda n_rows: None):
+            with pytest.raises(ValueError, match="X contains infinity"):
+                reduce_blocks(
+                    block_source(da.from_array(Z, (9, 3)), Y), NormalSums(), on_rows=on_rows
+                )
+
+    def test_large_statistics_give_no_warning(self, client) -> None:
+        @dataclass(frozen=True)
+        class Large(NormalSums):
+            ballast: Any = None
+
+        statistic = Large(np.zeros(2_000_000))
+        assert reduce_blocks(block_source(*parts()), statistic)[0] == 60
+
+
+class TestParquet:
+    @pytest.fixture
+    def source(self, tmp_path, monkeypatch):
+        frame = pd.DataFrame(X, columns=list("abc")).assign(y=Y)
+        frame.loc[3, "y"] = np.nan
+        frame.to_parquet(tmp_path / "x.parquet", row_group_size=7)
+        original = ParquetSource.pieces
+        monkeypatch.setattr(ParquetSource, "pieces", lambda self: original(self, 14))
+        return ParquetSource(tmp_path, "y", block_rows=5)
+
+    def test_row_groups_are_read_on_the_cluster(self, client, source) -> None:
+        rows: list[int] = []
+        n, XtX, _ = reduce_blocks(source, NormalSums(), client=client, on_rows=rows.append)
+        assert n == 59
+        assert_allclose(XtX, reduce_blocks(source, NormalSums())[1], rtol=1e-12)
+        assert sorted(rows) == [4, 13, 14, 14, 14]
+        assert reduce_blocks(source, Starts(), client=client)[-1] == (55, 4)
+
+    def test_results_are_in_order(self, client, source) -> None:
+        rows: list[int] = []
+        results = map_blocks(source, lambda b: b.X[:, 0], client=client, on_rows=rows.append)
+        assert_array_equal(np.concatenate(list(results)), np.delete(X[:, 0], 3))
+        assert rows == [13, 14, 14, 14, 4]
+
+
+class TestFailures:
+    def test_a_worker_dies_and_the_result_is_the_same(self, client, expected, tmp_path) -> None:
+        found = reduce_blocks(block_source(*parts()), Failing(tmp_path))
+        assert (tmp_path / "died").exists()
+        assert_equal_sums(found, expected)
+
+    def test_workers_that_die_each_time(self, cluster, client, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+        # Dask knows tasks by their data, and remembers those that killed workers.
+        others = da.from_array(-X, (LENGTHS, 3))
+        with pytest.raises(RuntimeError, match=r"Several workers .* smaller partitions"):
+            reduce_blocks(block_source(others, Y), Failing(tmp_path, always=True))
+
+    def test_a_closed_client_is_refused_before_any_work(self, cluster) -> None:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            assert running_client(client) is client
+        with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
+            reduce_blocks(block_source(*parts()), NormalSums(), client=client)
+
+    def test_a_client_is_closed_meanwhile(self, cluster) -> None:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            source = dask_source(*parts(), block_rows=None, encoder=None, client=client)
+            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
+                reduce_blocks(source, NormalSums(), on_rows=lambda n_rows: client.close())
+
+    def test_a_cluster_is_closed_meanwhile(self) -> None:
+        with (
+            distributed.LocalCluster(
+                n_workers=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
+            ) as cluster,
+            distributed.Client(cluster, set_as_default=False) as client,
+            pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"),
+        ):
+            reduce_blocks(
+                block_source(*parts()),
+                NormalSums(),
+                on_rows=lambda n_rows: cluster.close(),
+                client=client,
+            )
