@@ -53,6 +53,30 @@ class TestClasses:
     def test_classes_are_learned(self) -> None:
         assert np.mean(fitted(LABELS).predict(X) == LABELS) > 0.9
 
+    def test_predictions_are_the_most_probable_classes(self) -> None:
+        model = fitted(LABELS)
+        probabilities = model.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        classes = np.array(["blue", "green", "red"])
+        np.testing.assert_array_equal(classes[probabilities.argmax(axis=1)], model.predict(X))
+
+    def test_probabilities_of_noisy_labels_are_calibrated(self) -> None:
+        """Labels that disagree with the sign of a feature in one row of five."""
+        y = np.where((X[:, 0] > 0.0) ^ (RNG.random(400) < 0.2), "above", "below")
+        probabilities = fitted(y).predict_proba(X[np.abs(X[:, 0]) > 1.0])
+        assert 0.7 < probabilities.max(axis=1).mean() < 0.9
+
+    @pytest.mark.parametrize("rows", [1, 90])
+    def test_blocks_do_not_matter(self, rows: int) -> None:
+        np.testing.assert_allclose(
+            fitted(LABELS, rows).predict_proba(X), fitted(LABELS).predict_proba(X), atol=1e-6
+        )
+
+    def test_a_class_of_one_row(self) -> None:
+        labels = LABELS.astype("U9")
+        labels[7] = "alone"
+        assert fitted(labels).predict_proba(X).shape == (400, 4)
+
 
 class TestModel:
     @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
