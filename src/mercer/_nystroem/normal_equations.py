@@ -14,7 +14,7 @@ from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array, Features
 
 TILE_ROWS = 2048
-"""Kernel values are computed for this many rows at once, so that they stay in the cache."""
+"""Products of so many rows are computed at once; with fewer, adding them up takes a larger part."""
 
 N_FOLDS = 5
 """Penalties are chosen by cross-validation in so many folds."""

@@ -1,0 +1,229 @@
+"""Time, memory and error of fits to many rows, relative to scikit-learn, on two threads.
+
+    MERCER_DATA=/path/to/sets python benchmarks/large.py [NAME ...] [--rows N] [--repeats R]
+
+one_kernel
+    One Gaussian kernel, 1,000 centers, 20 features: the whole fit to N rows, with its choice of
+    centers and cross-validation of 37 penalties, against N / 10^5 times scikit-learn's
+    `Nystroem(n_components=1000)` and `Ridge` on 10^5 rows, with the same kernel. Both take turns.
+    The ratio of processor seconds is printed too, which other processes disturb less.
+memory
+    Peak resident memory of a process that does the same, beyond that of the process with its data.
+growth
+    Time of the fit to N rows relative to that of N / 10 rows.
+centers
+    Test error with sampled centers, and with the pivots of a Cholesky decomposition in their place,
+    and the times of both choices: three tables, 500 centers of 4,000 rows.
+classes
+    Test error, log-loss and time of calibrated ridge regression on class indicators, and of
+    logistic regression on the same features, at the best of four penalties for the test rows, whose
+    time is that of one.
+
+N is 10^6 by default. The rows are uniform, y = sin 2 x1 + x2 x3 + |x4| + cos(3 x5) / 2 + noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+from common import THREADS, Array, Labels, classification_set, command_line, print_table
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, r2_score
+from speed import peak_resident
+from threadpoolctl import threadpool_limits
+
+from experiments.tabular.table_splits import table_split
+from mercer._blocks import block_source, sample_blocks
+from mercer._nystroem.centers import Method, choose_centers
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer.kernels import Gaussian
+from mercer.preprocessing import table_encoder
+
+N_FEATURES = 20
+N_CENTERS = 1000
+BASELINE_ROWS = 100_000
+"""scikit-learn's features of more rows would need some gigabytes."""
+
+KERNEL = Gaussian(7.0)
+"""About the median distance of the rows divided by the square root of two."""
+
+TEST_ROWS = 20_000
+SAMPLE_ROWS = 20_000
+"""Centers are drawn from so many rows."""
+
+
+def rows(n_rows: int, seed: int = 0) -> tuple[Array, Array]:
+    """Return a synthetic table and its responses."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.7, 1.7, size=(n_rows, N_FEATURES))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2] + np.abs(X[:, 3]) + 0.5 * np.cos(3.0 * X[:, 4])
+    return X, y + 0.1 * rng.normal(size=n_rows)
+
+
+def fit(X: Array, y: Array) -> NystroemModel:
+    """Fit to all rows, as an estimator's second stage does."""
+    source = block_source(X, y)
+    sample, responses = sample_blocks(source, SAMPLE_ROWS, 0)
+    encoding = TargetEncoding.of_responses(responses)
+    return fit_nystroem(KERNEL, source, encoding, sample, n_components=N_CENTERS)
+
+
+def baseline(X: Array, y: Array) -> tuple[Nystroem, Ridge]:
+    """Fit the features and the ridge regression of scikit-learn."""
+    features = Nystroem(gamma=KERNEL.bandwidth**-2.0, n_components=N_CENTERS, random_state=0)
+    return features, Ridge(alpha=0.1).fit(features.fit_transform(X), y)
+
+
+def timed(function: Callable[..., object], *arguments: Array) -> tuple[float, float, object]:
+    """Return wall-clock seconds, processor seconds and the result."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = function(*arguments)
+    return time.perf_counter() - wall, time.process_time() - processor, result
+
+
+def one_kernel(options: argparse.Namespace) -> None:
+    """Compare the whole fit with scikit-learn's."""
+    X, y = rows(options.rows)
+    X_test, y_test = rows(TEST_ROWS, seed=1)
+    few = slice(0, min(BASELINE_ROWS, options.rows))
+    factor, lines = options.rows / (few.stop - few.start), []
+    for _ in range(options.repeats):
+        wall, processor, found = timed(baseline, X[few], y[few])
+        own_wall, own_processor, model = timed(fit, X, y)
+        features, ridge = found
+        scores = (
+            r2_score(y_test, model.predict(X_test)),
+            r2_score(y_test, ridge.predict(features.transform(X_test))),
+        )
+        numbers = (own_wall, factor * wall, own_wall / (factor * wall))
+        numbers += (own_processor / (factor * processor), *scores)
+        lines.append([f"{options.rows:g}", *(f"{number:.3f}" for number in numbers)])
+    header = ["rows", "s", "baseline s", "ratio", "processor ratio", "R2", "baseline's R2"]
+    print_table("one_kernel [ratio at most 0.5, aim 0.35]", header, lines)
+
+
+def memory_of_fit(n_rows: int) -> tuple[float, float]:
+    """Return the peak resident memory before and after a fit, in GB."""
+    with threadpool_limits(THREADS):
+        X, y = rows(n_rows)
+        before = peak_resident()
+        fit(X, y)
+    return before, peak_resident()
+
+
+def memory(options: argparse.Namespace) -> None:
+    """Measure peak memory in a process of its own, which a fork server starts."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+        before, after = pool.submit(memory_of_fit, options.rows).result()
+    line = [f"{options.rows:g}", f"{after - before:.2f}", f"{before:.2f}"]
+    print_table("memory [at most 0.6 GB]", ["rows", "fit GB", "process and data GB"], [line])
+
+
+def growth(options: argparse.Namespace) -> None:
+    """Compare the times of fits to N and N / 10 rows."""
+    X, y = rows(options.rows)
+    tenth = options.rows // 10
+    times = [timed(fit, X[:n], y[:n])[:2] for n in (tenth, options.rows)]
+    ratios = [many / few for few, many in zip(*times, strict=True)]
+    line = [f"{options.rows:g}", *(f"{wall:.1f}" for wall, _ in times)]
+    header = ["rows", "s of a tenth", "s of all", "ratio", "processor ratio"]
+    print_table("growth [at most 11]", header, [[*line, *(f"{r:.2f}" for r in ratios)]])
+
+
+def centers(options: argparse.Namespace) -> None:
+    """Compare choices of centers."""
+    lines = []
+    for name in ("kin40k", "calhousing", "pol"):
+        for method in ("sample", "cholesky"):
+            found = np.array([error_of_centers(name, method, seed) for seed in range(5)])
+            lines.append([f"{name}, {method}", *(f"{value:.4f}" for value in found.mean(axis=0))])
+    print_table("centers", ["table", "RMSE / deviation", "s of the choice"], lines)
+
+
+def error_of_centers(name: str, method: Method, seed: int) -> tuple[float, float]:
+    """Return the test error of a table, and the seconds that the choice of centers takes."""
+    split = table_split(name, 12_000, seed)
+    encoder = table_encoder().set_output(transform="default")
+    X, X_test = encoder.fit_transform(split.X_train), encoder.transform(split.X_test)
+    kernel = Gaussian("median").bind(X[:2000])
+    sample, source = X[:4000], block_source(X, split.y_train)
+    wall, _, _ = timed(lambda: choose_centers(kernel, sample, 500, method, seed))
+    encoding = TargetEncoding.of_responses(split.y_train)
+    model = fit_nystroem(
+        kernel, source, encoding, sample, n_components=500, centers=method, random_state=seed
+    )
+    errors = model.predict(X_test) - split.y_test
+    return float(np.sqrt(np.mean(errors**2)) / split.scale), wall
+
+
+def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
+    """Return training and test rows of a set of classes."""
+    if name == "adult":
+        split = table_split(name, 12_000, 0)
+        encoder = table_encoder().set_output(transform="default")
+        X, X_test = encoder.fit_transform(split.X_train), encoder.transform(split.X_test)
+        return X, split.y_train, X_test, split.y_test
+    X, y = classification_set(name)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order] / X.std(axis=0).max(), y[order]
+    return X[:15_000], y[:15_000], X[15_000:], y[15_000:]
+
+
+def classes(options: argparse.Namespace) -> None:
+    """Compare calibrated ridge regression with logistic regression on the same features."""
+    lines = []
+    for name in ("adult", "letter", "mnist20k"):
+        X, y, X_test, y_test = class_parts(name)
+        kernel = Gaussian("median").bind(X[:2000])
+        source, encoding = block_source(X, y), TargetEncoding.of_classes(y)
+        wall, _, model = timed(lambda: fit_nystroem(kernel, source, encoding, X))
+        found = {"calibrated ridge": (*class_errors(model.predict_proba(X_test), y_test), wall)}
+        Z, Z_test = model.features.transform(X), model.features.transform(X_test)
+        others = []
+        for C in (0.3, 1.0, 3.0, 10.0):
+            logistic = LogisticRegression(C=C, max_iter=100)
+            wall, _, _ = timed(logistic.fit, Z, y)
+            others.append((*class_errors(logistic.predict_proba(Z_test), y_test), wall))
+        found["logistic"] = min(others)
+        for method, numbers in found.items():
+            lines.append([f"{name}, {method}", *(f"{value:.4f}" for value in numbers)])
+    print_table("classes", ["set", "error", "log-loss", "s"], lines)
+
+
+def class_errors(probabilities: Array, y: Labels) -> tuple[float, float]:
+    """Return the fraction misclassified and the log-loss."""
+    return float(np.mean(probabilities.argmax(axis=1) != y)), float(log_loss(y, probabilities))
+
+
+BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "one_kernel": one_kernel,
+    "memory": memory,
+    "growth": growth,
+    "centers": centers,
+    "classes": classes,
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this script."""
+    parser.add_argument("--rows", type=int, default=1_000_000, help="number of rows N")
+    parser.add_argument("--repeats", type=int, default=1, help="of one_kernel")
+
+
+def main() -> None:
+    """Run the benchmarks that the command line names."""
+    names, options = command_line(__doc__, BENCHMARKS, add_options)
+    with threadpool_limits(THREADS):
+        for name in names:
+            BENCHMARKS[name](options)
+
+
+if __name__ == "__main__":
+    main()
