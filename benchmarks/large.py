@@ -29,6 +29,7 @@ import multiprocessing
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import numpy as np
 from common import THREADS, Array, Labels, classification_set, command_line, print_table
@@ -41,6 +42,7 @@ from threadpoolctl import threadpool_limits
 from experiments.tabular.table_splits import table_split
 from mercer._blocks import block_source, sample_blocks
 from mercer._nystroem.centers import Method, choose_centers
+from mercer._nystroem.nystroem_features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer.kernels import Gaussian
@@ -81,7 +83,7 @@ def baseline(X: Array, y: Array) -> tuple[Nystroem, Ridge]:
     return features, Ridge(alpha=0.1).fit(features.fit_transform(X), y)
 
 
-def timed(function: Callable[..., object], *arguments: Array) -> tuple[float, float, object]:
+def timed(function: Callable[..., Any], *arguments: Array) -> tuple[float, float, Any]:
     """Return wall-clock seconds, processor seconds and the result."""
     wall, processor = time.perf_counter(), time.process_time()
     result = function(*arguments)
@@ -176,16 +178,21 @@ def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
     return X[:15_000], y[:15_000], X[15_000:], y[15_000:]
 
 
+def fit_classes(X: Array, y: Labels) -> NystroemModel:
+    """Fit calibrated ridge regression, with the median distance as width."""
+    kernel = Gaussian("median").bind(X[:2000])
+    return fit_nystroem(kernel, block_source(X, y), TargetEncoding.of_classes(y), X)
+
+
 def classes(options: argparse.Namespace) -> None:
     """Compare calibrated ridge regression with logistic regression on the same features."""
     lines = []
     for name in ("adult", "letter", "mnist20k"):
         X, y, X_test, y_test = class_parts(name)
-        kernel = Gaussian("median").bind(X[:2000])
-        source, encoding = block_source(X, y), TargetEncoding.of_classes(y)
-        wall, _, model = timed(lambda: fit_nystroem(kernel, source, encoding, X))
+        wall, _, model = timed(fit_classes, X, y)
         found = {"calibrated ridge": (*class_errors(model.predict_proba(X_test), y_test), wall)}
-        Z, Z_test = model.features.transform(X), model.features.transform(X_test)
+        features = nystroem_features(model.columns.kernel, model.columns.centers)
+        Z, Z_test = features.transform(X), features.transform(X_test)
         others = []
         for C in (0.3, 1.0, 3.0, 10.0):
             logistic = LogisticRegression(C=C, max_iter=100)

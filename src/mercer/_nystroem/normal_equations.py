@@ -118,7 +118,9 @@ class NormalEquations:
             state.cross[fold] += features.T @ targets
             state.squares[fold] += np.square(targets).sum(axis=0)
         if not np.isfinite(state.features).all():
-            raise ValueError(f"Kernel returned NaN or infinity: {self.features.kernel.describe()}.")
+            raise ValueError(
+                f"Kernel returned NaN or infinity: {self.features.columns.kernel.describe()}."
+            )
         return state
 
     def merge(self, first: FoldSums, second: FoldSums) -> FoldSums:

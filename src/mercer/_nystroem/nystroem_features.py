@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import to_unit_scale
+from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._typing import Array, Features
 from mercer._weights.ridge import check_definite
 from mercer.kernels import Kernel
@@ -21,10 +21,6 @@ _EARLY_BELOW = 1e-5
 """If the smallest eigenvalue is below this fraction of the largest one, rows are whitened before
 their products are summed: the products of kernel values have the squares of the eigenvalues."""
 
-_CACHED_ROWS = 256
-"""The kernel's values are computed for so many rows at once, since a kernel passes over them
-several times, which the cache of a core makes faster."""
-
 _PANEL = 128
 """The whitening matrix, which is zero above its diagonal, is multiplied by in so many columns."""
 
@@ -35,11 +31,8 @@ class NystroemFeatures:
 
     Attributes
     ----------
-    kernel : Kernel
-        Bound to the table.
-    centers : ndarray or sparse matrix of shape (n_centers, n_features)
-    means : ndarray of shape (n_centers,)
-        Means of the kernel's values at the centers, less its offset, which are subtracted.
+    columns : KernelColumns
+        The kernel between rows and centers, centered at the mean of the centers.
     whitening : ndarray of shape (n_centers, rank)
         Zero above the diagonal.
     scale : float
@@ -49,34 +42,10 @@ class NystroemFeatures:
         the products of the kernel's values can be whitened in the end, at half the cost.
     """
 
-    kernel: Kernel
-    centers: Features
-    means: Array
+    columns: KernelColumns
     whitening: Array
     scale: float
     whitens_rows: bool
-
-    @property
-    def n_centers(self) -> int:
-        """Number of centers."""
-        return int(self.centers.shape[0])
-
-    def columns(self, X: Features) -> Array:
-        """The kernel between rows and the centers, less the means at the centers.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_centers)
-        """
-        values = np.empty((X.shape[0], self.n_centers))
-        for rows in gen_batches(X.shape[0], _CACHED_ROWS):
-            some = X[rows].astype(np.float64, copy=False)
-            np.subtract(self.kernel._shifted(some, self.centers), self.means, out=values[rows])
-        return values
 
     def transform(self, X: Features) -> Array:
         """The features of rows.
@@ -112,7 +81,7 @@ class NystroemFeatures:
     @property
     def n_summands(self) -> int:
         """Number of columns of `summands`."""
-        return int(self.whitening.shape[1] if self.whitens_rows else self.n_centers)
+        return int(self.whitening.shape[1] if self.whitens_rows else self.columns.n_centers)
 
     @property
     def remaining(self) -> Array | None:
@@ -182,4 +151,5 @@ def _whitened(kernel: Kernel, centers: Features, tol: float) -> NystroemFeatures
     _, triangle = np.linalg.qr((centered / np.sqrt(values[kept])).T)
     whitening = triangle.T / unit.scale
     early = bool(kept.any() and values[kept][0] < _EARLY_BELOW * values[-1])
-    return NystroemFeatures(kernel, centers, unit.means, whitening, unit.scale, early)
+    columns = KernelColumns(kernel, centers, unit.means)
+    return NystroemFeatures(columns, whitening, unit.scale, early)

@@ -15,8 +15,9 @@ from mercer._nystroem.calibration import Calibration, calibrate
 from mercer._nystroem.centers import Method, choose_centers
 from mercer._nystroem.class_sample import ClassSample, SampledRows
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
+from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.normal_equations import NormalEquations, n_folds_for, tiles
-from mercer._nystroem.nystroem_features import NystroemFeatures, nystroem_features
+from mercer._nystroem.nystroem_features import nystroem_features
 from mercer._nystroem.statistic_pair import StatisticPair
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array, Features
@@ -32,7 +33,7 @@ class NystroemModel:
 
     Attributes
     ----------
-    features : NystroemFeatures
+    columns : KernelColumns
     encoding : TargetEncoding
     choice : RidgeChoice
         Ridge regression of standardized responses or class indicators, and its cross-validation.
@@ -40,7 +41,7 @@ class NystroemModel:
         Of class indicators, to probabilities; None for responses.
     """
 
-    features: NystroemFeatures
+    columns: KernelColumns
     encoding: TargetEncoding
     choice: RidgeChoice
     calibration: Calibration | None = None
@@ -56,7 +57,7 @@ class NystroemModel:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        return linear_predictions(self.features, self.choice.fit, X)
+        return linear_predictions(self.columns, self.choice.fit, X)
 
     def predict(self, X: Features) -> Array:
         """Predicted responses in their own unit, or labels.
@@ -89,12 +90,12 @@ class NystroemModel:
         return self.calibration.probabilities(self.decision_function(X))
 
 
-def linear_predictions(features: NystroemFeatures, fit: LinearFit, X: Features) -> Array:
+def linear_predictions(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
     """Predictions of rows, tile by tile in threads.
 
     Parameters
     ----------
-    features : NystroemFeatures
+    columns : KernelColumns
     fit : LinearFit
     X : ndarray or sparse matrix of shape (n_rows, n_features)
 
@@ -106,7 +107,7 @@ def linear_predictions(features: NystroemFeatures, fit: LinearFit, X: Features) 
     -----
     O(n m d) time for the kernel's values; memory for some tiles of them.
     """
-    found = map_tiles(lambda tile: fit.predict(features.columns(tile)), list(tiles(X)))
+    found = map_tiles(lambda tile: fit.predict(columns(tile)), list(tiles(X)))
     return np.concatenate([np.empty((0, len(fit.intercept))), *found])
 
 
@@ -169,20 +170,20 @@ def fit_nystroem(
     """
     chosen = choose_centers(kernel, sample, n_components, centers, random_state)
     features = nystroem_features(kernel, chosen)
-    n_folds = n_folds_for(features.n_centers)
+    n_folds = n_folds_for(chosen.shape[0])
     statistic = NormalEquations(features, encoding, n_folds)
     if encoding.classes is None:
         sums = reduce_blocks(source, statistic, on_rows=on_rows, client=client)
-        return NystroemModel(features, encoding, ridge_on_features(sums, features, alphas))
+        return NystroemModel(features.columns, encoding, ridge_on_features(sums, features, alphas))
     pair = StatisticPair(statistic, ClassSample(encoding, _CALIBRATED_ROWS, n_folds))
     sums, rows = reduce_blocks(source, pair, on_rows=on_rows, client=client)
     choice = ridge_on_features(sums, features, alphas)
-    calibration = _calibrated(features, choice, rows, sums.values.sum(axis=0))
-    return NystroemModel(features, encoding, choice, calibration)
+    calibration = _calibrated(features.columns, choice, rows, sums.values.sum(axis=0))
+    return NystroemModel(features.columns, encoding, choice, calibration)
 
 
 def _calibrated(
-    features: NystroemFeatures, choice: RidgeChoice, rows: SampledRows, counts: Array
+    columns: KernelColumns, choice: RidgeChoice, rows: SampledRows, counts: Array
 ) -> Calibration:
     """Calibration of a sample's indicators, each predicted by the fit without the row's fold."""
     indicators = np.empty((len(rows.codes), len(counts)))
@@ -190,5 +191,5 @@ def _calibrated(
         held_out = np.flatnonzero(rows.folds == fold)
         assert rows.X is not None
         fit = choice.fold_fits[fold] or choice.fit
-        indicators[held_out] = linear_predictions(features, fit, rows.X[held_out])
+        indicators[held_out] = linear_predictions(columns, fit, rows.X[held_out])
     return calibrate(indicators, rows.codes, counts)
