@@ -105,6 +105,20 @@ class TestRows:
         list(source.targets())
         assert {columns for *_, columns in read} == {("y",)}
 
+    def test_no_row_group_is_in_memory_as_a_whole(self, tmp_path) -> None:
+        X = np.random.default_rng(0).normal(size=(300_000, 4))
+        pq.write_table(
+            pa.table(dict(zip("abcd", X.T, strict=True))),
+            tmp_path / "x.parquet",
+            row_group_size=len(X),
+            use_dictionary=False,
+        )
+        before, held = pa.total_allocated_bytes(), []
+        for block in ParquetSource(tmp_path):
+            held.append(pa.total_allocated_bytes() - before)
+            assert block.n_rows <= 4096
+        assert max(held) < X.nbytes / 2
+
     def test_single_precision_is_kept(self, tmp_path) -> None:
         X = table(10)[0].astype(np.float32)
         pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "x.parquet")
@@ -236,17 +250,6 @@ class TestEncoders:
 
 
 class TestErrors:
-    def test_nothing_there(self, tmp_path) -> None:
-        with pytest.raises(FileNotFoundError, match="no file or folder"):
-            ParquetSource(tmp_path / "absent.parquet")
-        with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
-            ParquetSource(tmp_path)
-
-    def test_another_format(self, tmp_path) -> None:
-        (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
-        with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
-            ParquetSource(tmp_path)
-
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
@@ -260,23 +263,6 @@ class TestErrors:
     def test_arguments(self, numbers, arguments, message) -> None:
         with pytest.raises(ValueError, match=message):
             ParquetSource(numbers[0], **arguments)
-
-    def test_files_of_different_columns(self, numbers) -> None:
-        pd.DataFrame({"a": [1], "e": [1]}).to_parquet(numbers[0] / "q.parquet")
-        with pytest.raises(ValueError, match=r"q\.parquet .* different columns: b, c, e, y"):
-            ParquetSource(numbers[0])
-
-    def test_files_of_different_types(self, tmp_path) -> None:
-        pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "1.parquet")
-        pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
-        with pytest.raises(ValueError, match="different types"):
-            ParquetSource(tmp_path)
-
-    def test_partition_columns(self, tmp_path) -> None:
-        (tmp_path / "year=2020").mkdir()
-        pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "year=2020" / "1.parquet")
-        with pytest.raises(ValueError, match="such as year=2020"):
-            ParquetSource(tmp_path)
 
     def test_a_second_target(self, numbers) -> None:
         with pytest.raises(ValueError, match="has its own targets"):

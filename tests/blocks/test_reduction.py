@@ -12,8 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from mercer._blocks import Block, block_source, map_blocks, reduce_blocks
-from mercer._blocks.blocks import merged
+from mercer._blocks import block_source, map_blocks, reduce_blocks
 
 
 class TestReduceBlocks:
@@ -69,30 +68,6 @@ class TestReduceBlocks:
         with pytest.raises(ValueError, match="y contains NaN"):
             reduce_blocks(block_source(X, y, block_rows=8), NormalSums())
 
-    @pytest.mark.parametrize("threads", [1, 3])
-    def test_few_blocks_are_read_ahead(self, threads: int) -> None:
-        read = [0]
-
-        class Counting(np.ndarray):
-            def __getitem__(self, rows):
-                read[0] += 1
-                return np.asarray(self)[rows]
-
-        X = table(400)[0].view(Counting)
-        done, ahead = [0], []
-        with threadpool_limits(threads):
-            for _ in map_blocks(block_source(X, block_rows=4), lambda block: None):
-                done[0] += 1
-                ahead.append(read[0] - done[0])
-        assert max(ahead) <= 2 * threads + 2  # The check and the first look take a row each.
-
-    def test_an_abandoned_pass_ends(self) -> None:
-        X, y = table(400)
-        with threadpool_limits(3):
-            results = map_blocks(block_source(X, y, block_rows=4), lambda block: block.start)
-            assert [next(results), next(results)] == [0, 4]
-            results.close()
-
 
 class TestMapBlocks:
     @pytest.mark.parametrize("threads", [1, 3])
@@ -106,15 +81,3 @@ class TestMapBlocks:
         X = sp.random(50, 6, 0.3, format="csc", random_state=0)
         sums = map_blocks(block_source(X, block_rows=7), lambda b: b.X.sum(axis=1))
         assert_allclose(np.concatenate(list(sums)), X.sum(axis=1))
-
-
-def test_a_tree_merges_neighbors() -> None:
-    assert merged(list("abcdefg"), lambda a, b: f"({a}{b})") == "(((ab)(cd))((ef)g))"
-
-
-def test_a_block_is_split_without_copies() -> None:
-    X, y = table(10)
-    parts = list(Block(X, y, 5).split(4))
-    assert [(part.start, part.n_rows) for part in parts] == [(5, 4), (9, 4), (13, 2)]
-    assert all(np.shares_memory(part.X, X) for part in parts)
-    assert_array_equal(np.concatenate([part.y for part in parts]), y)

@@ -9,14 +9,11 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mercer._blocks.blocks import BlockSource, BlockStatistic, OnRows
+from mercer._blocks.blocks import BlockSource, BlockStatistic, OnRows, merged
 from mercer._gram.tiles import n_threads, serial_algebra
 
 State = TypeVar("State")
 Result = TypeVar("Result")
-
-_MERGED_TOGETHER = 4
-"""Number of states that one task merges; as many are in its worker's memory."""
 
 _AHEAD = 2
 """Results per thread of a cluster that are computed before they are consumed."""
@@ -73,7 +70,8 @@ def reduce_pieces(
 
     Notes
     -----
-    A worker holds a piece and a state per thread, and at most four states while it merges.
+    Pairs of neighbors are merged as soon as both are there: the cluster holds one state per
+    thread, and some log2(n_pieces) more.
     """
     from dask import delayed
 
@@ -81,11 +79,8 @@ def reduce_pieces(
         return statistic.start()
     plan = delayed((statistic, encoder), pure=False, traverse=False)
     partials = [_task(_partial, plan, piece.make, *piece.arguments) for piece in pieces]
-    level = partials
-    while len(level) > 1:
-        groups = [level[i : i + _MERGED_TOGETHER] for i in range(0, len(level), _MERGED_TOGETHER)]
-        level = [_task(_merged, plan, *group) for group in groups]
-    state, _ = _computed(level[0], partials, on_rows, running_client(client))
+    total = merged(partials, lambda first, second: _task(_merged, plan, first, second))
+    state, _ = _computed(total, partials, on_rows, running_client(client))
     return state
 
 
@@ -101,12 +96,9 @@ def _partial(
 
 
 def _merged(
-    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], *others: tuple[State, int]
+    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], second: tuple[State, int]
 ) -> tuple[State, int]:
-    state, n_rows = first
-    for other, n_others in others:
-        state, n_rows = plan[0].merge(state, other), n_rows + n_others
-    return state, n_rows
+    return plan[0].merge(first[0], second[0]), first[1] + second[1]
 
 
 def _rows_of(partial: tuple[object, int]) -> int:

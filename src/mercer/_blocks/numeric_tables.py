@@ -80,8 +80,13 @@ def numeric_dtype(X: Any) -> np.dtype[Any]:
     X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
     """
     dtypes = [dtype for _, dtype in _column_types(X)] if is_frame(X) else [X.dtype]
-    single = bool(dtypes) and all(str(dtype).lower() in ("float16", "float32") for dtype in dtypes)
+    single = bool(dtypes) and all(_is_single(dtype) for dtype in dtypes)
     return np.dtype(np.float32 if single else np.float64)
+
+
+def _is_single(dtype: Any) -> bool:
+    """Whether a type of NumPy, pandas, polars, torch or others has single precision or less."""
+    return str(dtype).lower().rpartition(".")[2] in ("float16", "float32")
 
 
 def as_numeric(X: Any) -> Features:

@@ -13,6 +13,10 @@ from mercer._typing import Array
 
 _SUFFIXES = (".parquet", ".pq")
 
+_BUFFER_BYTES = 2**16
+"""Each column is read through a buffer of this size, so that no row group is in memory as a whole,
+not even compressed."""
+
 
 def arrow() -> Any:
     """Import pyarrow with its module for Parquet.
@@ -94,7 +98,9 @@ class ParquetFiles:
         schema = pa.schema([self.schema.field(name) for name in columns])
         chosen = self.groups if groups is None else groups
         for file, members in groupby(chosen, key=lambda group: group.file):
-            with pa.parquet.ParquetFile(file, pre_buffer=False) as reader:
+            with pa.parquet.ParquetFile(
+                file, buffer_size=_BUFFER_BYTES, pre_buffer=False
+            ) as reader:
                 indices = [group.index for group in members]
                 read = reader.iter_batches(n_rows, row_groups=indices, columns=list(columns))
                 yield from (_cast(batch, schema, pa) for batch in read)

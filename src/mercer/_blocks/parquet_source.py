@@ -85,7 +85,7 @@ class ParquetSource(BlockSource):
     Notes
     -----
     Only what the ends of files say of their columns is read at first. Memory of a pass: a few
-    batches of at most 32,768 rows and 32 MiB, and what pyarrow holds of one row group, compressed.
+    batches of at most 32,768 rows and 32 MiB, however large the row groups are.
 
     Examples
     --------

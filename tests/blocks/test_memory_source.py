@@ -1,0 +1,71 @@
+"""Blocks of every kind of table in memory are those of the same array."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_cases import table
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import MaxAbsScaler
+
+from mercer._blocks import block_source, sample_blocks
+
+X, Y = table(60)
+
+
+def kinds(tmp_path):
+    """Tables of the same numbers, by name."""
+    np.save(tmp_path / "x.npy", X)
+    yield "list", X.tolist()
+    yield "array", X
+    yield "Fortran order", np.asfortranarray(X)
+    yield "memory map", np.load(tmp_path / "x.npy", mmap_mode="r")
+    yield "sparse", sp.csc_array(X)
+    for library in ("pandas", "polars"):
+        frames = pytest.importorskip(library)
+        yield library, frames.DataFrame(dict(zip("abc", X.T, strict=True)))
+
+
+@pytest.mark.parametrize(
+    "kind", ["list", "array", "Fortran order", "memory map", "sparse", "pandas", "polars"]
+)
+class TestKinds:
+    @pytest.fixture
+    def source(self, tmp_path, kind):
+        return block_source(dict(kinds(tmp_path))[kind], Y.tolist(), block_rows=7)
+
+    def test_blocks(self, source, kind) -> None:
+        blocks = list(source)
+        assert [block.n_rows for block in blocks] == [7] * 8 + [4]
+        dense = [block.X.toarray() if kind == "sparse" else block.X for block in blocks]
+        assert_array_equal(np.concatenate(dense), X)
+        assert_array_equal(np.concatenate([block.y for block in blocks]), Y)
+        assert (source.n_rows, source.n_features, source.dtype) == (60, 3, np.float64)
+        assert source.count_rows() == 60
+
+    def test_samples(self, source, kind) -> None:
+        rows, y = sample_blocks(source, 20, random_state=0)
+        expected, z = sample_blocks(block_source(X, Y), 20, random_state=0)
+        assert_array_equal(rows.toarray() if kind == "sparse" else rows, expected)
+        assert_array_equal(y, z)
+
+    def test_encoders_are_applied_to_rows_as_they_are_given(self, source, kind) -> None:
+        encoder = MaxAbsScaler().fit(source.X)
+        encoded = source.with_encoder(encoder)
+        blocks = [block.X.toarray() if kind == "sparse" else block.X for block in encoded]
+        assert_allclose(np.concatenate(blocks), X / np.abs(X).max(axis=0), rtol=1e-14)
+        assert encoded.n_features == 3
+        assert source.encoder is None
+
+
+def test_arrays_of_other_libraries_stay_there() -> None:
+    xp = pytest.importorskip("array_api_strict")
+    Z = xp.asarray(X)
+    blocks = list(block_source(Z, xp.asarray(Y), block_rows=7))
+    assert all(type(block.X) is type(Z) for block in blocks)
+    assert_array_equal(np.concatenate([np.asarray(block.X) for block in blocks]), X)
+    Z, z = sample_blocks(block_source(Z, xp.asarray(Y)), 20, random_state=0)
+    expected, y = sample_blocks(block_source(X, Y), 20, random_state=0)
+    assert_array_equal(np.asarray(Z), expected)
+    assert_array_equal(np.asarray(z), y)

@@ -1,0 +1,81 @@
+"""Files of one table: their order, their columns, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer._blocks.parquet_files import find_parquet
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+pd = pytest.importorskip("pandas")
+
+
+def test_files_are_in_the_order_of_numbers_in_their_names(tmp_path) -> None:
+    names = ["a/part.10", "a/part.2", "a/part.1", "b/part.0", "A", "a/part.2b"]
+    for name in names:
+        file = tmp_path / f"{name}.parquet"
+        file.parent.mkdir(exist_ok=True)
+        pd.DataFrame({"x": [1.0]}).to_parquet(file)
+    found = [str(group.file.relative_to(tmp_path)) for group in find_parquet(tmp_path).groups]
+    expected = ["A", "a/part.1", "a/part.2", "a/part.2b", "a/part.10", "b/part.0"]
+    assert found == [f"{name}.parquet" for name in expected]
+
+
+def test_hidden_files_and_others_are_no_part_of_the_table(tmp_path) -> None:
+    pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "x.pq")
+    for name in ("_metadata.parquet", ".x.parquet", "notes.txt"):
+        (tmp_path / name).write_text("no table")
+    assert find_parquet(tmp_path).n_rows == 1
+
+
+def test_row_groups_of_batches_can_be_chosen(tmp_path) -> None:
+    frame = pd.DataFrame({"x": np.arange(10.0), "z": np.zeros(10)})
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=4)
+    files = find_parquet(tmp_path)
+    assert [group.n_rows for group in files.groups] == [4, 4, 2]
+    batches = list(files.batches(["x"], 3, files.groups[1:]))
+    assert [batch.column(0).to_pylist() for batch in batches] == [[4, 5, 6], [7, 8, 9]]
+    assert batches[0].schema.names == ["x"]
+
+
+def test_a_name_that_occurs_twice(tmp_path) -> None:
+    table = pa.table([[1.0], [2.0]], names=["x", "x"])
+    pq.write_table(table, tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="same name: x"):
+        find_parquet(tmp_path)
+
+
+def test_nothing_there(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="no file or folder"):
+        find_parquet(tmp_path / "absent.parquet")
+    with pytest.raises(FileNotFoundError, match="no Parquet file in the folder"):
+        find_parquet(tmp_path)
+
+
+def test_another_format(tmp_path) -> None:
+    (tmp_path / "x.parquet").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"x\.parquet is not a Parquet file"):
+        find_parquet(tmp_path)
+
+
+def test_files_of_different_columns(tmp_path) -> None:
+    pd.DataFrame({"a": [1], "b": [1]}).to_parquet(tmp_path / "p.parquet")
+    pd.DataFrame({"a": [1], "e": [1]}).to_parquet(tmp_path / "q.parquet")
+    with pytest.raises(ValueError, match=r"q\.parquet and p\.parquet .* columns: b, e\."):
+        find_parquet(tmp_path)
+
+
+def test_files_of_different_types(tmp_path) -> None:
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "1.parquet")
+    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match="different types"):
+        find_parquet(tmp_path)
+
+
+def test_partition_columns(tmp_path) -> None:
+    (tmp_path / "year=2020").mkdir()
+    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "year=2020" / "1.parquet")
+    with pytest.raises(ValueError, match="such as year=2020"):
+        find_parquet(tmp_path)
