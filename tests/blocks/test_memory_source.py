@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from block_cases import table
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.preprocessing import MaxAbsScaler
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 
 from mercer._blocks import block_source, sample_blocks
 
@@ -56,6 +56,7 @@ class TestKinds:
         blocks = [block.X.toarray() if kind == "sparse" else block.X for block in encoded]
         assert_allclose(np.concatenate(blocks), X / np.abs(X).max(axis=0), rtol=1e-14)
         assert encoded.n_features == 3
+        assert [block.n_rows for block in encoded] == [7] * 8 + [4]
         assert source.encoder is None
 
 
@@ -69,3 +70,18 @@ def test_arrays_of_other_libraries_stay_there() -> None:
     expected, y = sample_blocks(block_source(X, Y), 20, random_state=0)
     assert_array_equal(np.asarray(Z), expected)
     assert_array_equal(np.asarray(z), y)
+
+
+def test_many_rows_are_encoded_together() -> None:
+    calls = []
+
+    class Counting(FunctionTransformer):
+        def transform(self, X):
+            calls.append(len(X))
+            return X
+
+    source = block_source(np.zeros((70_000, 2)), encoder=Counting().fit(X))
+    blocks = [block.n_rows for block in source]
+    assert sum(blocks) == 70_000
+    assert max(blocks) == 4096
+    assert [n_rows for n_rows in calls if n_rows > 1] == [2**15, 2**15, 70_000 - 2**16]

@@ -74,8 +74,44 @@ def test_files_of_different_types(tmp_path) -> None:
         find_parquet(tmp_path)
 
 
-def test_partition_columns(tmp_path) -> None:
-    (tmp_path / "year=2020").mkdir()
-    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "year=2020" / "1.parquet")
-    with pytest.raises(ValueError, match="such as year=2020"):
-        find_parquet(tmp_path)
+class TestFoldersThatGiveColumns:
+    @pytest.fixture
+    def frame(self):
+        random = np.random.default_rng(0)
+        return pd.DataFrame(
+            {
+                "x": random.normal(size=40),
+                "year": random.integers(2019, 2022, 40),
+                "place": random.choice(["New York", "Lima", None], 40),
+            }
+        )
+
+    def test_values_are_those_of_the_table(self, frame, tmp_path) -> None:
+        frame.to_parquet(tmp_path, partition_cols=["year", "place"])
+        files = find_parquet(tmp_path)
+        assert files.schema.field("year").type == pa.int64()
+        assert files.schema.field("place").type == pa.string()
+        read = pa.Table.from_batches(files.batches(["place", "x", "year"], 7)).to_pandas()
+        assert list(read) == ["place", "x", "year"]
+        expected = frame.sort_values("x", ignore_index=True)[list(read)]
+        pd.testing.assert_frame_equal(
+            read.sort_values("x", ignore_index=True), expected, check_dtype=False
+        )
+
+    def test_only_columns_of_folders(self, frame, tmp_path) -> None:
+        frame.to_parquet(tmp_path, partition_cols=["year"])
+        batches = list(find_parquet(tmp_path).batches(["year"], 5))
+        years = np.concatenate([batch.column(0).to_numpy() for batch in batches])
+        assert sorted(years) == sorted(frame["year"])
+
+    def test_values_that_are_not_all_whole_are_text(self, tmp_path) -> None:
+        for name in ("kind=1", "kind=b"):
+            (tmp_path / name).mkdir()
+            pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / name / "x.parquet")
+        (first, second) = find_parquet(tmp_path).batches(["kind"], 5)
+        assert first.column(0).to_pylist() + second.column(0).to_pylist() == ["1", "b"]
+
+    def test_a_folder_that_is_asked_for_gives_no_column(self, tmp_path) -> None:
+        (tmp_path / "kind=1").mkdir()
+        pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "kind=1" / "x.parquet")
+        assert find_parquet(tmp_path / "kind=1").schema.names == ["x"]

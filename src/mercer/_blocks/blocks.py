@@ -27,7 +27,10 @@ _FEWEST_ROWS = 256
 """The smallest default number of rows; with fewer, matrix products are slow."""
 
 _BLOCK_BYTES = 2**25
-"""Where more features than 1,024 would make a dense block larger than this, it has fewer rows."""
+"""Where columns are so many that a dense block would be larger than this, it has fewer rows."""
+
+_ENCODED_ROWS = 2**15
+"""Largest number of rows that are encoded together, as encoders take milliseconds for a call."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,16 @@ class BlockSource(ABC):
             return self._block_rows
         fitting = _BLOCK_BYTES // (8 * max(self.n_features, 1))
         return int(np.clip(fitting, _FEWEST_ROWS, _BLOCK_ROWS))
+
+    def rows_together(self, n_columns: int) -> int:
+        """Number of rows that are read and encoded together, before they are divided into blocks.
+
+        Parameters
+        ----------
+        n_columns : int
+            The more columns there are, the fewer rows.
+        """
+        return int(np.clip(_BLOCK_BYTES // (8 * max(n_columns, 1)), _FEWEST_ROWS, _ENCODED_ROWS))
 
     @property
     @abstractmethod

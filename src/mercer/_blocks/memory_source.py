@@ -31,7 +31,7 @@ class MemorySource(BlockSource):
     Notes
     -----
     Blocks are views where X is an array of floating-point numbers. Memory beyond the input: a few
-    blocks.
+    blocks, or with an encoder a few tables of at most 32,768 rows and 32 MiB.
     """
 
     def __init__(
@@ -74,6 +74,8 @@ class MemorySource(BlockSource):
 
     def _slices(self) -> Iterator[tuple[int, slice]]:
         size, end = self.block_rows, self.n_rows
+        if self.encoder is not None:
+            size = max(size, self.rows_together(self.n_features))
         for first in range(0, end, size):
             yield self.start + first, slice(first, min(first + size, end))
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from mercer._typing import Array
 
 _SUFFIXES = (".parquet", ".pq")
+"""Endings of the names of files that are read from a folder."""
+
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a column that is missing in the rows below a folder, in the folder's name."""
 
 _BUFFER_BYTES = 2**16
 """Each column is read through a buffer of this size, so that no row group is in memory as a whole,
@@ -45,11 +50,14 @@ class RowGroup:
     index : int
         Position in the file.
     n_rows : int
+    constants : mapping of str to object
+        Values of columns that the names of folders give, such as year=2020; None if missing.
     """
 
     file: Path
     index: int
     n_rows: int
+    constants: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -97,19 +105,26 @@ class ParquetFiles:
         pa = arrow()
         schema = pa.schema([self.schema.field(name) for name in columns])
         chosen = self.groups if groups is None else groups
-        for file, members in groupby(chosen, key=lambda group: group.file):
+        for file, together in groupby(chosen, key=lambda group: group.file):
+            members = list(together)
+            constants = members[0].constants
+            stored = [name for name in columns if name not in constants]
             with pa.parquet.ParquetFile(
                 file, buffer_size=_BUFFER_BYTES, pre_buffer=False
             ) as reader:
                 indices = [group.index for group in members]
-                read = reader.iter_batches(n_rows, row_groups=indices, columns=list(columns))
-                yield from (_cast(batch, schema, pa) for batch in read)
+                read = reader.iter_batches(n_rows, row_groups=indices, columns=stored)
+                yield from (_completed(batch, schema, constants) for batch in read)
 
 
-def _cast(batch: Any, schema: Any, pa: Any) -> Any:
-    """Bring a batch's columns to the common order and types."""
+def _completed(batch: Any, schema: Any, constants: Mapping[str, Any]) -> Any:
+    """Bring a batch's columns to the common order and types, with those of folders' names."""
+    pa = arrow()
     arrays = [
-        batch.column(batch.schema.get_field_index(field.name)).cast(field.type) for field in schema
+        pa.repeat(pa.scalar(constants[column.name], column.type), batch.num_rows)
+        if column.name in constants
+        else batch.column(batch.schema.get_field_index(column.name)).cast(column.type)
+        for column in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -121,7 +136,8 @@ def find_parquet(path: str | Path) -> ParquetFiles:
     ----------
     path : str or Path
         A file, or a folder. All files in it and below it whose names end in .parquet or .pq belong
-        to the table, in the order of their names, with numbers in names by their value.
+        to the table, in the order of their names, with numbers in names by their value. Names of
+        folders such as year=2020 give columns: of whole numbers if all values are, else of text.
 
     Returns
     -------
@@ -132,25 +148,47 @@ def find_parquet(path: str | Path) -> ParquetFiles:
     FileNotFoundError
         If there is no such file, or no Parquet file in the folder.
     ValueError
-        If a file is not a Parquet file, if files have different columns, or if folders have names
-        such as year=2020, which stand for columns.
+        If a file is not a Parquet file, or if files have different columns or types.
     ImportError
         If pyarrow is not installed.
     """
     pa, path = arrow(), Path(path)
     schemas, groups = [], []
     files = _files(path)
-    for file in files:
+    folders = _folder_columns(path, files)
+    for file, constants in zip(files, folders, strict=True):
         try:
             metadata = pa.parquet.read_metadata(file)
-            schemas.append(metadata.schema.to_arrow_schema().remove_metadata())
         except pa.ArrowInvalid as error:
             raise ValueError(f"{file} is not a Parquet file: {error}") from error
+        schema = metadata.schema.to_arrow_schema().remove_metadata()
+        for name, value in constants.items():
+            if name not in schema.names:
+                kind = pa.int64() if isinstance(value, int) else pa.string()
+                schema = schema.append(pa.field(name, pa.null() if value is None else kind))
+        schemas.append(schema)
         groups += [
-            RowGroup(file, index, metadata.row_group(index).num_rows)
+            RowGroup(file, index, metadata.row_group(index).num_rows, constants)
             for index in range(metadata.num_row_groups)
         ]
     return ParquetFiles(path, _common_schema(files, schemas, pa), tuple(groups))
+
+
+def _folder_columns(path: Path, files: list[Path]) -> list[dict[str, Any]]:
+    """Values that the names of folders such as year=2020 give, for each file."""
+    found: list[dict[str, str]] = []
+    for file in files:
+        pairs = (part.split("=", 1) for part in file.relative_to(path).parts[:-1] if "=" in part)
+        found.append({unquote(name): unquote(value) for name, value in pairs})
+    constants: list[dict[str, Any]] = [{} for _ in files]
+    for name in dict.fromkeys(name for values in found for name in values):
+        values = [given.get(name, _MISSING) for given in found]
+        known = [value for value in values if value != _MISSING]
+        whole = all(re.fullmatch(r"-?\d{1,18}", value) for value in known)
+        for value, completed in zip(values, constants, strict=True):
+            given = int(value) if whole and value != _MISSING else value
+            completed[name] = None if value == _MISSING else given
+    return constants
 
 
 def _files(path: Path) -> list[Path]:
@@ -165,12 +203,6 @@ def _files(path: Path) -> list[Path]:
     ]
     if not inside:
         raise FileNotFoundError(f"There is no Parquet file in the folder {path}.")
-    named = sorted({part for file in inside for part in file.parts[:-1] if "=" in part})
-    if named:
-        raise ValueError(
-            f"{path} has folders whose names stand for columns, such as {named[0]}; this is not "
-            "supported. Write the table without partition columns."
-        )
     return [path / file for file in sorted(inside, key=_natural_order)]
 
 

@@ -28,12 +28,6 @@ from mercer._validation import check_number
 State = TypeVar("State")
 Result = TypeVar("Result")
 
-_BATCH_ROWS = 2**15
-"""Largest number of rows that are read and encoded together; encoders take milliseconds a call."""
-
-_BATCH_BYTES = 2**25
-"""Where columns are many, so few rows are read together that their numbers take this memory."""
-
 _PIECE_ROWS = 2**17
 """A worker of a cluster reads at least so many rows in one task, which takes some 0.1 seconds."""
 
@@ -49,7 +43,8 @@ class ParquetSource(BlockSource):
     ----------
     path : str or Path
         A file, or a folder: all files in it and below it whose names end in .parquet or .pq, in
-        the order of their names, in which part.2 comes before part.10.
+        the order of their names, in which part.2 comes before part.10. Names of folders such as
+        year=2020 give columns.
     target : str or list of str, default=None
         The column to predict, or several. Rows in which it is missing are left out.
     columns : list of str, default=None
@@ -77,8 +72,8 @@ class ParquetSource(BlockSource):
     FileNotFoundError
         If there is no such file, or no Parquet file in the folder.
     ValueError
-        If a file is not a Parquet file, a column does not exist, files have different columns, or
-        folders have names such as year=2020, which stand for columns.
+        If a file is not a Parquet file, a column does not exist, or files have different columns
+        or types.
     ImportError
         If pyarrow is not installed, or pandas where there is an encoder.
 
@@ -185,7 +180,7 @@ class ParquetSource(BlockSource):
     def only_targets(self) -> ParquetSource:
         """Return a source of the same targets, of which the blocks have no features."""
         source = copy(self.with_encoder(None))
-        source.column_names, source._block_rows = (), _BATCH_ROWS
+        source.column_names, source._block_rows = (), source.rows_together(1)
         return source
 
     def numbers(self, X: Any) -> Features:
@@ -275,8 +270,8 @@ class ParquetSource(BlockSource):
     ) -> Iterator[RawBlock]:
         pa, start, n_columns = arrow(), self._offset, len(columns)
         read = (*columns, *self.target_names)
-        fitting = _BATCH_BYTES // (8 * max(len(read), 1))
-        size = int(np.clip(fitting, 256, _BATCH_ROWS))
+        encodes = bool(columns) and self.encoder is not None
+        size = self.rows_together(max(len(read), self.n_features if encodes else 0))
         for batch in self._files.batches(read, size, groups):
             y = None
             if self.target_names:
