@@ -11,7 +11,7 @@ import numpy as np
 from mercer._blocks import Block, row_folds
 from mercer._nystroem.nystroem_features import NystroemFeatures
 from mercer._nystroem.target_encoding import TargetEncoding
-from mercer._typing import Array, Features
+from mercer._typing import Array
 
 TILE_ROWS = 2048
 """Products of so many rows are computed at once; with fewer, adding them up takes a larger part."""
@@ -138,12 +138,6 @@ class NormalEquations:
 def n_folds_for(n_centers: int) -> int:
     """Number of folds whose matrices are kept for so many centers."""
     return N_FOLDS if n_centers <= _MOST_FOLDED else 2
-
-
-def tiles(X: Features) -> Iterator[Features]:
-    """Tables of at most `TILE_ROWS` consecutive rows."""
-    for start in range(0, X.shape[0], TILE_ROWS):
-        yield X[start : start + TILE_ROWS]
 
 
 def fold_tiles(folds: Array) -> Iterator[tuple[int, Array]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,15 @@ from mercer._model_selection.leave_one_out import RandomState
 from mercer._nystroem.calibration import Calibration, calibrate
 from mercer._nystroem.centers import Method, choose_centers
 from mercer._nystroem.class_sample import ClassSample, SampledRows
+from mercer._nystroem.falkon import (
+    MOST_DIRECT,
+    center_basis,
+    ridge_by_conjugate_gradients,
+    some_centers,
+)
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
 from mercer._nystroem.kernel_columns import KernelColumns
-from mercer._nystroem.normal_equations import NormalEquations, n_folds_for, tiles
+from mercer._nystroem.normal_equations import NormalEquations, n_folds_for
 from mercer._nystroem.nystroem_features import nystroem_features
 from mercer._nystroem.statistic_pair import StatisticPair
 from mercer._nystroem.target_encoding import TargetEncoding
@@ -107,7 +114,8 @@ def linear_predictions(columns: KernelColumns, fit: LinearFit, X: Features) -> A
     -----
     O(n m d) time for the kernel's values; memory for some tiles of them.
     """
-    found = map_tiles(lambda tile: fit.predict(columns(tile)), list(tiles(X)))
+    plan = list(columns.tiles(X.shape[0]))
+    found = map_tiles(lambda rows: fit.predict(columns(X[rows])), plan)
     return np.concatenate([np.empty((0, len(fit.intercept))), *found])
 
 
@@ -166,30 +174,45 @@ def fit_nystroem(
     better than this, and takes an iteration over all rows some dozens of times.
 
     O(n m^2 + m^3) time for n rows and m centers; memory for five m x m matrices for each thread, or
-    two beyond 2,500 centers.
+    two beyond 2,500 centers. Beyond 5,000 centers, the equations are solved by conjugate gradients,
+    in some twenty passes of O(n m d) for d features; see :mod:`mercer._nystroem.falkon`.
     """
     chosen = choose_centers(kernel, sample, n_components, centers, random_state)
-    features = nystroem_features(kernel, chosen)
-    n_folds = n_folds_for(chosen.shape[0])
-    statistic = NormalEquations(features, encoding, n_folds)
+    few = chosen if chosen.shape[0] <= MOST_DIRECT else some_centers(chosen)
+    features = nystroem_features(kernel, few)
+    statistic = NormalEquations(features, encoding, n_folds_for(few.shape[0]))
+    reduced = partial(reduce_blocks, source, on_rows=on_rows, client=client)
+    rows = None
     if encoding.classes is None:
-        sums = reduce_blocks(source, statistic, on_rows=on_rows, client=client)
-        return NystroemModel(features.columns, encoding, ridge_on_features(sums, features, alphas))
-    pair = StatisticPair(statistic, ClassSample(encoding, _CALIBRATED_ROWS, n_folds))
-    sums, rows = reduce_blocks(source, pair, on_rows=on_rows, client=client)
-    choice = ridge_on_features(sums, features, alphas)
-    calibration = _calibrated(features.columns, choice, rows, sums.values.sum(axis=0))
-    return NystroemModel(features.columns, encoding, choice, calibration)
+        sums = reduced(statistic)
+    else:
+        drawn = _CALIBRATED_ROWS * (1 if few is chosen else statistic.n_folds)
+        sums, rows = reduced(
+            StatisticPair(statistic, ClassSample(encoding, drawn, statistic.n_folds))
+        )
+    columns, choice = features.columns, ridge_on_features(sums, features, alphas)
+    if few is not chosen:
+        basis = center_basis(kernel, chosen, sample)
+        columns, start = basis.columns, choice.alpha
+        choice = ridge_by_conjugate_gradients(
+            reduced, basis, encoding, sums=sums, start=start, alphas=alphas
+        )
+    if rows is None:
+        return NystroemModel(columns, encoding, choice)
+    calibration = _calibrated(columns, choice, rows, sums.values.sum(axis=0))
+    return NystroemModel(columns, encoding, choice, calibration)
 
 
 def _calibrated(
     columns: KernelColumns, choice: RidgeChoice, rows: SampledRows, counts: Array
 ) -> Calibration:
     """Calibration of a sample's indicators, each predicted by the fit without the row's fold."""
-    indicators = np.empty((len(rows.codes), len(counts)))
-    for fold in np.unique(rows.folds):
+    fits = choice.fold_fits if any(choice.fold_fits) else [choice.fit] * len(choice.fold_fits)
+    kept, indicators = [], []
+    for fold, fit in enumerate(fits):
         held_out = np.flatnonzero(rows.folds == fold)
-        assert rows.X is not None
-        fit = choice.fold_fits[fold] or choice.fit
-        indicators[held_out] = linear_predictions(columns, fit, rows.X[held_out])
-    return calibrate(indicators, rows.codes, counts)
+        if fit is not None and held_out.size:
+            assert rows.X is not None
+            kept.append(held_out)
+            indicators.append(linear_predictions(columns, fit, rows.X[held_out]))
+    return calibrate(np.concatenate(indicators), rows.codes[np.concatenate(kept)], counts)
