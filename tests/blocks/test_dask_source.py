@@ -120,6 +120,12 @@ class TestSums:
         assert_array_equal(np.concatenate([block.X for block in blocks]), X)
         assert_array_equal(np.concatenate([block.y for block in blocks]), Y)
 
+    def test_features_without_the_target(self) -> None:
+        source = block_source(*partitions([5, 0, 55], known=False)).without_target()
+        assert not source.has_target
+        assert [block.y for block in source] == [None, None]
+        assert source.count_rows() == 60
+
 
 class TestClasses:
     @pytest.mark.parametrize("lengths", [[60], [1] * 60, [30, 0, 25, 5], [29, 31]])

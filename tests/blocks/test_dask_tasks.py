@@ -175,6 +175,14 @@ class TestParquet:
         assert_array_equal(np.concatenate(list(results)), np.delete(X[:, 0], 3))
         assert rows == [13, 14, 14, 14, 4]
 
+    def test_a_client_is_closed_meanwhile(self, cluster, source) -> None:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            results = map_blocks(source, lambda block: block.n_rows, client=client)
+            assert next(results) == 5
+            client.close()
+            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
+                list(results)
+
 
 class TestFailures:
     def test_a_worker_dies_and_the_result_is_the_same(self, client, expected, tmp_path) -> None:

@@ -44,6 +44,12 @@ class TestKinds:
         assert (source.n_rows, source.n_features, source.dtype) == (60, 3, np.float64)
         assert source.count_rows() == 60
 
+    def test_features_without_the_target(self, source, kind) -> None:
+        blocks = list(source.without_target())
+        assert len(blocks) == 9
+        assert all(block.y is None for block in blocks)
+        assert source.has_target
+
     def test_samples(self, source, kind) -> None:
         rows, y = sample_blocks(source, 20, random_state=0)
         expected, z = sample_blocks(block_source(X, Y), 20, random_state=0)

@@ -191,6 +191,21 @@ class TestMissingTargets:
         starts = np.cumsum([0, *(block.n_rows for block in blocks)])[:-1]
         assert [block.start for block in blocks] == starts.tolist()
 
+    def test_all_rows_have_features(self, source) -> None:
+        rows = source.without_target()
+        assert rows.n_rows == 200
+        assert not rows.has_target
+        X = np.concatenate([block.X for block in rows])
+        assert_array_equal(X[:, 0], self.frame["member"].astype(float))
+        assert source.has_target
+
+    def test_groups_without_known_targets_give_no_block(self, tmp_path) -> None:
+        frame = pd.DataFrame({"a": range(9), "y": [1.0, *[np.nan] * 5, 2.0, 3.0, np.nan]})
+        frame.to_parquet(tmp_path / "y.parquet", row_group_size=3)
+        source = ParquetSource(tmp_path, "y")
+        blocks = [[(b.start, b.n_rows) for b in piece] for piece in source.pieces(3)]
+        assert blocks == [[(0, 1)], [], [(1, 2)]]
+
     def test_not_a_number_is_missing_too(self, tmp_path) -> None:
         y = pa.array([1.0, float("nan"), None, 2.0], from_pandas=False)
         pq.write_table(pa.table({"a": [1, 2, 3, 4], "y": y}), tmp_path / "y.parquet")

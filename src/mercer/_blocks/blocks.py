@@ -122,7 +122,8 @@ class RawBlock:
 class BlockSource(ABC):
     """A table that is read in blocks of consecutive rows, in the same order in each pass.
 
-    Iterating over a source yields its blocks. Few of them are in memory at a time.
+    Iterating over a source yields its blocks, none of which is empty. Few of them are in memory at
+    a time.
 
     Parameters
     ----------
@@ -189,6 +190,10 @@ class BlockSource(ABC):
     @abstractmethod
     def only_targets(self) -> BlockSource:
         """Return a source of the same targets, of which the blocks have no features."""
+
+    @abstractmethod
+    def without_target(self) -> Self:
+        """Return a source of the same features in all rows, also those whose target is missing."""
 
     def count_rows(self) -> int:
         """Number of rows, counted in a pass if it is not known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,8 +79,10 @@ class DaskSource(BlockSource):
         return sum(self._counts())
 
     def raw_blocks(self) -> Iterator[RawBlock]:
-        """Yield partitions, of which a few are in this process."""
-        yield from stream_pieces(self._pieces(), _raw_block, None, self.client)
+        """Yield partitions that have rows, of which a few are in this process."""
+        for raw in stream_pieces(self._pieces(), _raw_block, None, self.client):
+            if raw.X.shape[0]:
+                yield raw
 
     def targets(self) -> Iterator[tuple[int, Array]]:
         """Yield the positions of first rows, and targets, partition by partition."""
@@ -93,6 +95,12 @@ class DaskSource(BlockSource):
         self._counts()
         source = copy(self.with_encoder(None))
         source._head, source._features = np.empty((1, 0)), None
+        return source
+
+    def without_target(self) -> Self:
+        """Return a source of the same features."""
+        source = copy(self)
+        source._targets = None
         return source
 
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:

@@ -288,7 +288,9 @@ def cluster_errors(client: Any) -> Iterator[None]:
             "partition does not fit into a worker's memory. Use smaller partitions, or workers "
             "with more memory."
         ) from error
-    except lost as error:
+    except (Exception, *lost) as error:
+        if client.status == "running" and not isinstance(error, lost):
+            raise
         raise RuntimeError(
             "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
             "the client was closed. Connect a new client, and fit again."

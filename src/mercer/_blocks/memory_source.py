@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -67,6 +68,12 @@ class MemorySource(BlockSource):
     def only_targets(self) -> MemorySource:
         """Return a source of the same targets, of which the blocks have no features."""
         return MemorySource(np.empty((self.n_rows, 0)), self.y, _TARGET_ROWS, None, self.start)
+
+    def without_target(self) -> Self:
+        """Return a source of the same features."""
+        source = copy(self)
+        source.y = None
+        return source
 
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
         """Return some rows as the input holds them, and their targets."""

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -183,6 +183,13 @@ class ParquetSource(BlockSource):
         source.column_names, source._block_rows = (), source.rows_together(1)
         return source
 
+    def without_target(self) -> Self:
+        """Return a source of the same features in all rows, also those whose target is missing."""
+        source = copy(self)
+        source.target_names = ()
+        source._known = tuple(group.n_rows for group in self._files.groups)
+        return source
+
     def numbers(self, X: Any) -> Features:
         """Encode a record batch or a table of Arrow, and convert it to finite numbers."""
         if self.encoder is not None:
@@ -278,7 +285,8 @@ class ParquetSource(BlockSource):
                 known = known_rows(batch.columns[n_columns:], pa)
                 batch = batch if known is None else batch.filter(known)  # noqa: PLW2901
                 y = target_array(batch.columns[n_columns:])
-            yield RawBlock(batch.select(list(columns)), y, start)
+            if batch.num_rows:
+                yield RawBlock(batch.select(list(columns)), y, start)
             start += batch.num_rows
 
     def _empty(self) -> Any:
