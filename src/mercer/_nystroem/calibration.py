@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from mercer._gram.tiles import serial_algebra
+from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
 _C = 1.0
@@ -31,15 +33,16 @@ class Calibration:
     coefficients: Array
     intercept: Array
 
-    def probabilities(self, indicators: Array) -> Array:
-        """Probabilities of the classes, shape (n_rows, n_classes).
+    def probabilities(self, indicators: Any) -> Any:
+        """Probabilities of the classes, shape (n_rows, n_classes), of the same library.
 
         Parameters
         ----------
-        indicators : ndarray of shape (n_rows, n_classes)
+        indicators : array of shape (n_rows, n_classes)
             Predicted by ridge regression.
         """
-        return np.asarray(softmax(indicators @ self.coefficients + self.intercept, axis=1))
+        logits = to_numpy(indicators) @ self.coefficients + self.intercept
+        return like(softmax(logits, axis=1), indicators)
 
 
 def calibrate(indicators: Array, codes: Array, counts: Array) -> Calibration:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._blocks import Block, row_folds, row_keys
+from mercer._nystroem.array_libraries import is_foreign, taken, to_numpy
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array, Features
 
@@ -71,11 +72,13 @@ class ClassSample:
         assert block.y is not None
         keys = row_keys(self.seed + 1, block.start, block.n_rows)
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
-        codes = self.encoding.codes(block.y)
+        codes = self.encoding.codes(to_numpy(block.y))
         drawn = np.flatnonzero(keys < self._bounds(state)[codes])
         if not drawn.size:
             return state
-        new = SampledRows(keys[drawn], codes[drawn], folds[drawn], block.X[drawn])
+        X = taken(block.X, drawn)
+        X = to_numpy(X) if is_foreign(X) else X
+        new = SampledRows(keys[drawn], codes[drawn], folds[drawn], X)
         return self.merge(state, self._pruned(new))
 
     def merge(self, first: SampledRows, second: SampledRows) -> SampledRows:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mercer._blocks import Block, row_folds
+from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
@@ -85,19 +86,20 @@ class ColumnProducts:
             With targets.
         """
         assert block.y is not None
-        values = self.encoding.encode(block.y)
+        values = self.encoding.encode(to_numpy(block.y))
         targets = np.where(self.outputs >= 0, values[:, self.outputs], 0.0)
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
         fitted = (folds != self.held_out).astype(float)
+        coefficients, intercepts = like(self.coefficients, block.X), like(self.intercepts, block.X)
         for rows in self.columns.tiles(block.n_rows):
-            K, mask = self.columns(block.X[rows]), fitted[rows]
-            residuals = targets[rows] - (K @ self.coefficients + self.intercepts)
-            state.errors += (1.0 - mask) @ residuals**2
-            residuals *= mask[:, None]
-            state.products += K.T @ residuals
-            state.residuals += residuals.sum(axis=0)
-            state.columns += mask @ K
-            state.counts += [mask.sum(), len(mask) - mask.sum()]
+            K, mask = self.columns(block.X[rows, :]), like(fitted[rows], block.X)
+            residuals = like(targets[rows], K) - (K @ coefficients + intercepts)
+            state.errors += to_numpy((1.0 - mask) @ residuals**2)
+            residuals = residuals * mask[:, None]
+            state.products += to_numpy(K.T @ residuals)
+            state.residuals += to_numpy(residuals).sum(axis=0)
+            state.columns += to_numpy(mask @ K)
+            state.counts += [fitted[rows].sum(), np.sum(1.0 - fitted[rows])]
         return state
 
     def merge(self, first: ResidualSums, second: ResidualSums) -> ResidualSums:

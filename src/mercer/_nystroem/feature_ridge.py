@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mercer._gram.tiles import map_tiles
+from mercer._nystroem.array_libraries import like
 from mercer._nystroem.normal_equations import FoldSums
 from mercer._nystroem.nystroem_features import NystroemFeatures
 from mercer._typing import Array
@@ -28,15 +30,15 @@ class LinearFit:
     coefficients: Array
     intercept: Array
 
-    def predict(self, columns: Array) -> Array:
-        """Predictions from kernel values, shape (n_rows, n_outputs).
+    def predict(self, columns: Any) -> Any:
+        """Predictions from kernel values, shape (n_rows, n_outputs), of the same library.
 
         Parameters
         ----------
-        columns : ndarray of shape (n_rows, n_centers)
+        columns : array of shape (n_rows, n_centers)
             The kernel's values less their means at the centers.
         """
-        return np.asarray(columns @ self.coefficients + self.intercept)
+        return columns @ like(self.coefficients, columns) + like(self.intercept, columns)
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ def ridge_on_features(
     Parameters
     ----------
     sums : FoldSums
+        As arrays of NumPy.
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None

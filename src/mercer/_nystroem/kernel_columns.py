@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from mercer._nystroem.array_libraries import in_double, is_foreign, like
+from mercer._nystroem.distance_terms import TermColumns, distance_terms
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 
@@ -52,22 +56,48 @@ class KernelColumns:
         """
         return _slices(n_rows, int(np.clip(_TILE_VALUES // self.n_centers, *_TILE_ROWS)))
 
-    def __call__(self, X: Features) -> Array:
+    def __call__(self, X: Features) -> Any:
         """The kernel between rows and the centers, less its offset and the means at the centers.
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows, n_centers)
+        array of shape (n_rows, n_centers)
+            In double precision, of the library and on the device of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the rows are no arrays of NumPy, and the kernel is none of those that are functions
+            of distances of norm one or two.
         """
+        evaluate, means = self._on(X), like(self.means, X)
+        if is_foreign(X):
+            return evaluate(in_double(X)) - means
         values = np.empty((X.shape[0], self.n_centers))
         for rows in _slices(X.shape[0], _CACHED_ROWS):
-            some = X[rows].astype(np.float64, copy=False)
-            np.subtract(self.kernel._shifted(some, self.centers), self.means, out=values[rows])
+            np.subtract(evaluate(in_double(X[rows])), means, out=values[rows])
         return values
+
+    def _on(self, X: Features) -> Callable[[Any], Any]:
+        """The kernel less its offset, as a function of rows of the library of `X`."""
+        terms = None
+        if not sp.issparse(X):
+            terms = distance_terms(self.kernel, X.shape[1])
+        if is_foreign(X):
+            if terms is None:
+                raise ValueError(
+                    f"{self.kernel.describe()} is evaluated on arrays of NumPy only; on other "
+                    "arrays, Gaussian and exponential power kernels of norm 1 or 2 are, and their "
+                    "sums."
+                )
+            return TermColumns(terms, self.centers, X)
+        if terms is not None and all(term.norm == 2.0 for term in terms):
+            return TermColumns(terms, self.centers, X)
+        return lambda rows: self.kernel._shifted(rows, self.centers)
 
 
 def _slices(n_rows: int, size: int) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from mercer._blocks import Block, row_folds
+from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, taken, to_numpy
 from mercer._nystroem.nystroem_features import NystroemFeatures
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
@@ -25,7 +26,7 @@ _MOST_FOLDED = 2500
 
 @dataclass
 class FoldSums:
-    """Sums over the rows of each fold.
+    """Sums over the rows of each fold, of the library and on the device of the rows.
 
     Attributes
     ----------
@@ -49,6 +50,10 @@ class FoldSums:
     gram: Array
     cross: Array
     squares: Array
+
+    def to_numpy(self) -> FoldSums:
+        """The same sums as arrays of NumPy."""
+        return FoldSums(*(to_numpy(sums) for sums in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -105,22 +110,23 @@ class NormalEquations:
             If a label is none of the classes, or the kernel has values that are not finite.
         """
         assert block.y is not None
-        values = self.encoding.encode(block.y)
-        product = np.empty((self.features.n_summands, self.features.n_summands))
+        values = self.encoding.encode(to_numpy(block.y))
+        if is_foreign(block.X):
+            state = FoldSums(*(like(sums, block.X) for sums in vars(state).values()))
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
         for fold, rows in fold_tiles(folds):
-            features, targets = self.features.summands(block.X[rows]), values[rows]
-            state.counts[fold] += len(rows)
-            state.features[fold] += features.sum(axis=0)
-            state.values[fold] += targets.sum(axis=0)
-            np.matmul(features.T, features, out=product)
-            state.gram[fold] += product
-            state.cross[fold] += features.T @ targets
-            state.squares[fold] += np.square(targets).sum(axis=0)
-        if not np.isfinite(state.features).all():
-            raise ValueError(
-                f"Kernel returned NaN or infinity: {self.features.columns.kernel.describe()}."
-            )
+            Z = self.features.summands(taken(block.X, rows))
+            Y = like(values[rows], Z)
+            xp = namespace_of(Z)
+            state.counts[fold] += float(len(rows))
+            state.features[fold, :] += xp.sum(Z, axis=0)
+            state.values[fold, :] += xp.sum(Y, axis=0)
+            state.gram[fold, :, :] += xp.matmul(Z.T, Z)
+            state.cross[fold, :, :] += xp.matmul(Z.T, Y)
+            state.squares[fold, :] += xp.sum(Y * Y, axis=0)
+        if not np.isfinite(to_numpy(state.features)).all():
+            kernel = self.features.columns.kernel
+            raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
         return state
 
     def merge(self, first: FoldSums, second: FoldSums) -> FoldSums:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import to_unit_scale
+from mercer._nystroem.array_libraries import is_foreign, like
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._typing import Array, Features
 from mercer._weights.ridge import check_definite
@@ -47,25 +49,27 @@ class NystroemFeatures:
     scale: float
     whitens_rows: bool
 
-    def transform(self, X: Features) -> Array:
+    def transform(self, X: Features) -> Any:
         """The features of rows.
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows, rank)
+        array of shape (n_rows, rank)
         """
         columns, rank = self.columns(X), self.whitening.shape[1]
+        if is_foreign(columns):
+            return columns @ like(self.whitening, columns)
         features = np.empty((len(columns), rank))
         for start in range(0, rank, _PANEL):
             panel = slice(start, start + _PANEL)
             features[:, panel] = columns[:, start:] @ self.whitening[start:, panel]
         return features
 
-    def summands(self, X: Features) -> Array:
+    def summands(self, X: Features) -> Any:
         """What sums of products are accumulated of: features, or the kernel's values.
 
         Parameters

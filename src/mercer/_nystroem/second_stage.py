@@ -12,6 +12,7 @@ import numpy as np
 from mercer._blocks import BlockSource, reduce_blocks
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.leave_one_out import RandomState
+from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, to_numpy
 from mercer._nystroem.calibration import Calibration, calibrate
 from mercer._nystroem.centers import Method, choose_centers
 from mercer._nystroem.class_sample import ClassSample, SampledRows
@@ -53,69 +54,72 @@ class NystroemModel:
     choice: RidgeChoice
     calibration: Calibration | None = None
 
-    def decision_function(self, X: Features) -> Array:
+    def decision_function(self, X: Features) -> Any:
         """Predicted responses or indicators in the target's encoding.
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows, n_outputs)
+        array of shape (n_rows, n_outputs)
         """
         return linear_predictions(self.columns, self.choice.fit, X)
 
-    def predict(self, X: Features) -> Array:
+    def predict(self, X: Features) -> Any:
         """Predicted responses in their own unit, or labels.
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows,), or (n_rows, n_outputs) for several responses
+        array of shape (n_rows,), or (n_rows, n_outputs) for several responses
         """
         predicted = self.decision_function(X)
         if self.calibration is not None:
             predicted = self.calibration.probabilities(predicted)
         return self.encoding.decode(predicted)
 
-    def predict_proba(self, X: Features) -> Array:
+    def predict_proba(self, X: Features) -> Any:
         """Probabilities of the classes, in their order.
 
         Parameters
         ----------
-        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
         Returns
         -------
-        ndarray of shape (n_rows, n_classes)
+        array of shape (n_rows, n_classes)
         """
         assert self.calibration is not None
         return self.calibration.probabilities(self.decision_function(X))
 
 
-def linear_predictions(columns: KernelColumns, fit: LinearFit, X: Features) -> Array:
+def linear_predictions(columns: KernelColumns, fit: LinearFit, X: Features) -> Any:
     """Predictions of rows, tile by tile in threads.
 
     Parameters
     ----------
     columns : KernelColumns
     fit : LinearFit
-    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    X : ndarray, sparse matrix or array of another library, of shape (n_rows, n_features)
 
     Returns
     -------
-    ndarray of shape (n_rows, n_outputs)
+    array of shape (n_rows, n_outputs)
 
     Notes
     -----
     O(n m d) time for the kernel's values; memory for some tiles of them.
     """
-    plan = list(columns.tiles(X.shape[0]))
-    found = map_tiles(lambda rows: fit.predict(columns(X[rows])), plan)
+    found = map_tiles(
+        lambda rows: fit.predict(columns(X[rows, :])), list(columns.tiles(X.shape[0]))
+    )
+    if is_foreign(X):
+        return namespace_of(X).concat([like(np.empty((0, len(fit.intercept))), X), *found])
     return np.concatenate([np.empty((0, len(fit.intercept))), *found])
 
 
@@ -177,6 +181,7 @@ def fit_nystroem(
     two beyond 2,500 centers. Beyond 5,000 centers, the equations are solved by conjugate gradients,
     in some twenty passes of O(n m d) for d features; see :mod:`mercer._nystroem.falkon`.
     """
+    sample = to_numpy(sample) if is_foreign(sample) else sample
     chosen = choose_centers(kernel, sample, n_components, centers, random_state)
     few = chosen if chosen.shape[0] <= MOST_DIRECT else some_centers(chosen)
     features = nystroem_features(kernel, few)
@@ -190,6 +195,7 @@ def fit_nystroem(
         sums, rows = reduced(
             StatisticPair(statistic, ClassSample(encoding, drawn, statistic.n_folds))
         )
+    sums = sums.to_numpy()
     columns, choice = features.columns, ridge_on_features(sums, features, alphas)
     if few is not chosen:
         basis = center_basis(kernel, chosen, sample)

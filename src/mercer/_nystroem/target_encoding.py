@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from mercer._model_selection.leave_one_out import encode_target
+from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
 
@@ -46,7 +47,7 @@ class TargetEncoding:
         ----------
         labels : array-like of shape (n_labels,)
         """
-        classes = np.unique(np.asarray(labels))
+        classes = np.unique(to_numpy(labels))
         return cls(np.zeros(len(classes)), np.ones(len(classes)), classes)
 
     @classmethod
@@ -57,8 +58,9 @@ class TargetEncoding:
         ----------
         responses : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
-        encoded = encode_target(responses, classification=False)
-        return cls(encoded.offset, encoded.scale, None, np.ndim(responses) == 1)
+        values = to_numpy(responses)
+        encoded = encode_target(values, classification=False)
+        return cls(encoded.offset, encoded.scale, None, values.ndim == 1)
 
     @property
     def n_outputs(self) -> int:
@@ -102,18 +104,20 @@ class TargetEncoding:
         ) / self.scale
         return values
 
-    def decode(self, values: Array) -> Array:
+    def decode(self, values: Any) -> Any:
         """Responses in their own unit, or the labels of the largest indicators.
 
         Parameters
         ----------
-        values : ndarray of shape (n_samples, n_outputs)
+        values : array of shape (n_samples, n_outputs)
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_outputs) for several responses
+        array of shape (n_samples,), or (n_samples, n_outputs) for several responses
+            Of the same library; labels that are not numbers are arrays of NumPy.
         """
         if self.classes is not None:
-            return np.asarray(self.classes[values.argmax(axis=1)])
-        responses = self.offset + self.scale * values
-        return np.asarray(responses[:, 0] if self.one_dimensional else responses)
+            labels = self.classes[to_numpy(values).argmax(axis=1)]
+            return like(labels, values) if labels.dtype.kind in "biuf" else labels
+        responses = values * like(self.scale, values) + like(self.offset, values)
+        return responses[:, 0] if self.one_dimensional else responses
