@@ -18,6 +18,7 @@ from mercer.kernels import (
     OnProjection,
     WeightedSum,
 )
+from mercer.kernels._minkowski import dense_powers
 
 _NORMS = (1.0, 2.0)
 """Of the distances that are computed here."""
@@ -122,8 +123,8 @@ class TermColumns:
     Notes
     -----
     Features are centered at the mean of the centers, as a large common offset costs digits.
-    Euclidean distances are computed from a matrix product, sums of absolute differences feature by
-    feature.
+    Euclidean distances are computed from a matrix product; sums of absolute differences feature by
+    feature, on arrays of NumPy in a compiled loop.
     """
 
     def __init__(self, terms: list[DistanceTerm], centers: Array, X: Any) -> None:
@@ -149,35 +150,51 @@ class TermColumns:
         for term, mapping, centers, squares in self._terms:
             mapped = _mapped(X, mapping)
             if term.norm == 2.0:
-                distances, exponent = self._squared(mapped, centers, squares), 0.5 * term.power
+                exponents = self._squared(mapped, centers, squares)
+                if term.power != 2.0:
+                    exponents *= -1.0
+                    exponents = self._raised(exponents, 0.5 * term.power)
+                    exponents *= -1.0
             else:
-                distances, exponent = self._absolute(mapped, centers), term.power
-            values = self._xp.expm1(-self._raised(distances, exponent))
+                exponents = self._raised(self._absolute(mapped, centers), term.power)
+                exponents *= -1.0
+            values = self._overwritten(self._xp.expm1, exponents)
             if term.weight != 1.0:
                 values *= term.weight
-            total = values if total is None else total + values
+            if total is None:
+                total = values
+            else:
+                total += values
         return total
 
     def _squared(self, mapped: Any, centers: Any, squares: Any) -> Any:
-        """|x - z|^2 for each row x and center z."""
-        squared = self._xp.matmul(-2.0 * mapped, centers)
-        squared += self._xp.sum(mapped * mapped, axis=1)[:, None]
-        squared += squares
-        # Rounding errors below zero.
-        return self._xp.maximum(squared, self._xp.zeros_like(squares))
+        """-|x - z|^2 for each row x and center z."""
+        negative = self._xp.matmul(2.0 * mapped, centers)
+        negative -= self._xp.sum(mapped * mapped, axis=1)[:, None]
+        negative -= squares
+        # Rounding errors above zero.
+        return self._overwritten(self._xp.minimum, negative, self._xp.zeros_like(squares))
 
     def _absolute(self, mapped: Any, centers: Any) -> Any:
         """Sums over features of |x - z|."""
+        if self._xp is np:
+            return dense_powers(mapped, centers.T, 1.0)
         total = self._xp.abs(mapped[:, :1] - centers[:1, :])
         for feature in range(1, mapped.shape[1]):
             step = slice(feature, feature + 1)
             total += self._xp.abs(mapped[:, step] - centers[step, :])
         return total
 
+    def _overwritten(self, function: Any, X: Any, *others: Any) -> Any:
+        """A function's values, in the memory of its argument where the library allows it."""
+        return function(X, *others, out=X) if self._xp is np else function(X, *others)
+
     def _raised(self, distances: Any, exponent: float) -> Any:
         if exponent == 1.0:
             return distances
-        return self._xp.sqrt(distances) if exponent == 0.5 else distances**exponent
+        if exponent == 0.5:
+            return self._overwritten(self._xp.sqrt, distances)
+        return distances**exponent
 
 
 def _mapped(X: Any, mapping: Any) -> Any:

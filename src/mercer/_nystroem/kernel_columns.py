@@ -84,20 +84,15 @@ class KernelColumns:
 
     def _on(self, X: Features) -> Callable[[Any], Any]:
         """The kernel less its offset, as a function of rows of the library of `X`."""
-        terms = None
-        if not sp.issparse(X):
-            terms = distance_terms(self.kernel, X.shape[1])
-        if is_foreign(X):
-            if terms is None:
-                raise ValueError(
-                    f"{self.kernel.describe()} is evaluated on arrays of NumPy only; on other "
-                    "arrays, Gaussian and exponential power kernels of norm 1 or 2 are, and their "
-                    "sums."
-                )
+        terms = None if sp.issparse(X) else distance_terms(self.kernel, X.shape[1])
+        if terms is not None and not sp.issparse(self.centers):
             return TermColumns(terms, self.centers, X)
-        if terms is not None and all(term.norm == 2.0 for term in terms):
-            return TermColumns(terms, self.centers, X)
-        return lambda rows: self.kernel._shifted(rows, self.centers)
+        if not is_foreign(X):
+            return lambda rows: self.kernel._shifted(rows, self.centers)
+        raise ValueError(
+            f"{self.kernel.describe()} is evaluated on arrays of NumPy only; on other arrays, "
+            "Gaussian and exponential power kernels of norm 1 or 2 are, and their sums."
+        )
 
 
 def _slices(n_rows: int, size: int) -> Iterator[slice]:

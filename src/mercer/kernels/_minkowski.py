@@ -50,11 +50,11 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     rows with p = 1, only the stored values are read.
     """
     if not sp.issparse(X):
-        powers = _dense_powers(X, Z, norm)
+        powers = dense_powers(X, Z, norm)
     elif norm == 1.0:
         powers = _sparse_sums(X, Z)
     else:
-        powers = _over_dense_columns(X, Z, lambda x, z: _dense_powers(x, z, norm))
+        powers = _over_dense_columns(X, Z, lambda x, z: dense_powers(x, z, norm))
     return np.power(powers, 2.0 / norm, out=powers)
 
 
@@ -156,15 +156,26 @@ def _are_at_ends(table: Array, low: Array, high: Array) -> Array:
     return np.all((table == low) | (table == high), axis=0)
 
 
-def _dense_powers(X: Array, Z: Array, norm: float) -> Array:
-    """sum_j |x_j - z_j|^p of each pair of rows."""
+def dense_powers(X: Array, Z: Array, norm: float) -> Array:
+    """sum_j |x_j - z_j|^p of each pair of rows.
+
+    Parameters
+    ----------
+    X, Z : ndarray of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    norm : float
+        p.
+
+    Returns
+    -------
+    ndarray of shape (n_samples_x, n_samples_z)
+    """
     split = _Indicators.split(X, Z, norm)
     if split is None:
         return cdist(X, Z, "cityblock") if norm == 1.0 else _powers(X, Z, norm)
     powers = split.powers()
     if not split.columns.all():
         rest = ~split.columns
-        powers += _dense_powers(X[:, rest], Z[:, rest], norm)
+        powers += dense_powers(X[:, rest], Z[:, rest], norm)
     return powers
 
 
