@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
+from time import perf_counter
 from typing import Any, TypeVar
 
 __all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
@@ -38,16 +40,32 @@ def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Calla
     callable
         It must be called after each step, and ignores its arguments.
     """
+    printed = _printed_steps(estimator, n_steps)
     if not hasattr(estimator, "_init_callback_context"):
-        yield lambda *_: None
+        yield printed
         return
     context = estimator._init_callback_context(max_subtasks=n_steps)
     context.call_on_fit_task_begin(estimator=estimator)
 
     def report(*_: Any) -> None:
+        printed()
         step = context.subcontext(task_name="step")
         step.call_on_fit_task_begin(estimator=estimator)
         step.call_on_fit_task_end(estimator=estimator)
 
     yield report
     context.call_on_fit_task_end(estimator=estimator)
+
+
+def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
+    """Return what prints a line for each step of an estimator that has `verbose=True`."""
+    if not getattr(estimator, "verbose", False):
+        return lambda *_: None
+    numbers, start, name = count(1), perf_counter(), type(estimator).__name__
+    of_all = "" if n_steps is None else f" of {n_steps}"
+
+    def report(*_: Any) -> None:
+        line = f"[{name}] step {next(numbers)}{of_all}, {perf_counter() - start:.1f} s"
+        print(line)  # noqa: T201
+
+    return report

@@ -31,7 +31,9 @@ class Recorder:
 
 
 def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
-    found = evaluate([Candidate(["one"], "given", learn, **kwargs)], {"given": X}, y, target, 0)
+    found = evaluate(
+        [Candidate(["one"], "given", learn, **kwargs)], {"given": X}, y, target, random_state=0
+    )
     return found[0]
 
 
@@ -90,7 +92,7 @@ def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
     target = encode_target(y, classification=False)
     kernels = [Gaussian(2.0), Gaussian(5.0)]
     both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
-    found = evaluate([both], {"given": X}, y, target, 0)
+    found = evaluate([both], {"given": X}, y, target, random_state=0)
     assert [one.description for one in found] == ["narrow", "wide"]
     assert [one.kernel for one in found] == kernels
     for one in found:
@@ -109,7 +111,7 @@ def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> N
     target = encode_target(y, classification=False)
     candidates = [Candidate(["bad one"], "given", fail), Candidate(["good"], "given", Recorder())]
     with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
-        found = evaluate(candidates, {"given": X}, y, target, 0)
+        found = evaluate(candidates, {"given": X}, y, target, random_state=0)
     assert [one.description for one in found] == ["good"]
 
 

@@ -6,7 +6,7 @@ from mercer._blocks.column_statistics import ColumnMoments, ColumnStatistics
 from mercer._blocks.memory_source import MemorySource
 from mercer._blocks.parquet_source import ParquetSource
 from mercer._blocks.reduction import map_blocks, reduce_blocks
-from mercer._blocks.row_sample import row_folds, row_keys, sample_blocks
+from mercer._blocks.row_sample import folds_at, row_folds, row_keys, sample_blocks, sample_positions
 from mercer._blocks.source_choice import block_source
 
 __all__ = [
@@ -21,9 +21,11 @@ __all__ = [
     "ParquetSource",
     "block_source",
     "class_counts",
+    "folds_at",
     "map_blocks",
     "reduce_blocks",
     "row_folds",
     "row_keys",
     "sample_blocks",
+    "sample_positions",
 ]

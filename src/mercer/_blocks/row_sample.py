@@ -44,8 +44,13 @@ def row_keys(seed: int, start: int, n_rows: int) -> Array:
     G. L. Steele, D. Lea, C. H. Flood (2014). Fast Splittable Pseudorandom Number Generators.
     OOPSLA 2014, figure 16.
     """
+    return _keys(seed, np.arange(start, start + n_rows, dtype=np.uint64))
+
+
+def _keys(seed: int, positions: Array) -> Array:
+    """Pseudo-random numbers of rows at some positions, 64-bit unsigned integers."""
     increment, first, second = (np.uint64(number) for number in _SPLITMIX)
-    keys = np.arange(start + 1, start + n_rows + 1, dtype=np.uint64) * increment
+    keys = (positions + np.uint64(1)) * increment
     keys += np.uint64(seed % 2**64)
     keys = (keys ^ (keys >> np.uint64(30))) * first
     keys = (keys ^ (keys >> np.uint64(27))) * second
@@ -73,6 +78,35 @@ def row_folds(seed: int, start: int, n_rows: int, n_folds: int) -> Array:
     keys = row_keys(seed, group * n_folds, n_groups * n_folds).reshape(n_groups, n_folds)
     offset = start - group * n_folds
     return np.argsort(np.argsort(keys, axis=1), axis=1).ravel()[offset : offset + n_rows]
+
+
+def folds_at(seed: int, positions: Array, n_folds: int) -> Array:
+    """Folds of some rows; see :func:`row_folds`.
+
+    Parameters
+    ----------
+    seed : int
+    positions : ndarray of int of shape (n_rows,)
+        Positions of the rows in the source.
+    n_folds : int
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> every = row_folds(0, 0, 20, 5)
+    >>> np.array_equal(folds_at(0, np.array([3, 17]), 5), every[[3, 17]])
+    True
+    """
+    positions = np.asarray(positions, dtype=np.uint64)
+    within = positions % np.uint64(n_folds)
+    first = positions - within
+    own = _keys(seed, positions)
+    others = (_keys(seed, first + np.uint64(k)) for k in range(n_folds))
+    return np.asarray(sum((keys < own).astype(int) for keys in others))
 
 
 def sample_blocks(
@@ -126,20 +160,47 @@ def sample_blocks(
     >>> X.shape, y.shape
     ((2, 2), (2,))
     """
-    check_number("max_samples", max_samples, whole=True, low=1.0)
     if not raw:
         source.check()
+    rows = sample_positions(source, max_samples, random_state, stratify=stratify)
+    X, y = source.take_raw(rows)
+    return (source.as_input(X) if raw else source.numbers(X)), y
+
+
+def sample_positions(
+    source: BlockSource,
+    max_samples: int,
+    random_state: Any = None,
+    *,
+    stratify: bool = False,
+) -> Array:
+    """Positions of the rows that :func:`sample_blocks` draws, increasing.
+
+    Parameters
+    ----------
+    source : BlockSource
+    max_samples : int
+    random_state : int, RandomState instance or None, default=None
+    stratify : bool, default=False
+
+    Returns
+    -------
+    ndarray of int of shape (min(max_samples, n_rows),)
+
+    Raises
+    ------
+    ValueError
+        If there are more classes than `max_samples`.
+    """
+    check_number("max_samples", max_samples, whole=True, low=1.0)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int64).max, dtype=np.int64))
     n_rows = source.count_rows()
     if n_rows <= max_samples:
-        rows = np.arange(n_rows)
-    elif stratify:
-        rows = _stratified_rows(source, max_samples, seed)
-    else:
-        keys = ((a, row_keys(seed, a, b - a), np.zeros(b - a, int)) for a, b in _ranges(n_rows))
-        rows = _smallest(keys, np.array([max_samples]))
-    X, y = source.take_raw(rows)
-    return (source.as_input(X) if raw else source.numbers(X)), y
+        return np.arange(n_rows)
+    if stratify:
+        return _stratified_rows(source, max_samples, seed)
+    keys = ((a, row_keys(seed, a, b - a), np.zeros(b - a, int)) for a, b in _ranges(n_rows))
+    return _smallest(keys, np.array([max_samples]))
 
 
 def _ranges(n_rows: int) -> Iterator[tuple[int, int]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from mercer._gram.tiles import serial_algebra
+from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import (
     EncodedTarget,
@@ -68,9 +68,11 @@ def evaluate(
     tables: Mapping[ViewName, Features],
     y: Any,
     target: EncodedTarget,
+    *,
     random_state: Any,
+    on_step: Callable[[], None] = lambda: None,
 ) -> list[Evaluation]:
-    """Price candidates; those that fail are left out with a warning.
+    """Price candidates, in threads; those that fail are left out with a warning.
 
     Parameters
     ----------
@@ -81,19 +83,29 @@ def evaluate(
     target : EncodedTarget
     random_state : int, RandomState instance or None
         Divides the samples into parts.
+    on_step : callable, default=None
+        Called after each candidate.
 
     Returns
     -------
     list of Evaluation
     """
-    found = []
-    for candidate in candidates:
+
+    def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
         try:
-            found += _evaluated(candidate, tables[candidate.view], y, target, random_state)
+            return _evaluated(candidate, tables[candidate.view], y, target, random_state)
         except Exception as error:
-            reason = str(error) if isinstance(error, ValueError) else repr(error)
+            return error
+
+    found: list[Evaluation] = []
+    for candidate, outcome in zip(candidates, map_tiles(attempt, candidates), strict=True):
+        if isinstance(outcome, Exception):
+            reason = str(outcome) if isinstance(outcome, ValueError) else repr(outcome)
             names = ", ".join(map(repr, candidate.descriptions))
             warn(f"The candidate {names} is left out: {reason}")
+        else:
+            found += outcome
+        on_step()
     return found
 
 

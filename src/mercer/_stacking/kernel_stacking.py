@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._blocks import BlockSource, block_source, sample_positions
+from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._model_selection.leave_one_out import EncodedTarget, sample_rows
+from mercer._nystroem.approximation import (
+    check_approximation,
+    is_exact,
+    number_of_components,
+)
+from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._stacking.candidates import (
     Candidate,
     given_candidates,
@@ -20,9 +29,11 @@ from mercer._stacking.candidates import (
     relevance_candidates,
 )
 from mercer._stacking.evaluation import Evaluation, evaluate
+from mercer._stacking.members import fit_ridge
+from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
-from mercer._validation import check_number
+from mercer._validation import check_bool, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -31,6 +42,37 @@ _BLOCK_VALUES = 2**24
 
 _ROUNDING = 1e-12
 """Samples whose squared distance is a smaller fraction of the largest one are equal."""
+
+
+_SAMPLED_ROWS = 20_000
+"""Of a table that is not fitted exactly, views, centers and the combination are learned from at
+most this many rows."""
+
+_MATRICES = 4
+"""An exact fit has so many n x n matrices in memory at a time."""
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows that candidates are chosen by: all of them, or a sample of a large table.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    names : data frame or array
+        What holds the names of columns.
+    source : BlockSource, default=None
+        All rows, where X holds a sample.
+    positions : ndarray of int of shape (n_samples,), default=None
+        Positions of the samples among all rows, where X holds a sample.
+    """
+
+    X: Features
+    y: Array
+    names: Any
+    source: BlockSource | None = None
+    positions: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -58,19 +100,27 @@ class PricedCandidate:
     weight: float
 
 
-class KernelStacking(BaseEstimator):
+class KernelStacking(CallbackSupportMixin, BaseEstimator):
     """Base class of the stacking estimators: candidates, and views of the table."""
+
+    _members: list[Any]
 
     def __init__(
         self,
         candidates: Any = None,
         *,
-        max_samples: int = 1500,
+        approximation: str = "auto",
+        n_components: int | str = "auto",
+        max_samples: int = 1000,
         random_state: Any = 0,
+        verbose: bool = False,
     ) -> None:
         self.candidates = candidates
+        self.approximation = approximation
+        self.n_components = n_components
         self.max_samples = max_samples
         self.random_state = random_state
+        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -80,18 +130,54 @@ class KernelStacking(BaseEstimator):
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
         check_number("max_samples", self.max_samples, whole=True, low=2)
+        check_approximation(self.approximation, self.n_components)
+        check_bool("verbose", self.verbose)
 
-    def _fit_views(self, X: Features, table: Any) -> list[Candidate]:
-        """Store the training samples in each view, and return the candidates with one width."""
-        self._views = TableViews(X)
+    def _training_rows(self, X: Any, y: Any, **checks: Any) -> TrainingRows:
+        """Validated training rows, of a table that is too large for an exact fit a sample.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        **checks : object
+            Arguments of scikit-learn's `validate_data` for the target.
+        """
+        names = X
+        if not isinstance(X, BlockSource):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+                **checks,
+            )
+            if is_exact(self.approximation, X.shape[0], _MATRICES):
+                return TrainingRows(X, y, names)
+            source = block_source(X, y)
+        else:
+            source = X
+            names = source.head()
+            validate_data(self, names, skip_check_array=True)
+        stratify = bool(self.__sklearn_tags__().estimator_type == "classifier")
+        positions = sample_positions(source, _SAMPLED_ROWS, self.random_state, stratify=stratify)
+        raw, y = source.take_raw(positions)
+        X, y = check_X_y(
+            source.numbers(raw), y, accept_sparse="csr", dtype=[np.float64, np.float32], **checks
+        )
+        return TrainingRows(X, y, names, source, positions)
+
+    def _fit_views(self, data: TrainingRows) -> list[Candidate]:
+        """Set the views of the training samples, and return the candidates with one width."""
+        self._views = TableViews(data.X)
         if self.candidates is None:
             names: Sequence[ViewName] = self._views.names()
             candidates = isotropic_candidates(names)
         else:
-            names, candidates = ["given"], given_candidates(self.candidates, table)
-        self._training = {name: self._views.transform(X, name) for name in names}
-        first = self._training[names[0]]
-        self._reach = largest_gap(first)
+            names, candidates = ["given"], given_candidates(self.candidates, data.names)
+        self._training = {name: self._views.transform(data.X, name) for name in names}
         return candidates
 
     def _evaluate(
@@ -100,14 +186,73 @@ class KernelStacking(BaseEstimator):
         """Price the candidates on some rows, and those of learned relevance on the better view."""
         tables = {name: table[rows] for name, table in self._training.items()}
         labels, inside = y[rows], target.take(rows)
-        found = evaluate(candidates, tables, labels, inside, self.random_state)
-        if self.candidates is None and found and learns_relevance(tables["scaled"]):
-            best = min(found, key=lambda evaluation: evaluation.price)
-            learned = relevance_candidates(best.view)
-            found += evaluate(learned, tables, labels, inside, self.random_state)
+        with reported_steps(self) as report:
+            evaluated = partial(
+                evaluate,
+                tables=tables,
+                y=labels,
+                target=inside,
+                random_state=self.random_state,
+                on_step=report,
+            )
+            found = evaluated(candidates)
+            if self.candidates is None and found and learns_relevance(tables["scaled"]):
+                best = min(found, key=lambda evaluation: evaluation.price)
+                found += evaluated(relevance_candidates(best.view))
         if not found:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         return found
+
+    def _fit_ridges(
+        self, kept: Sequence[Evaluation], target: EncodedTarget, data: TrainingRows
+    ) -> list[Any]:
+        """Ridge regressions on the kernels of some candidates, fitted to all rows."""
+        if data.source is None:
+            return [fit_ridge(e, self._training[e.view], target.values) for e in kept]
+        n_rows = data.source.count_rows()
+        encoding = TargetEncoding(target.offset, target.scale, target.classes, data.y.ndim == 1)
+        return [
+            fit_member(
+                evaluation,
+                data.source,
+                self._views,
+                encoding,
+                self._training[evaluation.view],
+                n_components=number_of_components(self.n_components, n_rows),
+                random_state=self.random_state,
+            )
+            for evaluation in kept
+        ]
+
+    def _left_out_values(
+        self, kept: Sequence[Evaluation], target: EncodedTarget, rows: Array, data: TrainingRows
+    ) -> list[Array]:
+        """Predictions of the ridge regressions for the training samples, without these.
+
+        Those of the rows that candidates were priced on are known. The kernels and penalties had no
+        part in the others. On Nyström features, predictions are those of fits without the sample's
+        fold.
+        """
+        pairs = list(zip(kept, self._members, strict=False))
+        if data.positions is not None:
+            return [m.out_of_fold(self._training[m.view], data.positions) for _, m in pairs]
+        if len(rows) == len(target.values):
+            return [evaluation.predictions for evaluation in kept]
+        values = []
+        for evaluation, member in pairs:
+            inverse = member.inverse(self._training[member.view])
+            values.append(target.values - member.leave_one_out_residuals(inverse))
+            values[-1][rows] = evaluation.predictions
+        return values
+
+    def _store_rows(self, rows: Array, data: TrainingRows) -> None:
+        """Keep the views of the samples that predictions need, and how near new samples should be.
+
+        Predictions on Nyström features need a few samples only, to know which rows are far.
+        """
+        if data.positions is not None:
+            self._training = {name: table[rows] for name, table in self._training.items()}
+        self._reach = largest_gap(next(iter(self._training.values())))
 
     def _priced_rows(self, target: EncodedTarget) -> Array:
         """Rows that candidates are priced on: all, or a sample of many."""
@@ -147,11 +292,11 @@ class KernelStacking(BaseEstimator):
         )
         return np.asarray(1.0 / np.maximum(squared / self._reach**2, 1.0))[:, None]
 
-    def _blocks(self, views: dict[ViewName, Features]) -> list[slice]:
-        """Blocks of new rows whose kernel values fit in memory."""
+    def _blocks(self, views: dict[ViewName, Features], n_values: int = 0) -> list[slice]:
+        """Blocks of new rows whose kernel values, or as many others for each row, fit in memory."""
         name = next(iter(self._training))
         n_rows, n_samples = views[name].shape[0], self._training[name].shape[0]
-        size = max(_BLOCK_VALUES // n_samples, 1)
+        size = max(_BLOCK_VALUES // max(n_samples, n_values), 1)
         return [slice(start, start + size) for start in range(0, max(n_rows, 1), size)]
 
     def _relevance(self, members: Sequence[Any], weights: Array) -> Array:

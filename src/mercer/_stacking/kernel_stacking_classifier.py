@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
+from mercer._callbacks import with_callbacks
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.combination import decision_features, influences
 from mercer._stacking.evaluation import Evaluation, parts
@@ -21,7 +21,6 @@ from mercer._stacking.machines import (
     fit_machine,
     predictions_in_folds,
 )
-from mercer._stacking.members import fit_ridge
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
@@ -53,11 +52,17 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         What is combined in place of the default: kernels, names of kernels, or kernel learners such
         as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
         fails on the table is left out with a warning.
-    max_samples : int, default=1500
-        Candidates are compared on at most this many samples. Those that are kept are then fitted to
-        all.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
+        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+    n_components : int or "auto", default="auto"
+        Number of centers of the Nyström features: 1,500, or 1,000 from 50,000 samples on.
+    max_samples : int, default=1000
+        Candidates are compared on at most this many samples.
     random_state : int, RandomState instance or None, default=0
-        Draws these samples, and divides samples into folds.
+        Draws samples and centers, and divides samples into folds.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -101,8 +106,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     Probabilities fall back to the class frequencies for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.
 
-    O(m^3) for the m samples that candidates are compared on, and O(n^3 / 3) for each kernel that is
-    kept; memory for some n x n matrices.
+    O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
+    fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
+    O(n m^2 + m^3), and memory for some m x m matrices, whatever the number of rows.
 
     References
     ----------
@@ -118,12 +124,13 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     True
     """
 
-    def fit(self, X: Features, y: Any) -> Self:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any = None) -> Self:
         """Price the candidates, combine the best, and fit them to all samples.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Class labels.
 
@@ -139,36 +146,36 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             candidate can be evaluated.
         """
         self._check_settings()
-        table = X
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
-        check_classification_targets(y)
-        target = encode_target(y, classification=True)
+        data = self._training_rows(X, y)
+        check_classification_targets(data.y)
+        target = encode_target(data.y, classification=True)
         assert target.classes is not None
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        candidates = self._fit_views(X, table)
+        candidates = self._fit_views(data)
         rows = self._priced_rows(target)
-        found = sorted(self._evaluate(candidates, rows, y, target), key=lambda e: e.price)
-        inside = target.take(rows)
-        machines = self._machines(found, rows, inside)
-        kept = found[:_N_RIDGE]
-        evaluated: list[Evaluation] = [*kept, *machines]
-        values = [e.predictions for e in evaluated]
-        self._combination = _logistic_regression().fit(decision_features(values), inside.codes)
-        self._members: list[Any] = [
-            *(fit_ridge(e, self._training[e.view], target.values) for e in kept),
-            *(fit_machine(e, self._training[e.view], target) for e in machines),
-        ]
-        if len(rows) < len(y):
-            values = self._left_out_values(kept, machines, target, (rows, values))
+        found = sorted(self._evaluate(candidates, rows, data.y, target), key=lambda e: e.price)
+        inside, kept = target.take(rows), found[:_N_RIDGE]
+        machines = self._machines(found, rows, inside) if data.source is None else []
+        self._members = self._fit_ridges(kept, target, data)
+        values = self._left_out_values(kept, target, rows, data)
+        for machine in machines:
+            view = self._training[machine.view]
+            self._members.append(fit_machine(machine, view, target))
+            values.append(self._values_in_folds(machine, target, rows))
+        # Where all rows are in memory, the penalties have seen the labels of the priced ones only.
+        learned = rows if data.source is None else np.arange(len(data.y))
+        self._combination = _logistic_regression().fit(
+            decision_features([v[learned] for v in values]), target.take(learned).codes
+        )
         self._store_leave_one_out(values, target)
         self._frequencies = target.values.mean(axis=0)
         self.kernels_ = [member.kernel for member in self._members]
         self.weights_ = influences(values, self._combination.coef_)
         self.relevance_ = self._relevance(self._members, self.weights_)
+        self._store_rows(rows, data)
+        evaluated: list[Evaluation] = [*kept, *machines]
         weights = dict(zip(map(id, evaluated), self.weights_.tolist(), strict=True))
         self.candidates_ = [
             PricedCandidate(e.description, e.kernel, e.alpha, e.price, weights.get(id(e), 0.0))
@@ -215,30 +222,15 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
         return evaluate_machines(kernels, tables, target, self.random_state)
 
-    def _left_out_values(
-        self,
-        kept: Sequence[Evaluation],
-        machines: Sequence[MachineEvaluation],
-        target: EncodedTarget,
-        priced: tuple[Array, list[Array]],
-    ) -> list[Array]:
-        """Predictions of each member for all samples, by fits without the sample or its fold.
-
-        Those of the rows that candidates were priced on are known. The kernels and penalties had no
-        part in the others.
-        """
-        ridges = self._members[: len(kept)]
-        values = [
-            target.values - m.leave_one_out_residuals(m.inverse(self._training[m.view]))
-            for m in ridges
-        ]
-        values += [
-            predictions_in_folds(e, self._training[e.view], target, self.random_state)
-            for e in machines
-        ]
-        rows, known = priced
-        for every, some in zip(values, known, strict=True):
-            every[rows] = some
+    def _values_in_folds(
+        self, machine: MachineEvaluation, target: EncodedTarget, rows: Array
+    ) -> Array:
+        """Predictions of a machine for all samples, by fits without the sample's fold."""
+        if len(rows) == len(target.values):
+            return machine.predictions
+        view = self._training[machine.view]
+        values = predictions_in_folds(machine, view, target, self.random_state)
+        values[rows] = machine.predictions
         return values
 
     def _store_leave_one_out(self, values: Sequence[Array], target: EncodedTarget) -> None:

@@ -8,14 +8,16 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._callbacks import with_callbacks
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.combination import stacking_weights
 from mercer._stacking.intervals import jackknife_plus
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
-from mercer._stacking.members import fit_ridge
 from mercer._typing import Array, Features
+
+_LEAST_WEIGHT = 0.02
+"""Kernels of a smaller part of the weights do not earn a pass over all rows of a large table."""
 
 
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
@@ -33,12 +35,18 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         What is combined in place of the default: kernels, names of kernels, or kernel learners such
         as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
         fails on the table is left out with a warning.
-    max_samples : int, default=1500
-        Candidates are compared on at most this many samples. Those that are kept are then fitted to
-        all.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
+        in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
+    n_components : int or "auto", default="auto"
+        Number of centers of the Nyström features: 1,500, or 1,000 from 50,000 samples on.
+    max_samples : int, default=1000
+        Candidates are compared on at most this many samples.
     random_state : int, RandomState instance or None, default=0
-        Draws these samples, and divides samples into the parts that relevance is learned from and
-        evaluated on.
+        Draws samples and centers, and divides samples into the parts that relevance is learned
+        from and evaluated on.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -80,8 +88,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     Predictions fall back to the mean response for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.
 
-    O(m^3) for the m samples that candidates are compared on, and O(n^3 / 3) for each kernel that is
-    kept; memory for some n x n matrices.
+    O(s^3) for the s samples that candidates are compared on. For each kernel that is kept, an exact
+    fit takes O(n^3 / 3), and memory for some n x n matrices; one on m Nyström features
+    O(n m^2 + m^3), and memory for some m x m matrices, whatever the number of rows.
 
     References
     ----------
@@ -106,12 +115,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Features, y: Any) -> Self:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any = None) -> Self:
         """Price the candidates, combine them, and fit those that are kept.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
 
@@ -127,37 +137,34 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             `candidates` is empty or no candidate can be evaluated.
         """
         self._check_settings()
-        table = X
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            multi_output=True,
-            y_numeric=True,
-            ensure_min_samples=2,
-        )
-        target = encode_target(y, classification=False)
-        candidates = self._fit_views(X, table)
+        data = self._training_rows(X, y, multi_output=True, y_numeric=True)
+        target = encode_target(data.y, classification=False)
+        candidates = self._fit_views(data)
         rows = self._priced_rows(target)
-        found = self._evaluate(candidates, rows, y, target)
-        values = target.values[rows]
-        mean = values.mean(axis=0)
-        weights = stacking_weights([e.predictions - mean for e in found], values - mean)
+        found = self._evaluate(candidates, rows, data.y, target)
+        weights = self._weights([e.predictions for e in found], target.take(rows))
+        if data.source is not None:
+            weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
+        kept = np.flatnonzero(weights)
+        evaluations = [found[k] for k in kept]
+        self._members = self._fit_ridges(evaluations, target, data)
+        values = self._left_out_values(evaluations, target, rows, data)
+        if data.source is not None:
+            weights[kept] = self._weights(values, target)
+            values = [v for v, w in zip(values, weights[kept], strict=True) if w > 0.0]
+            self._members = [
+                m for m, w in zip(self._members, weights[kept], strict=True) if w > 0.0
+            ]
         self.candidates_ = [
             PricedCandidate(e.description, e.kernel, e.alpha, e.price, float(weight))
             for e, weight in zip(found, weights, strict=True)
         ]
-        kept = np.flatnonzero(weights)
-        self.weights_ = weights[kept]
-        self._members = [
-            fit_ridge(found[k], self._training[found[k].view], target.values) for k in kept
-        ]
+        self.weights_ = weights[weights > 0.0]
         self.kernels_ = [member.kernel for member in self._members]
         self.relevance_ = self._relevance(self._members, self.weights_)
-        self._target, self._one_output = target, y.ndim == 1
-        self._store_leave_one_out(rows, [found[k].predictions for k in kept], y)
+        self._store_rows(rows, data)
+        self._target, self._one_output = target, data.y.ndim == 1
+        self._store_leave_one_out(values, target)
         return self
 
     def predict(self, X: Features) -> Array:
@@ -199,6 +206,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -----
         The kernels and their weights are those of the whole fit; ridge regressions are fitted
         without each training sample, in closed form. One Cholesky factorization for each kernel.
+        Fits on Nyström features hardly depend on one sample: theirs is the fit to all rows, and
+        residuals are those of the fits without the sample's fold.
+
         Far from all training samples, where predictions fall back to the mean, the residuals are
         those of predictions that do so to the same degree: intervals widen.
         """
@@ -212,7 +222,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         inverses = [m.inverse(self._training[m.view]) for m in self._members]
         closeness = self._closeness(views)
         ends = []
-        for rows in self._blocks(views):
+        for rows in self._blocks(views, len(targets)):
             deviations = np.zeros((len(closeness[rows]), len(targets)))
             for weight, member, inverse in zip(self.weights_, self._members, inverses, strict=True):
                 stored = self._training[member.view]
@@ -236,20 +246,17 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         decoded = self._target.decode(deviations + self._target.values.mean(axis=0))
         return decoded[:, 0] if self._one_output else decoded
 
-    def _store_leave_one_out(self, rows: Array, predictions: list[Array], y: Array) -> None:
-        """Set leave-one-out predictions of all samples, and their score.
+    @staticmethod
+    def _weights(predictions: list[Array], target: EncodedTarget) -> Array:
+        """Weights of the members, from predictions without the sample."""
+        mean = target.values.mean(axis=0)
+        if not predictions:
+            return np.zeros(0)
+        return stacking_weights([values - mean for values in predictions], target.values - mean)
 
-        Samples that candidates were not priced on are left out of the ridge regressions only, whose
-        kernels and weights they had no part in.
-        """
-        n = len(y)
-        values = np.zeros_like(self._target.values)
-        if len(rows) < n:
-            residuals = [
-                m.leave_one_out_residuals(m.inverse(self._training[m.view])) for m in self._members
-            ]
-            values[:] = self._weighted([self._target.values - r for r in residuals])
-        values[rows] = self._weighted(predictions)
-        self._loo_values = values + self._target.values.mean(axis=0)
+    def _store_leave_one_out(self, predictions: list[Array], target: EncodedTarget) -> None:
+        """Set predictions without the sample, and their score."""
+        values = np.zeros_like(target.values) + self._weighted(predictions)
+        self._loo_values = values + target.values.mean(axis=0)
         self.loo_predictions_ = self._decoded(values)
-        self.loo_score_ = float(r2_score(self._target.values, self._loo_values))
+        self.loo_score_ = float(r2_score(target.values, self._loo_values))

@@ -1,0 +1,76 @@
+"""Whether a second stage is exact or on Nyström features, and on how many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer._gram.memory import check_gram_memory
+from mercer._validation import check_choice, check_number
+
+EXACT_ROWS = 3000
+"""With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
+few seconds."""
+
+_COMPONENTS = 1500
+"""Number of centers of tables that are not much larger."""
+
+_FEWER_COMPONENTS = 1000
+"""Number of centers of tables of many rows, of which each costs time in the square of the centers.
+"""
+
+_MANY_ROWS = 50_000
+"""A table of more rows than this has many."""
+
+
+def check_approximation(approximation: Any, n_components: Any) -> None:
+    """Refuse settings that are no choice, before any work.
+
+    Parameters
+    ----------
+    approximation : {"auto", "exact", "nystroem"}
+    n_components : int or "auto"
+
+    Raises
+    ------
+    ValueError
+        If one is neither.
+    """
+    check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
+    if not (isinstance(n_components, str) and n_components == "auto"):
+        check_number("n_components", n_components, whole=True, low=1.0)
+
+
+def is_exact(approximation: str, n_rows: int, n_matrices: int) -> bool:
+    """Whether a table of so many rows is fitted exactly.
+
+    Parameters
+    ----------
+    approximation : {"auto", "exact", "nystroem"}
+    n_rows : int
+    n_matrices : int
+        Number of Gram matrices that an exact fit has in memory at a time.
+
+    Raises
+    ------
+    MemoryError
+        If an exact fit is asked for that needs more memory than there is.
+    """
+    if approximation == "auto":
+        return n_rows <= EXACT_ROWS
+    if approximation == "exact":
+        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'")
+    return approximation == "exact"
+
+
+def number_of_components(n_components: int | str, n_rows: int) -> int:
+    """Number of centers of a table of so many rows.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        At most `n_rows` are used.
+    n_rows : int
+    """
+    if isinstance(n_components, str):
+        n_components = _COMPONENTS if n_rows <= _MANY_ROWS else _FEWER_COMPONENTS
+    return min(int(n_components), n_rows)

@@ -1,0 +1,159 @@
+"""Ridge regression on Nyström features as a member of a stack, for tables of many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._blocks import BlockSource, folds_at
+from mercer._blocks.numeric_tables import as_numeric
+from mercer._model_selection.leave_one_out import RandomState
+from mercer._nystroem.normal_equations import NormalEquations
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, linear_predictions
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._stacking.evaluation import Evaluation
+from mercer._stacking.table_views import TableViews, ViewName
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+
+
+@dataclass(frozen=True)
+class NystroemMember:
+    """Ridge regression on Nyström features, fitted to all rows.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+        The view of the table that the kernel is evaluated on.
+    kernel : Kernel
+    model : NystroemModel
+    """
+
+    view: ViewName
+    kernel: Kernel
+    model: NystroemModel
+
+    def predict(self, X: Features, Z: Features) -> Array:
+        """Predict new samples, in the target's encoding, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The member's view of new samples.
+        Z : ignored
+        """
+        return self.model.decision_function(X)
+
+    def inverse(self, Z: Features) -> None:
+        """Nothing that predictions without a sample would need.
+
+        Parameters
+        ----------
+        Z : ignored
+        """
+
+    def left_out_predictions(self, X: Features, Z: Features, inverse: None) -> Array:
+        """Predictions of the first output, which hardly depend on any one of many samples.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        Z, inverse : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 1)
+        """
+        return self.predict(X, Z)[:, :1]
+
+    def out_of_fold(self, X: Features, positions: Array) -> Array:
+        """Predict rows by the fits without their folds, shape (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The member's view of rows of the training table.
+        positions : ndarray of int of shape (n_rows,)
+            Their positions in the training table.
+        """
+        fits = self.model.choice.fold_fits
+        folds = folds_at(NormalEquations.seed, positions, len(fits))
+        predictions = np.empty((X.shape[0], self.model.encoding.n_outputs))
+        for fold, fit in enumerate(fits):
+            rows = folds == fold
+            chosen = self.model.choice.fit if fit is None else fit
+            predictions[rows] = linear_predictions(self.model.features, chosen, X[rows])
+        return predictions
+
+
+@dataclass(frozen=True)
+class ViewEncoder:
+    """A transformer from rows of a source to one view of them.
+
+    Attributes
+    ----------
+    encoder : transformer or None
+        Turns rows into numbers; None if they are numbers.
+    views : TableViews
+    name : {"given", "scaled", "quantiles"}
+    """
+
+    encoder: Any
+    views: TableViews
+    name: ViewName
+
+    def transform(self, X: Any) -> Features:
+        """Return the view of some rows, in double precision.
+
+        Parameters
+        ----------
+        X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
+        """
+        numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
+        return self.views.transform(numbers, self.name)
+
+
+def fit_member(
+    found: Evaluation,
+    source: BlockSource,
+    views: TableViews,
+    encoding: TargetEncoding,
+    sample: Features,
+    *,
+    n_components: int,
+    random_state: RandomState,
+    on_rows: Callable[[int], None] | None = None,
+    client: Any = None,
+) -> NystroemMember:
+    """Fit ridge regression on the kernel of a candidate to all rows of a source, in one pass.
+
+    Parameters
+    ----------
+    found : Evaluation
+    source : BlockSource
+    views : TableViews
+    encoding : TargetEncoding
+    sample : ndarray or sparse matrix of shape (n_sampled, n_features)
+        The candidate's view of a sample of the rows, from which centers are drawn.
+    n_components : int
+        Number of centers.
+    random_state : int, RandomState instance or None
+        Draws them.
+    on_rows : callable, default=None
+        Called with numbers of rows that were done.
+    client : distributed.Client, default=None
+    """
+    model = fit_nystroem(
+        found.kernel,
+        source.with_encoder(ViewEncoder(source.encoder, views, found.view)),
+        encoding,
+        sample,
+        n_components=n_components,
+        random_state=random_state,
+        on_rows=on_rows,
+        client=client,
+    )
+    return NystroemMember(found.view, found.kernel, model)

@@ -1,0 +1,154 @@
+"""Stacks on Nyström features: beside exact ones, from files, and what they hold."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from stacking_cases import labels, problem
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
+from mercer._blocks import block_source, folds_at
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._stacking.evaluation import Evaluation
+from mercer._stacking.nystroem_members import fit_member
+from mercer._stacking.table_views import TableViews
+from mercer.kernels import Gaussian
+
+N_ROWS = 400
+
+
+def stack(kind: Any, **settings: Any) -> Any:
+    return kind(approximation="nystroem", n_components=60, max_samples=100, **settings)
+
+
+def test_predictions_are_near_those_of_an_exact_stack() -> None:
+    X, y = problem(N_ROWS)
+    approximate = stack(KernelStackingRegressor).fit(X[:300], y[:300])
+    exact = KernelStackingRegressor(max_samples=100).fit(X[:300], y[:300])
+    assert approximate.score(X[300:], y[300:]) > exact.score(X[300:], y[300:]) - 0.05
+    assert approximate.loo_predictions_.shape == (300,)
+    assert abs(approximate.loo_score_ - approximate.score(X[300:], y[300:])) < 0.1
+
+
+def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
+    X, y = problem(150)
+    views, source = TableViews(X), block_source(X, y)
+    evaluation = Evaluation("one", "scaled", Gaussian(3.0), 0.1, y[:, None], 1.0)
+    scaled = views.transform(X, "scaled")
+    member = fit_member(
+        evaluation,
+        source,
+        views,
+        TargetEncoding.of_responses(y),
+        scaled,
+        n_components=40,
+        random_state=0,
+    )
+    rows = np.array([3, 20, 77, 149])
+    found = member.out_of_fold(scaled[rows], rows)
+    folds = folds_at(0, rows, len(member.model.choice.fold_fits))
+    for row, fold, prediction in zip(rows, folds, found, strict=True):
+        fit = member.model.choice.fold_fits[fold]
+        expected = fit.predict(member.model.features.columns(scaled[[row]]))
+        assert_allclose(prediction, expected[0])
+    assert np.abs(found - member.predict(scaled[rows], scaled)).max() > 1e-6
+
+
+def test_classes_have_probabilities() -> None:
+    X, y = problem(N_ROWS)
+    y = labels(y)
+    found = stack(KernelStackingClassifier).fit(X[:300], y[:300])
+    probabilities = found.predict_proba(X[300:])
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert found.score(X[300:], y[300:]) > 0.7
+    assert found.loo_predictions_.shape == (300, 3)
+
+
+def test_intervals_hold_as_many_responses_as_they_should() -> None:
+    X, y = problem(N_ROWS)
+    found = stack(KernelStackingRegressor).fit(X[:300], y[:300])
+    ends = found.predict_interval(X[300:], coverage=0.8)
+    inside = (ends[:, 0] <= y[300:]) & (y[300:] <= ends[:, 1])
+    assert 0.65 < inside.mean() < 0.95
+    center = found.predict(X[300:])
+    assert (ends[:, 0] < center).all()
+    assert (center < ends[:, 1]).all()
+
+
+def test_a_model_holds_centers_and_few_samples() -> None:
+    X, y = problem(N_ROWS)
+    found = stack(KernelStackingRegressor).fit(X, y)
+    assert all(table.shape[0] == 100 for table in found._training.values())
+    assert all(member.model.features.n_centers == 60 for member in found._members)
+    again = pickle.loads(pickle.dumps(found))
+    assert_allclose(again.predict(X), found.predict(X))
+
+
+@pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+def test_a_file_is_fitted_like_the_table(kind: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = problem(N_ROWS)
+    y = labels(y) if kind is KernelStackingClassifier else y
+    names = [f"x{k}" for k in range(X.shape[1])]
+    table = frames.DataFrame(X, columns=names)
+    table.assign(y=y).to_parquet(tmp_path / "table.parquet", row_group_size=90)
+    in_memory = stack(kind).fit(table, y)
+    streamed = stack(kind).fit(ParquetSource(tmp_path / "table.parquet", target="y"))
+    assert list(streamed.feature_names_in_) == names
+    assert_allclose(streamed.loo_score_, in_memory.loo_score_, rtol=1e-9)
+    expected = in_memory.predict(table)
+    if kind is KernelStackingRegressor:
+        assert_allclose(streamed.predict(table), expected, rtol=1e-6, atol=1e-9)
+    else:
+        assert (streamed.predict(table) == expected).mean() > 0.99
+
+
+def test_sparse_tables_stay_sparse() -> None:
+    X, y = problem(N_ROWS)
+    X[np.abs(X) < 0.5] = 0.0
+    found = stack(KernelStackingRegressor).fit(sp.csr_matrix(X), y)
+    assert sp.issparse(found._members[0].model.features.centers)
+    assert found.score(sp.csr_matrix(X), y) > 0.5
+
+
+def test_given_candidates_are_fitted_on_the_given_table() -> None:
+    X, y = problem(N_ROWS)
+    found = stack(KernelStackingRegressor, candidates=[Gaussian(2.0), "laplacian"]).fit(X, y)
+    assert {member.view for member in found._members} == {"given"}
+    assert found.score(X, y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"approximation": "exactly"}, "approximation must be one of"),
+        ({"n_components": 0}, "n_components must be"),
+        ({"n_components": "many"}, "n_components must be"),
+        ({"verbose": 2}, "verbose must be True or False"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        KernelStackingRegressor(**settings).fit(*problem(30))
+
+
+def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
+    with pytest.raises(MemoryError, match=r"100 rows: .* use approximation='nystroem'"):
+        KernelStackingRegressor(approximation="exact").fit(*problem(100))
+
+
+def test_steps_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    KernelStackingRegressor(candidates=["gaussian", "laplacian"], verbose=True).fit(*problem(60))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[: line.index(",")] for line in lines] == [
+        "[KernelStackingRegressor] step 1",
+        "[KernelStackingRegressor] step 2",
+    ]
