@@ -55,7 +55,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     folds = folds_at(0, rows, len(member.model.choice.fold_fits))
     for row, fold, prediction in zip(rows, folds, found, strict=True):
         fit = member.model.choice.fold_fits[fold]
-        expected = fit.predict(member.model.features.columns(scaled[[row]]))
+        expected = fit.predict(member.model.columns(scaled[[row]]))
         assert_allclose(prediction, expected[0])
     assert np.abs(found - member.predict(scaled[rows], scaled)).max() > 1e-6
 
@@ -85,7 +85,7 @@ def test_a_model_holds_centers_and_few_samples() -> None:
     X, y = problem(N_ROWS)
     found = stack(KernelStackingRegressor).fit(X, y)
     assert all(table.shape[0] == 100 for table in found._training.values())
-    assert all(member.model.features.n_centers == 60 for member in found._members)
+    assert all(member.model.columns.n_centers == 60 for member in found._members)
     again = pickle.loads(pickle.dumps(found))
     assert_allclose(again.predict(X), found.predict(X))
 
@@ -114,7 +114,7 @@ def test_sparse_tables_stay_sparse() -> None:
     X, y = problem(N_ROWS)
     X[np.abs(X) < 0.5] = 0.0
     found = stack(KernelStackingRegressor).fit(sp.csr_matrix(X), y)
-    assert sp.issparse(found._members[0].model.features.centers)
+    assert sp.issparse(found._members[0].model.columns.centers)
     assert found.score(sp.csr_matrix(X), y) > 0.5
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_X_y
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._blocks import BlockSource, block_source, sample_positions
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._model_selection.leave_one_out import EncodedTarget, sample_rows
 from mercer._nystroem.approximation import (
@@ -21,6 +20,12 @@ from mercer._nystroem.approximation import (
     number_of_components,
 )
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import (
+    TrainingRows,
+    number_of_rows,
+    sampled_rows,
+    validated_rows,
+)
 from mercer._stacking.candidates import (
     Candidate,
     given_candidates,
@@ -50,29 +55,6 @@ most this many rows."""
 
 _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """The rows that candidates are chosen by: all of them, or a sample of a large table.
-
-    Attributes
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-    names : data frame or array
-        What holds the names of columns.
-    source : BlockSource, default=None
-        All rows, where X holds a sample.
-    positions : ndarray of int of shape (n_samples,), default=None
-        Positions of the samples among all rows, where X holds a sample.
-    """
-
-    X: Features
-    y: Array
-    names: Any
-    source: BlockSource | None = None
-    positions: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -143,31 +125,9 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
-        names = X
-        if not isinstance(X, BlockSource):
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-                **checks,
-            )
-            if is_exact(self.approximation, X.shape[0], _MATRICES):
-                return TrainingRows(X, y, names)
-            source = block_source(X, y)
-        else:
-            source = X
-            names = source.head()
-            validate_data(self, names, skip_check_array=True)
-        stratify = bool(self.__sklearn_tags__().estimator_type == "classifier")
-        positions = sample_positions(source, _SAMPLED_ROWS, self.random_state, stratify=stratify)
-        raw, y = source.take_raw(positions)
-        X, y = check_X_y(
-            source.numbers(raw), y, accept_sparse="csr", dtype=[np.float64, np.float32], **checks
-        )
-        return TrainingRows(X, y, names, source, positions)
+        if is_exact(self.approximation, number_of_rows(X), _MATRICES):
+            return validated_rows(self, X, y, **checks)
+        return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks)
 
     def _fit_views(self, data: TrainingRows) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""

@@ -85,7 +85,7 @@ class NystroemMember:
         for fold, fit in enumerate(fits):
             rows = folds == fold
             chosen = self.model.choice.fit if fit is None else fit
-            predictions[rows] = linear_predictions(self.model.features, chosen, X[rows])
+            predictions[rows] = linear_predictions(self.model.columns, chosen, X[rows])
         return predictions
 
 

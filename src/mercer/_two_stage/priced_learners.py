@@ -69,7 +69,11 @@ class PricedLearner:
 
 @serial_algebra()
 def priced_learners(
-    X: Features, y: NDArray[Any], task: Literal["classification", "regression"]
+    X: Features,
+    y: NDArray[Any],
+    task: Literal["classification", "regression"],
+    *,
+    machines: bool = True,
 ) -> list[PricedLearner]:
     """Return one isotropic kernel of each family, of the width of lowest price, cheapest first.
 
@@ -78,7 +82,8 @@ def priced_learners(
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     task : {"classification", "regression"}
-        For classes, kernels are as wide as suits a support vector machine.
+    machines : bool, default=True
+        Whether kernels of classes are as wide as suits a support vector machine.
 
     Returns
     -------
@@ -103,7 +108,7 @@ def priced_learners(
     for family in _families(data.features):
         octave = _cheapest_octave(family, *searched)
         cost = price(family.kernel(octave), *compared)
-        kernel = family.kernel(octave + (family.svm_octave if classes else 0.0))
+        kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))
         learner = UniformCombination([kernel], task=task)
         found.append(PricedLearner(kernel.describe(), learner, cost.loss, cost.alpha))
     return sorted(found, key=lambda candidate: candidate.price)

@@ -9,20 +9,38 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._learners import ContinuousAlignment
+from mercer._model_selection.leave_one_out import encode_target, sample_rows
+from mercer._nystroem.approximation import (
+    check_approximation,
+    is_exact,
+    number_of_components,
+)
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import (
+    TrainingRows,
+    number_of_rows,
+    predict_rows,
+    sampled_rows,
+)
 from mercer._targets import output_kernel_of_part
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
+from mercer._two_stage.svm_path import grid_results
 from mercer._typing import Array, Features
-from mercer._validation import warn
+from mercer._validation import check_bool, check_number, warn
 from mercer._weights.ridge import check_definite
 
 NESTED_ABOVE = 10
@@ -30,6 +48,9 @@ NESTED_ABOVE = 10
 
 _CONSTANT = 1e-12
 """A kernel is constant up to rounding if centering leaves less than this part of its values."""
+
+_CENTER_ROWS = 20_000
+"""Centers of Nyström features are drawn from a sample of at most so many rows."""
 
 _FOLDS = 5
 """The number of folds where `cv` is None."""
@@ -41,7 +62,11 @@ folds would train on other values than they hold out."""
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-class TwoStage(BaseEstimator):
+_MATRICES = 3
+"""An exact fit has so many n x n matrices in memory at a time."""
+
+
+class TwoStage(CallbackSupportMixin, BaseEstimator):
     """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
 
     _task: ClassVar[Literal["classification", "regression"]]
@@ -50,7 +75,14 @@ class TwoStage(BaseEstimator):
     learner: Any
     predictor: Any
     nested: Any
+    approximation: str
+    n_components: int | str
+    max_samples: int
+    random_state: Any
     n_jobs: int | None
+    verbose: bool
+    alpha_: float
+    cv_results_: dict[str, Any]
     learner_: Any
     predictor_: Any
     candidates_: list[PricedLearner]
@@ -68,8 +100,19 @@ class TwoStage(BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Class labels, or responses.
         """
-        rows = self._kernel_rows(X)
-        return np.asarray(self.predictor_.predict(rows))
+        return self._second_stage(X, "predict")
+
+    def _second_stage(self, X: Any, method: str) -> Array:
+        """What a method of the second stage returns for rows, or for their kernel values."""
+        check_is_fitted(self)
+        function = getattr(self.predictor_, method)
+        if self._is_approximate():
+            return np.asarray(predict_rows(self, X, function))
+        return np.asarray(function(self._kernel_rows(X)))
+
+    def _is_approximate(self) -> bool:
+        """Whether the second stage is fitted, and on Nyström features."""
+        return isinstance(getattr(self, "predictor_", None), NystroemModel)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -78,7 +121,6 @@ class TwoStage(BaseEstimator):
 
     def _kernel_rows(self, X: Features) -> Array:
         """Evaluate the learned kernel between new samples and the training set."""
-        check_is_fitted(self)
         return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
@@ -87,6 +129,9 @@ class TwoStage(BaseEstimator):
             raise ValueError(f"learner must be 'auto' or a learner; got {self.learner!r}.")
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
+        check_approximation(self.approximation, self.n_components)
+        check_number("max_samples", self.max_samples, whole=True, low=2)
+        check_bool("verbose", self.verbose)
         if self.predictor is None:
             return
         if not type(self)._fits_task(self.predictor):
@@ -96,6 +141,66 @@ class TwoStage(BaseEstimator):
                 "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
                 f"does; got {self.predictor!r}."
             )
+
+    def _fits_exactly(self, X: Any) -> bool:
+        """Whether all rows are fitted exactly.
+
+        Raises
+        ------
+        ValueError
+            If an approximation is asked for, and `predictor` or the learner needs Gram matrices.
+        MemoryError
+            If an exact fit needs more memory than there is.
+        """
+        exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
+        if exact_only and self.approximation == "nystroem":
+            raise ValueError(
+                "approximation='nystroem' needs samples by features, and no predictor of "
+                "precomputed kernels."
+            )
+        approximation = "exact" if exact_only else self.approximation
+        return is_exact(approximation, number_of_rows(X), _MATRICES)
+
+    def _fit_approximation(self, X: Any, y: Any, alphas: Any, **checks: Any) -> Self:
+        """Learn the kernel from a sample, and fit ridge regression on Nyström features to all rows.
+
+        The penalty is chosen by five-fold cross-validation.
+        """
+        data = sampled_rows(self, X, y, _CENTER_ROWS, self.random_state, **checks)
+        assert data.source is not None
+        target = encode_target(data.y, classification=self._task == "classification")
+        if target.classes is not None:
+            check_classification_targets(data.y)
+            if len(target.classes) < 2:
+                raise ValueError("The number of classes has to be greater than one; got 1 class")
+        with reported_steps(self, 2) as report:
+            rows = sample_rows(len(data.y), self.max_samples, target.codes, self.random_state)
+            learner = self._learner_of(data.X[rows], data.y[rows])
+            store_learner(self, clone(learner).fit(_named(data, rows), data.y[rows]))
+            report()
+            self.predictor_ = fit_nystroem(
+                self.kernel_,
+                data.source,
+                TargetEncoding(target.offset, target.scale, target.classes, data.y.ndim == 1),
+                data.X,
+                n_components=number_of_components(self.n_components, data.source.count_rows()),
+                alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
+                random_state=self.random_state,
+            )
+            report()
+        choice = self.predictor_.choice
+        self.alpha_ = choice.alpha
+        self.cv_results_ = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
+        return self
+
+    def _learner_of(self, X: Features, y: NDArray[Any]) -> Any:
+        """The learner, chosen by prices of ridge regression where none is given."""
+        if self.learner is None:
+            self.candidates_ = priced_learners(X, y, self._task, machines=False)
+            return self.candidates_[0].learner
+        if isinstance(self.learner, str):
+            return candidate_learners(X, y, self._task)[-1]
+        return self.learner
 
     def _chooses_learner(self) -> bool:
         """Whether the learner is chosen by this estimator."""
@@ -121,6 +226,14 @@ class TwoStage(BaseEstimator):
             if name.endswith("_"):
                 setattr(self, name, value)
         return self
+
+
+def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:
+    """Some samples, as a data frame where the table is one whose columns a kernel may name."""
+    names = getattr(data.names, "columns", None)
+    if names is None or issparse(data.X):
+        return data.X[rows]
+    return type(data.names)(dict(zip(names, data.X[rows].T, strict=True)))
 
 
 def first_stage(learner: Any) -> Any:

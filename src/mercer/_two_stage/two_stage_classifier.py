@@ -15,6 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
 
+from mercer._callbacks import with_callbacks
+from mercer._nystroem.training_rows import in_memory
 from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
@@ -73,8 +75,20 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         them. For fewer, one Gram matrix serves all folds.
     probability : bool, default=False
         Whether to calibrate decision values, for `predict_proba`.
+    approximation : {"auto", "exact", "nystroem"}, default="auto"
+        Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
+        pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
+        precomputed kernels.
+    n_components : int or "auto", default="auto"
+        Number of centers of the Nyström features: 1,500, or 1,000 from 50,000 samples on.
+    max_samples : int, default=3000
+        The kernel is learned from at most this many samples, where the second stage is not exact.
+    random_state : int, RandomState instance or None, default=0
+        Draws these samples and the centers.
     n_jobs : int, default=None
         Folds tried at the same time, in threads.
+    verbose : bool, default=False
+        Whether to print a line after each stage of an approximation.
 
     Attributes
     ----------
@@ -145,6 +159,11 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     standard errors, and its support vector machine at least as accurate in cross-validation, it is
     taken. It takes some seconds for 400 samples.
 
+    On Nyström features, the second stage is ridge regression of class indicators, whose penalty
+    five folds choose and which a logistic regression turns into probabilities. `C`, `cv` and
+    `nested` have no part in it, and decision values are logarithms of probabilities, or for two
+    classes of their ratio. O(n m^2) for m centers.
+
     Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
     for scikit-learn's SVC, the class of highest probability may differ from the predicted one.
 
@@ -182,7 +201,12 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         cv: Any = 5,
         nested: bool | str = "auto",
         probability: bool = False,
+        approximation: str = "auto",
+        n_components: int | str = "auto",
+        max_samples: int = 3000,
+        random_state: Any = 0,
         n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.learner = learner
         self.predictor = predictor
@@ -190,14 +214,20 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.cv = cv
         self.nested = nested
         self.probability = probability
+        self.approximation = approximation
+        self.n_components = n_components
+        self.max_samples = max_samples
+        self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
-    def fit(self, X: Features, y: Any) -> Self:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Features, y: Any = None) -> Self:
         """Learn the kernel, choose C and fit the support vector machine.
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
             For a learner of precomputed kernels, the stack of shape (n_samples, n_samples,
             n_kernels).
         y : array-like of shape (n_samples,)
@@ -216,6 +246,11 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             learner.
         """
         self._check_settings()
+        if not self._fits_exactly(X):
+            self._fit_approximation(X, y, "auto")
+            self.classes_ = self.predictor_.encoding.classes
+            return self
+        X, y = in_memory(X, y)
         X = split_by_rows(self.learner, X)
         grid = as_grid("C", self.C, C_GRID[_FIRST_TRIED])
         y = validate_data(self, y=y)
@@ -259,12 +294,14 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive values speak for ``classes_[1]``.
         """
-        rows = self._kernel_rows(X)
-        return np.asarray(self.predictor_.decision_function(rows))
+        if not self._is_approximate():
+            return self._second_stage(X, "decision_function")
+        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features) -> Array:
-        """Class probabilities; available with ``probability=True`` or from `predictor`.
+        """Class probabilities, with ``probability=True``, from `predictor` or on Nyström features.
 
         Parameters
         ----------
@@ -276,16 +313,15 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
         """
-        if self.predictor is not None:
-            rows = self._kernel_rows(X)
-            return np.asarray(self.predictor_.predict_proba(rows))
+        if self.predictor is not None or self._is_approximate():
+            return self._second_stage(X, "predict_proba")
         values = self.decision_function(X)
         return np.asarray(self.calibrator_.predict_proba(values.reshape(len(values), -1)))
 
     def _second_stage_has(self, method: str) -> bool:
         if self.predictor is not None:
             return hasattr(getattr(self, "predictor_", self.predictor), method)
-        if method == "predict_proba" and not self.probability:
+        if method == "predict_proba" and not (self.probability or self._is_approximate()):
             raise AttributeError("predict_proba is available with probability=True only.")
         return True
 

@@ -1,0 +1,151 @@
+"""Training tables of estimators with a Nyström approximation, and predictions for rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_X_y
+from sklearn.utils.validation import _num_samples, validate_data
+
+from mercer._blocks import Block, BlockSource, block_source, map_blocks, sample_positions
+from mercer._typing import Array, Features
+
+_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows that a kernel is learned from: all of them, or a sample of a large table.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    names : data frame or array
+        What holds the names of columns.
+    source : BlockSource, default=None
+        All rows, where X holds a sample.
+    positions : ndarray of int of shape (n_samples,), default=None
+        Positions of the samples among all rows, where X holds a sample.
+    """
+
+    X: Features
+    y: Array
+    names: Any
+    source: BlockSource | None = None
+    positions: Array | None = None
+
+
+def validated_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> TrainingRows:
+    """Validate a table, and set the estimator's number and names of features.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
+        Of a source, all rows are read.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        None for a source.
+    **checks : object
+        Arguments of scikit-learn's `validate_data` for the target.
+
+    Raises
+    ------
+    ValueError
+        If the table or the target is refused by scikit-learn's validation.
+    """
+    X, y = in_memory(X, y)
+    names = X
+    X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
+    return TrainingRows(X, y, names)
+
+
+def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
+    """All rows and targets of a source; other tables as they are.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+    """
+    if not isinstance(X, BlockSource):
+        return X, y
+    source = block_source(X, y)
+    rows, targets = source.take_raw(np.arange(source.count_rows()))
+    return (source.as_input(rows) if source.encoder is None else source.numbers(rows)), targets
+
+
+def sampled_rows(
+    estimator: Any, X: Any, y: Any, max_rows: int, random_state: Any, **checks: Any
+) -> TrainingRows:
+    """Draw a sample of a large table, and set the estimator's number and names of features.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of a classifier, the sample has rows of every class.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+        None for a source.
+    max_rows : int
+        Number of rows to draw.
+    random_state : int, RandomState instance or None
+    **checks : object
+        Arguments of scikit-learn's `validate_data` for the target.
+
+    Raises
+    ------
+    ValueError
+        If the table or the target is refused by scikit-learn's validation.
+    """
+    if isinstance(X, BlockSource):
+        source, names = block_source(X, y), X.head()
+        validate_data(estimator, names, skip_check_array=True)
+    else:
+        data = validated_rows(estimator, X, y, **checks)
+        source, names = block_source(data.X, data.y), data.names
+    positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
+    raw, targets = source.take_raw(positions)
+    table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
+    return TrainingRows(table, targets, names, source, positions)
+
+
+def number_of_rows(X: Any) -> int:
+    """Number of rows of a table or source, before it is validated.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    """
+    if isinstance(X, BlockSource):
+        return X.count_rows()
+    return int(_num_samples(X))
+
+
+def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:
+    """Predictions for rows of a table in memory, or of a source, block by block.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    function : callable
+        From validated rows to an array of as many predictions.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, ...)
+    """
+    if not isinstance(X, BlockSource):
+        return function(validate_data(estimator, X, reset=False, **_CHECKS))
+    validate_data(estimator, X.head(), reset=False, skip_check_array=True)
+
+    def of_block(block: Block) -> Array:
+        return function(block.X)
+
+    return np.concatenate(list(map_blocks(X, of_block)))

@@ -1,0 +1,183 @@
+"""Two-stage learning on Nyström features: beside exact fits, from files, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    ParquetSource,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer.kernels import Gaussian, OnColumns
+
+N_TRAIN = 300
+
+
+def problem(kind: Any, n: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, and responses or three classes of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=n)
+    if kind is TwoStageClassifier:
+        y = np.array(["low", "middle", "high"])[np.digitize(y, [0.3, 1.2])]
+    return X, y
+
+
+def approximate(kind: Any, **settings: Any) -> Any:
+    return kind(approximation="nystroem", n_components=80, max_samples=150, **settings)
+
+
+KINDS = pytest.mark.parametrize("kind", [TwoStageRegressor, TwoStageClassifier])
+
+
+@KINDS
+@pytest.mark.parametrize("learner", [None, ContinuousAlignment()], ids=["priced", "CA"])
+def test_predictions_are_as_good_as_those_of_an_exact_fit(kind: Any, learner: Any) -> None:
+    X, y = problem(kind)
+    found = approximate(kind, learner=learner).set_params(n_components=200)
+    found.fit(X[:N_TRAIN], y[:N_TRAIN])
+    exact = kind(learner=clone(learner, safe=False)).fit(X[:N_TRAIN], y[:N_TRAIN])
+    held_out = X[N_TRAIN:], y[N_TRAIN:]
+    assert found.score(*held_out) > exact.score(*held_out) - 0.08
+    assert found.predictor_.columns.n_centers == 200
+    assert found.alpha_ in found.cv_results_["param_alpha"]
+
+
+def test_auto_is_exact_for_few_rows_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = problem(TwoStageRegressor)
+    assert not TwoStageRegressor().fit(X, y)._is_approximate()
+    monkeypatch.setattr("mercer._nystroem.approximation.EXACT_ROWS", 300)
+    found = TwoStageRegressor().fit(X, y)
+    assert found._is_approximate()
+    assert found.predictor_.columns.n_centers == 400
+    assert not TwoStageRegressor(approximation="exact").fit(X, y)._is_approximate()
+
+
+def test_classes_have_probabilities_and_decision_values() -> None:
+    X, y = problem(TwoStageClassifier)
+    found = approximate(TwoStageClassifier).fit(X, y)
+    probabilities = found.predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    best = found.classes_[probabilities.argmax(axis=1)]
+    assert (found.predict(X) == best).all()
+    assert_allclose(found.decision_function(X), np.log(probabilities))
+    two = approximate(TwoStageClassifier).fit(X, y == "low")
+    assert ((two.decision_function(X) > 0.0) == two.predict(X)).all()
+
+
+@KINDS
+def test_a_model_holds_no_training_table_and_is_pickled(kind: Any) -> None:
+    X, y = problem(kind)
+    found = approximate(kind).fit(X, y)
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.predict(X) == found.predict(X)).all()
+
+
+@KINDS
+def test_a_file_is_fitted_like_the_table(kind: Any, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = problem(kind)
+    table = frames.DataFrame(X, columns=["a", "b", "c"])
+    table.assign(y=y).to_parquet(tmp_path / "table.parquet", row_group_size=90)
+    source = ParquetSource(tmp_path / "table.parquet", target="y")
+    streamed = approximate(kind).fit(source)
+    in_memory = approximate(kind).fit(table, y)
+    assert list(streamed.feature_names_in_) == ["a", "b", "c"]
+    if kind is TwoStageRegressor:
+        assert_allclose(streamed.predict(table), in_memory.predict(table), rtol=1e-6, atol=1e-8)
+        rows = ParquetSource(tmp_path / "table.parquet", columns=["a", "b", "c"])
+        assert_allclose(in_memory.predict(rows), in_memory.predict(table))
+    else:
+        assert (streamed.predict(table) == in_memory.predict(table)).mean() > 0.99
+
+
+def test_a_small_file_is_fitted_exactly(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = problem(TwoStageRegressor, 60)
+    frames.DataFrame(X, columns=["a", "b", "c"]).assign(y=y).to_parquet(tmp_path / "t.parquet")
+    found = TwoStageRegressor().fit(ParquetSource(tmp_path / "t.parquet", target="y"))
+    assert_allclose(found.predict(X), TwoStageRegressor().fit(X, y).predict(X))
+
+
+def test_kernels_of_named_columns_are_learned() -> None:
+    frames = pytest.importorskip("pandas")
+    X, y = problem(TwoStageRegressor)
+    table = frames.DataFrame(X, columns=["a", "b", "c"])
+    learner = ContinuousAlignment([OnColumns(Gaussian(), ["a"]), OnColumns(Gaussian(), ["b"])])
+    found = approximate(TwoStageRegressor, learner=learner).fit(table, y)
+    assert found.score(table, y) > 0.8
+
+
+def test_several_outputs_and_sparse_tables() -> None:
+    X, y = problem(TwoStageRegressor)
+    X[np.abs(X) < 0.3] = 0.0
+    found = approximate(TwoStageRegressor).fit(sp.csr_matrix(X), np.column_stack([y, -y]))
+    predicted = found.predict(sp.csr_matrix(X))
+    assert predicted.shape == (400, 2)
+    assert_allclose(predicted[:, 0], -predicted[:, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (TwoStageRegressor(approximation="fast"), "approximation must be one of"),
+        (TwoStageRegressor(n_components=0), "n_components must be"),
+        (TwoStageRegressor(max_samples=1), "max_samples must be"),
+        (
+            TwoStageClassifier(predictor=SVC(kernel="precomputed"), approximation="nystroem"),
+            "needs",
+        ),
+        (TwoStageClassifier(verbose=3), "verbose must be"),
+    ],
+)
+def test_settings_are_checked(model: Any, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(*problem(type(model), 40))
+
+
+def test_stacks_of_gram_matrices_have_no_approximation() -> None:
+    X, y = problem(TwoStageRegressor, 30)
+    grams = np.stack([X @ X.T, np.exp(X @ X.T / 9.0)], axis=2)
+    model = TwoStageRegressor(AlignmentMaximization("precomputed"), approximation="nystroem")
+    with pytest.raises(ValueError, match="needs samples by features"):
+        model.fit(grams, y)
+
+
+def test_one_class_and_missing_numbers_are_refused() -> None:
+    X, _ = problem(TwoStageClassifier, 50)
+    with pytest.raises(ValueError, match="number of classes has to be greater than one"):
+        approximate(TwoStageClassifier).fit(X, np.zeros(50, dtype=int))
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        approximate(TwoStageRegressor).fit(X, X[:, 0])
+
+
+@KINDS
+def test_an_exact_fit_beyond_memory_is_refused(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
+    with pytest.raises(MemoryError, match=r"400 rows: .* use approximation='nystroem'"):
+        kind(approximation="exact").fit(*problem(kind))
+
+
+def test_stages_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    approximate(TwoStageRegressor, verbose=True).fit(*problem(TwoStageRegressor))
+    assert "[TwoStageRegressor] step 2 of 2" in capsys.readouterr().out
+
+
+def test_probabilities_need_an_approximation_or_the_setting() -> None:
+    assert not hasattr(TwoStageClassifier(), "predict_proba")
+    assert hasattr(TwoStageClassifier(probability=True), "predict_proba")
