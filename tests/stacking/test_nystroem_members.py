@@ -46,7 +46,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
         source,
         views,
         TargetEncoding.of_responses(y),
-        scaled,
+        (scaled, y),
         n_components=40,
         random_state=0,
     )

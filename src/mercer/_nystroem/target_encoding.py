@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
@@ -61,6 +61,17 @@ class TargetEncoding:
         values = to_numpy(responses)
         encoded = encode_target(values, classification=False)
         return cls(encoded.offset, encoded.scale, None, values.ndim == 1)
+
+    @classmethod
+    def of_target(cls, target: EncodedTarget, *, one_dimensional: bool) -> Self:
+        """The encoding of a sample's target.
+
+        Parameters
+        ----------
+        target : EncodedTarget
+        one_dimensional : bool
+        """
+        return cls(target.offset, target.scale, target.classes, one_dimensional)
 
     @property
     def n_outputs(self) -> int:

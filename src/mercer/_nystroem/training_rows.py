@@ -12,6 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks import Block, BlockSource, block_source, map_blocks, sample_positions
+from mercer._blocks.dask_source import is_dask
 from mercer._typing import Array, Features
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -126,6 +127,17 @@ def number_of_rows(X: Any) -> int:
     return int(_num_samples(X))
 
 
+def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
+    """Dask collections as one source, and other tables as they are.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, Dask collection or BlockSource
+    y : array-like or Dask collection, default=None
+    """
+    return (block_source(X, y), None) if is_dask(X) else (X, y)
+
+
 def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:
     """Predictions for rows of a table in memory, or of a source, block by block.
 
@@ -133,19 +145,24 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     ----------
     estimator : estimator
         Fitted.
-    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    X : array-like, sparse matrix, data frame, Dask collection or BlockSource
+        Of shape (n_rows, n_features). A target that a source has is disregarded.
     function : callable
         From validated rows to an array of as many predictions.
 
     Returns
     -------
-    ndarray of shape (n_rows, ...)
+    ndarray or lazy Dask collection of shape (n_rows, ...)
+        Lazy for a Dask collection.
     """
-    if not isinstance(X, BlockSource):
+    source, _ = as_source(X)
+    if not isinstance(source, BlockSource):
         return function(validate_data(estimator, X, reset=False, **_CHECKS))
-    validate_data(estimator, X.head(), reset=False, skip_check_array=True)
+    source = source.without_target()
+    validate_data(estimator, source.head(), reset=False, skip_check_array=True)
 
     def of_block(block: Block) -> Array:
         return function(block.X)
 
-    return np.concatenate(list(map_blocks(X, of_block)))
+    found = map_blocks(source, of_block)
+    return found if is_dask(X) else np.concatenate(list(found))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mercer._gram.unit_scale import unit_gram
 from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 
@@ -24,7 +27,11 @@ def combined_gram(stack: KernelStacking, X: Features) -> Array:
     -------
     ndarray of shape (n_samples, n_samples)
     """
-    views = stack._new_views(X)
+    gram: Array = stack._for_rows(X, partial(_sum, stack))
+    return gram
+
+
+def _sum(stack: KernelStacking, views: dict[ViewName, Features]) -> Array:
     n = next(iter(views.values())).shape[0]
     gram = np.zeros((n, n))
     for member, weight in zip(stack._members, stack.weights_, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._model_selection.leave_one_out import EncodedTarget, sample_rows
@@ -22,7 +22,9 @@ from mercer._nystroem.approximation import (
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
     TrainingRows,
+    as_source,
     number_of_rows,
+    predict_rows,
     sampled_rows,
     validated_rows,
 )
@@ -125,6 +127,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
+        X, y = as_source(X, y)
         if is_exact(self.approximation, number_of_rows(X), _MATRICES):
             return validated_rows(self, X, y, **checks)
         return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks)
@@ -170,14 +173,14 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         if data.source is None:
             return [fit_ridge(e, self._training[e.view], target.values) for e in kept]
         n_rows = data.source.count_rows()
-        encoding = TargetEncoding(target.offset, target.scale, target.classes, data.y.ndim == 1)
+        encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
         return [
             fit_member(
                 evaluation,
                 data.source,
                 self._views,
                 encoding,
-                self._training[evaluation.view],
+                (self._training[evaluation.view], data.y),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
             )
@@ -219,10 +222,13 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         n = len(target.values)
         return sample_rows(n, self.max_samples, target.codes, self.random_state)
 
-    def _new_views(self, X: Features) -> dict[ViewName, Features]:
-        """Validated new samples in each view."""
+    def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
+        """Apply a function of the views of new samples, block by block to a source."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return predict_rows(self, X, lambda rows: function(self._views_of(rows)))
+
+    def _views_of(self, X: Features) -> dict[ViewName, Features]:
+        """Validated samples in each view."""
         return {name: self._views.transform(X, name) for name in self._training}
 
     def _predictions(self, members: Sequence[Any], views: dict[ViewName, Features]) -> list[Array]:

@@ -21,6 +21,7 @@ from mercer._stacking.machines import (
     fit_machine,
     predictions_in_folds,
 )
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
@@ -194,7 +195,10 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        views = self._new_views(X)
+        found: Array = self._for_rows(X, self._probabilities_of)
+        return found
+
+    def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
         decisions = decision_features(self._predictions(self._members, views))
         probabilities = self._probabilities(self._combination, decisions)
         closeness = self._closeness(views)
@@ -211,8 +215,11 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         -------
         ndarray of shape (n_samples,)
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        found: Array = self._for_rows(X, self._labels_of)
+        return found
+
+    def _labels_of(self, views: dict[ViewName, Features]) -> Array:
+        return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
     def _machines(
         self, found: Sequence[Evaluation], rows: Array, target: EncodedTarget

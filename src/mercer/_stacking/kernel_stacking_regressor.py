@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import with_callbacks
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.combination import stacking_weights
 from mercer._stacking.intervals import jackknife_plus
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
+from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 _LEAST_WEIGHT = 0.02
@@ -178,7 +181,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        views = self._new_views(X)
+        found: Array = self._for_rows(X, self._predicted)
+        return found
+
+    def _predicted(self, views: dict[ViewName, Features]) -> Array:
         deviations = self._weighted(self._predictions(self._members, views))
         return self._decoded(self._closeness(views) * deviations)
 
@@ -214,9 +220,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must be between 0 and 1; got {coverage!r}.")
-        views = self._new_views(X)
+        check_is_fitted(self)
         if not self._one_output:
             raise ValueError("Prediction intervals are defined for a single output.")
+        found: Array = self._for_rows(X, partial(self._interval, coverage=coverage))
+        return found
+
+    def _interval(self, views: dict[ViewName, Features], coverage: float) -> Array:
         targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
         means = (targets.sum() - targets) / (len(targets) - 1)
         inverses = [m.inverse(self._training[m.view]) for m in self._members]

@@ -14,6 +14,7 @@ from mercer._model_selection.leave_one_out import RandomState
 from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, linear_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
@@ -121,7 +122,7 @@ def fit_member(
     source: BlockSource,
     views: TableViews,
     encoding: TargetEncoding,
-    sample: Features,
+    sample: tuple[Features, Array],
     *,
     n_components: int,
     random_state: RandomState,
@@ -136,8 +137,9 @@ def fit_member(
     source : BlockSource
     views : TableViews
     encoding : TargetEncoding
-    sample : ndarray or sparse matrix of shape (n_sampled, n_features)
-        The candidate's view of a sample of the rows, from which centers are drawn.
+    sample : tuple of ndarray
+        The candidate's view of a sample of the rows, shape (n_sampled, n_features), and its target:
+        the widths of the kernel are rescaled on it, and centers are drawn from it.
     n_components : int
         Number of centers.
     random_state : int, RandomState instance or None
@@ -146,14 +148,16 @@ def fit_member(
         Called with numbers of rows that were done.
     client : distributed.Client, default=None
     """
+    X, y = sample
+    kernel = rescaled_kernel(found.kernel, X, y, encoding, random_state)
     model = fit_nystroem(
-        found.kernel,
+        kernel,
         source.with_encoder(ViewEncoder(source.encoder, views, found.view)),
         encoding,
-        sample,
+        X,
         n_components=n_components,
         random_state=random_state,
         on_rows=on_rows,
         client=client,
     )
-    return NystroemMember(found.view, found.kernel, model)
+    return NystroemMember(found.view, kernel, model)

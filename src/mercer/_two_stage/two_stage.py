@@ -35,6 +35,7 @@ from mercer._nystroem.training_rows import (
     predict_rows,
     sampled_rows,
 )
+from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._targets import output_kernel_of_part
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
@@ -84,6 +85,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
     alpha_: float
     cv_results_: dict[str, Any]
     learner_: Any
+    kernel_: Any
     predictor_: Any
     candidates_: list[PricedLearner]
 
@@ -107,7 +109,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         function = getattr(self.predictor_, method)
         if self._is_approximate():
-            return np.asarray(predict_rows(self, X, function))
+            found: Array = predict_rows(self, X, function)
+            return found
         return np.asarray(function(self._kernel_rows(X)))
 
     def _is_approximate(self) -> bool:
@@ -177,11 +180,15 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
             rows = sample_rows(len(data.y), self.max_samples, target.codes, self.random_state)
             learner = self._learner_of(data.X[rows], data.y[rows])
             store_learner(self, clone(learner).fit(_named(data, rows), data.y[rows]))
+            encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
+            self.kernel_ = rescaled_kernel(
+                self.kernel_, data.X, data.y, encoding, self.random_state
+            )
             report()
             self.predictor_ = fit_nystroem(
                 self.kernel_,
                 data.source,
-                TargetEncoding(target.offset, target.scale, target.classes, data.y.ndim == 1),
+                encoding,
                 data.X,
                 n_components=number_of_components(self.n_components, data.source.count_rows()),
                 alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),

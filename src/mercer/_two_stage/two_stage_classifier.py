@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import with_callbacks
-from mercer._nystroem.training_rows import in_memory
+from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
@@ -246,6 +246,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             learner.
         """
         self._check_settings()
+        X, y = as_source(X, y)
         if not self._fits_exactly(X):
             self._fit_approximation(X, y, "auto")
             self.classes_ = self.predictor_.encoding.classes

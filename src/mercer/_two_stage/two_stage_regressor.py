@@ -15,7 +15,7 @@ from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import with_callbacks
 from mercer._model_selection.leave_one_out import leave_one_out
-from mercer._nystroem.training_rows import in_memory
+from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
@@ -204,6 +204,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             learner.
         """
         self._check_settings()
+        X, y = as_source(X, y)
         if not self._fits_exactly(X):
             return self._fit_approximation(X, y, self.alpha, multi_output=True, y_numeric=True)
         X, y = in_memory(X, y)

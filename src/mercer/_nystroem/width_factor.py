@@ -1,0 +1,98 @@
+"""A factor of all widths of a kernel, chosen on more rows than the kernel was learned from."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer._blocks import block_source, reduce_blocks
+from mercer._model_selection.leave_one_out import RandomState, descended, sample_rows
+from mercer._nystroem.centers import choose_centers
+from mercer._nystroem.feature_ridge import ridge_on_features
+from mercer._nystroem.normal_equations import NormalEquations
+from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._typing import Array, Features
+from mercer.kernels import Kernel
+from mercer.kernels._composition import Composite
+
+_ROWS = 10_000
+"""Factors are compared on at most this many rows."""
+
+_COMPONENTS = 500
+"""Factors are compared with this many centers, which takes less than a second each."""
+
+_STEP = float(np.log(2.0) / 2.0)
+"""Widths are multiplied by powers of the square root of two."""
+
+_MOST_STEPS = 6
+"""Widths change at most by a factor of eight."""
+
+
+def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
+    """The kernel with all its widths multiplied by a factor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Parts without a width, such as linear kernels, stay as they are.
+    log_factor : float
+        Logarithm of the factor.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> with_width_factor(Gaussian(2.0), float(np.log(3.0))).bandwidth
+    6.0
+    """
+    if isinstance(kernel, Composite):
+        parts = [with_width_factor(part, log_factor) for part in kernel._parts()]
+        return kernel._with_parts(parts)
+    theta = np.array(kernel.theta, dtype=float)
+    theta[: kernel.structure.n_widths] += log_factor
+    return kernel.with_theta(theta)
+
+
+def rescaled_kernel(
+    kernel: Kernel, X: Features, y: Array, encoding: TargetEncoding, random_state: RandomState
+) -> Kernel:
+    """The kernel with the width factor of least cross-validated error.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table, learned from fewer rows.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        At most 10,000 of these rows are used.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    encoding : TargetEncoding
+    random_state : int, RandomState instance or None
+        Draws rows and centers.
+
+    Returns
+    -------
+    Kernel
+
+    Notes
+    -----
+    The more rows there are, the narrower is the best kernel. Ratios of widths, which show how
+    relevant features are, change less. Factors are tried from one on in the direction in which
+    errors of ridge regression on 500 Nyström features fall, in five folds.
+    """
+    codes = None if encoding.classes is None else encoding.codes(y)
+    rows = sample_rows(X.shape[0], _ROWS, codes, random_state)
+    source = block_source(X[rows], y[rows])
+    seed = int(check_random_state(random_state).randint(2**31))
+
+    @cache
+    def loss(step: int) -> float:
+        trial = with_width_factor(kernel, step * _STEP)
+        centers = choose_centers(trial, X[rows], _COMPONENTS, "sample", seed)
+        features = nystroem_features(trial, centers)
+        sums = reduce_blocks(source, NormalEquations(features, encoding))
+        return float(ridge_on_features(sums, features).losses.min())
+
+    best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
+    return with_width_factor(kernel, best * _STEP)
