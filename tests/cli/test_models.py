@@ -38,7 +38,15 @@ def test_untrusted_types_are_named(run: Run) -> None:
     assert "_Untrusted" in line
 
 
-@pytest.mark.parametrize("estimator", [KernelStackingClassifier(), TwoStageClassifier()])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelStackingClassifier(),
+        TwoStageClassifier(),
+        KernelStackingClassifier(approximation="nystroem", n_components=20),
+        TwoStageClassifier(approximation="nystroem", n_components=20),
+    ],
+)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool) -> None:
     X, y = load_iris(return_X_y=True)

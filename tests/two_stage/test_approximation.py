@@ -23,6 +23,8 @@ from mercer import (
 )
 from mercer.kernels import Gaussian, OnColumns
 
+pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
+
 N_TRAIN = 300
 
 

@@ -21,9 +21,15 @@ from mercer._cli.files import replacing
 from mercer._gram.unit_scale import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._nystroem.calibration import Calibration
+from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
+from mercer._nystroem.kernel_columns import KernelColumns
+from mercer._nystroem.second_stage import NystroemModel
+from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._stacking.kernel_stacking import PricedCandidate
 from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
+from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
 from mercer._two_stage.priced_learners import PricedLearner
 from mercer.preprocessing._columns import ColumnsOfKind, convert
@@ -39,12 +45,19 @@ _TRUSTED_OF_LIBRARIES = (
 of the scorer that calls an estimator's own `score`."""
 
 _TRUSTED_OF_MERCER = (
+    Calibration,
     EncodedTarget,
+    KernelColumns,
+    LinearFit,
     MachineMember,
+    NystroemMember,
+    NystroemModel,
     PricedCandidate,
     RidgeMember,
     PricedLearner,
+    RidgeChoice,
     TableViews,
+    TargetEncoding,
     UnitScale,
 )
 """Fitted estimators hold these types."""
