@@ -79,6 +79,7 @@ def test_values_are_those_of_the_kernel(name: str, library: str) -> None:
         Product([Gaussian(), Gaussian()]),
         ExponentialPower(1.0, norm=1.5),
         WeightedSum([Gaussian(), Linear()], [1.0, 1.0]),
+        WeightedSum([Gaussian(), Gaussian(2.0)], [0.0, 0.0]),
         OnColumns(Linear(), [0]),
         OnProjection(Linear(), PROJECTION),
     ],
@@ -91,3 +92,9 @@ def test_a_row_at_a_center_has_the_value_at_distance_zero() -> None:
     terms = distance_terms(Gaussian(0.1), 4)
     assert terms is not None
     np.testing.assert_allclose(np.diag(TermColumns(terms, CENTERS, X)(CENTERS)), 0.0, atol=1e-10)
+
+
+def test_kernels_without_weight_are_left_out() -> None:
+    terms = distance_terms(WeightedSum([Gaussian(), Gaussian(2.0)], [0.0, 0.7]), 4)
+    assert terms is not None
+    assert [term.weight for term in terms] == [0.7]

@@ -77,8 +77,9 @@ def _(kernel: WeightedSum, n_features: int) -> list[DistanceTerm] | None:
         terms = distance_terms(part, n_features)
         if terms is None:
             return None
-        total += [replace(term, weight=term.weight * float(weight)) for term in terms]
-    return total
+        if weight != 0.0:
+            total += [replace(term, weight=term.weight * float(weight)) for term in terms]
+    return total or None
 
 
 @distance_terms.register
