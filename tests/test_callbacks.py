@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks are notified of the fit and of each step of every learner."""
+"""scikit-learn's callbacks are notified of the fit and of each step of every estimator."""
 
 from __future__ import annotations
 
@@ -9,16 +9,44 @@ from learner_cases import LEARNERS, problem
 from numpy.testing import assert_array_equal
 from sklearn.base import BaseEstimator, clone
 
-from mercer import ContinuousMKLClassifier, MKLClassifier
+from mercer import (
+    L1SVM,
+    L2KRR,
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    ContinuousMKLClassifier,
+    ContinuousMKLRegressor,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    MKLRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
 
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
-ALL: dict[str, BaseEstimator] = {
-    **LEARNERS,
+STEPS: dict[str, BaseEstimator] = {
     "mkl": MKLClassifier(),
+    "mkl-r": MKLRegressor(),
+    "l1-svm": L1SVM(),
+    "l2-krr": L2KRR(),
     "cr": ContinuousMKLClassifier(),
+    "cr-r": ContinuousMKLRegressor(),
+    "bayes": BayesianMKLClassifier(),
+    "bayes-r": BayesianMKLRegressor(),
+    "two-stage": TwoStageClassifier(),
+    "two-stage-r": TwoStageRegressor(),
+    "two-stage-given": TwoStageRegressor(UniformCombination(), alpha=1.0),
+    "two-stage-nystroem": TwoStageClassifier(approximation="nystroem", n_components=10),
+    "stacking": KernelStackingClassifier(),
+    "stacking-r": KernelStackingRegressor(),
 }
+"""The estimators that take `verbose`."""
+ALL: dict[str, BaseEstimator] = {**LEARNERS, **STEPS}
 every_learner = pytest.mark.parametrize("learner", ALL.values(), ids=ALL)
+every_verbose = pytest.mark.parametrize("model", STEPS.values(), ids=STEPS)
 
 
 @every_learner
@@ -34,6 +62,27 @@ def test_a_progress_bar_changes_nothing(learner: BaseEstimator, capsys: Any) -> 
     shown = clone(learner).set_callbacks(callback.ProgressBar())
     assert_array_equal(shown.fit(X, y).weights_, silent.weights_)
     assert type(learner).__name__ in capsys.readouterr().out
+
+
+@every_verbose
+def test_a_verbose_fit_prints_a_line_for_each_step(
+    model: BaseEstimator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X, y = problem("binary")
+    ledger = Ledger()
+    clone(model).set_params(verbose=True).set_callbacks(ledger).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == ledger.ended.count("step")
+    for number, line in enumerate(lines, 1):
+        assert line.startswith(f"[{type(model).__name__}] step {number}")
+    clone(model).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+@every_verbose
+def test_verbose_is_true_or_false(model: BaseEstimator) -> None:
+    with pytest.raises((TypeError, ValueError), match="verbose"):
+        clone(model).set_params(verbose="yes").fit(*problem("binary"))
 
 
 class Ledger:

@@ -17,7 +17,6 @@ from one_stage_reference import (
 )
 from reference import center, gaussian
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from mercer import (
@@ -210,14 +209,6 @@ def test_the_scale_of_features_does_not_change_the_objective(factor: float) -> N
     assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-3)
 
 
-def test_the_limit_of_steps_warns_of_the_gap() -> None:
-    X = table()
-    with pytest.warns(ConvergenceWarning, match="relative duality gap"):
-        model = ContinuousMKLClassifier(FAMILY, C=10.0, max_kernels=1).fit(X, target("binary", X))
-    assert np.isfinite(model.excess_)
-    assert model.dual_gap_ > model.tol
-
-
 def test_real_letters(data: Any) -> None:
     bunch = data("letter")
     chosen = np.isin(bunch.target, ["B", "E"])
@@ -226,25 +217,6 @@ def test_real_letters(data: Any) -> None:
     assert model.excess_ <= model.tol
     assert model.weights_.size < 10
     assert model.score(X, y) > 0.99
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"step": "both"}, "step must be one of"),
-        ({"search": "random"}, "search must be one of"),
-        ({"width_penalty": -1.0}, "width_penalty must be"),
-        ({"tol": 0.0}, "tol must be positive"),
-        ({"max_kernels": 0}, "max_kernels must be"),
-        ({"C": 0.0}, "C must be positive"),
-        ({"loss": "squared_hinge"}, "loss must be one of"),
-        ({"family": "unknown"}, "unknown"),
-    ],
-)
-def test_bad_settings(settings: dict[str, Any], message: str) -> None:
-    X = table()
-    with pytest.raises(ValueError, match=message):
-        ContinuousMKLClassifier(**settings).fit(X, target("binary", X))
 
 
 # --- degenerate data and settings ----------------------------------------------------------------

@@ -229,9 +229,6 @@ every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
 
 
-CLASSIFIER, REGRESSOR = BayesianMKLClassifier, BayesianMKLRegressor
-
-
 def small_data(model: Any) -> tuple[np.ndarray, Any]:
     return problem("binary" if isinstance(model, BayesianMKLClassifier) else "regression", 30)
 
@@ -293,56 +290,6 @@ def test_predictions_need_a_fit(model: BaseEstimator) -> None:
         if hasattr(model, method):
             with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
                 getattr(clone(model), method)([[1.0]])
-
-
-@pytest.mark.parametrize(
-    ("model", "message", "kind"),
-    [
-        (
-            CLASSIFIER(objective="marginal_likelihood"),
-            "objective must be one of .*; got 'marginal_likelihood'",
-            ValueError,
-        ),
-        (CLASSIFIER(objective="VB"), "objective must be one of", ValueError),
-        (CLASSIFIER(objective=None), "objective must be one of", ValueError),
-        (CLASSIFIER(objective=["vb"]), "objective must be one of", ValueError),
-        (REGRESSOR(objective="ml2"), "objective must be one of .*; got 'ml2'", ValueError),
-        (REGRESSOR(likelihood="student"), "likelihood must be one of", ValueError),
-        (REGRESSOR(likelihood="logistic"), "likelihood must be one of", ValueError),
-        (
-            REGRESSOR(likelihood="laplace"),
-            'objective="marginal_likelihood" is in closed form',
-            ValueError,
-        ),
-        (REGRESSOR(noise=0.0), "noise must be positive; got 0.0", ValueError),
-        (REGRESSOR(noise=-1.0), "noise must be .*not negative; got -1.0", ValueError),
-        (REGRESSOR(noise=np.nan), "noise must be finite", ValueError),
-        (REGRESSOR(noise="auto"), "noise must be an instance of", TypeError),
-        (CLASSIFIER(weight_penalty=0), "weight_penalty must be positive; got 0", ValueError),
-        (REGRESSOR(weight_penalty=-0.5), "weight_penalty must be .*not negative", ValueError),
-        (CLASSIFIER(weight_penalty=np.inf), "weight_penalty must be finite", ValueError),
-        (CLASSIFIER(norm=0.99), "norm must be at least 1; got 0.99", ValueError),
-        (CLASSIFIER(norm=np.inf), "norm must be .*got inf", ValueError),
-        (REGRESSOR(norm=np.nan), "norm must be", ValueError),
-        (CLASSIFIER(jitter=0.0), "jitter must be positive; got 0.0", ValueError),
-        (REGRESSOR(jitter=-1), "jitter must be .*not negative", ValueError),
-        (CLASSIFIER(jitter="0.1"), "jitter must be an instance of", TypeError),
-        (CLASSIFIER(learn_parameters="yes"), "learn_parameters must be .*; got 'yes'", ValueError),
-        (CLASSIFIER(objective="map", learn_parameters=True), "learn_parameters=True", ValueError),
-        (REGRESSOR(objective="mkl", learn_parameters=True), "learn_parameters=True", ValueError),
-        (REGRESSOR("precomputed", learn_parameters=True), "learn_parameters=True", ValueError),
-        (CLASSIFIER(n_starts=0), "n_starts must be at least 1; got 0", ValueError),
-        (REGRESSOR(n_starts=1.5), "n_starts must be an instance of", TypeError),
-        (CLASSIFIER(tol=0.0), "tol must be positive", ValueError),
-        (REGRESSOR(tol=np.nan), "tol must be finite", ValueError),
-        (REGRESSOR(max_iter=0), "max_iter must be at least 1; got 0", ValueError),
-        (REGRESSOR(normalize_y="no"), "normalize_y must be True or False; got 'no'", ValueError),
-    ],
-)
-def test_invalid_parameters_are_rejected(model: BaseEstimator, message: str, kind: type) -> None:
-    """Parameters are checked before the features are."""
-    assert_rejected(model, *small_data(model), message, kind)
-    assert_rejected(model, np.full((30, 4), np.nan), small_data(model)[1], message, kind)
 
 
 @pytest.mark.parametrize("make", MAKERS)

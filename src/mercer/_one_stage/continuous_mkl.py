@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.kernel_products import base_grams
-from mercer._greedy.convex_combination import (
-    CombinationSettings,
-    ConvexCombination,
-    learn_convex_combination,
+from mercer._greedy.convex_combination import learn_convex_combination
+from mercer._kernel_estimator import training_data
+from mercer._one_stage.combined_families import (
+    ContinuousMKL,
+    combination_settings,
+    store_combination,
 )
-from mercer._kernel_estimator import TrainingData, training_data
 from mercer._one_stage.kernel_machines import (
     KernelMachineClassifier,
     KernelMachineRegressor,
-    LearnedKernel,
     classification_loss,
     classification_problems,
     regression_loss,
     regression_problems,
-    store_machines,
 )
-from mercer._search.parameter_search import WidthPenalty
-from mercer._targets import Target
 from mercer._typing import Features
-from mercer._validation import check_choice, check_number, check_positive, warn
 
 
-class ContinuousMKLClassifier(KernelMachineClassifier):
+class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
     """Multiple kernel learning of classes over continuous families of kernels ("CR").
 
     The learned kernel is the convex combination of all kernels of the families with which a support
@@ -67,6 +59,8 @@ class ContinuousMKLClassifier(KernelMachineClassifier):
         warning says so if the duality gap is larger than this.
     max_kernels : int, default=50
         Largest number of kernels to add.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -145,6 +139,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier):
         width_penalty: float = 0.0,
         tol: float = 1e-3,
         max_kernels: int = 50,
+        verbose: bool = False,
     ) -> None:
         self.family = family
         self.loss = loss
@@ -154,6 +149,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier):
         self.width_penalty = width_penalty
         self.tol = tol
         self.max_kernels = max_kernels
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
@@ -175,19 +171,19 @@ class ContinuousMKLClassifier(KernelMachineClassifier):
             If X or y holds NaN or infinities, there is one sample or one class only, a parameter is
             out of its range, or a kernel returns NaN.
         """
-        loss, settings = classification_loss(self.loss, self.C), _settings(self)
+        loss, settings = classification_loss(self.loss, self.C), combination_settings(self)
         data = training_data(self, X, y)
         target = data.target("classification")
         problems = classification_problems(loss, data.y, target, intercept=True)
         families = data.families(self.family)
         with reported_steps(self) as report:
             found = learn_convex_combination(families, data.samples(), problems, settings, report)
-        _store(self, data, target, found)
+        store_combination(self, data, target, found)
         self.classes_ = target.classes
         return self
 
 
-class ContinuousMKLRegressor(KernelMachineRegressor):
+class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
     """Multiple kernel learning of responses over continuous families of kernels ("CR").
 
     The learned kernel is the convex combination of all kernels of the families with which kernel
@@ -227,6 +223,8 @@ class ContinuousMKLRegressor(KernelMachineRegressor):
         warning says so if the duality gap is larger than this.
     max_kernels : int, default=50
         Largest number of kernels to add.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -303,6 +301,7 @@ class ContinuousMKLRegressor(KernelMachineRegressor):
         width_penalty: float = 0.0,
         tol: float = 1e-3,
         max_kernels: int = 50,
+        verbose: bool = False,
     ) -> None:
         self.family = family
         self.loss = loss
@@ -314,6 +313,7 @@ class ContinuousMKLRegressor(KernelMachineRegressor):
         self.width_penalty = width_penalty
         self.tol = tol
         self.max_kernels = max_kernels
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
@@ -336,64 +336,13 @@ class ContinuousMKLRegressor(KernelMachineRegressor):
             parameter is out of its range, or a kernel returns NaN.
         """
         loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
-        settings = _settings(self)
+        settings = combination_settings(self)
         data = training_data(self, X, y)
         target = data.target("regression")
         problems = regression_problems(loss, data.y, intercept=True)
         families = data.families(self.family)
         with reported_steps(self) as report:
             found = learn_convex_combination(families, data.samples(), problems, settings, report)
-        _store(self, data, target, found)
+        store_combination(self, data, target, found)
         self._is_response_flat = data.y.ndim == 1
         return self
-
-
-def _settings(model: ContinuousMKLClassifier | ContinuousMKLRegressor) -> CombinationSettings:
-    """Read how the convex combination grows off the parameters, which are validated."""
-    if isinstance(model.family, str) and model.family == "precomputed":
-        raise ValueError(
-            'family cannot be "precomputed": matrices have no parameters to search. '
-            "MKLClassifier and MKLRegressor weigh them."
-        )
-    check_choice("step", model.step, ("corrective", "stagewise"))
-    check_choice("search", model.search, ("global", "local"))
-    check_number("width_penalty", model.width_penalty)
-    check_positive("tol", model.tol)
-    check_number("max_kernels", model.max_kernels, whole=True, low=1)
-    return CombinationSettings(
-        corrective=model.step == "corrective",
-        tol=float(model.tol),
-        max_kernels=model.max_kernels,
-        local=model.search == "local",
-        width_penalty=WidthPenalty(float(model.width_penalty)),
-    )
-
-
-def _store(
-    model: ContinuousMKLClassifier | ContinuousMKLRegressor,
-    data: TrainingData,
-    target: Target,
-    found: ConvexCombination,
-) -> None:
-    """Store the convex combination and its machines, and warn of a gap above `tol`."""
-    assert found.learned is not None
-    used, history = np.flatnonzero(found.weights), list(found.history)
-    kernels, weights = [found.kernels[k] for k in used], found.weights[used]
-    traces = base_grams(found.samples, kernels, centered=True).traces()
-    learned = LearnedKernel(
-        found.samples, kernels, weights, traces, found.learned, found.gap, history
-    )
-    store_machines(model, data, target, learned, intercept=True)
-    model.excess_ = found.excess
-    if not found.gap <= model.tol:
-        advice = {
-            "growing": 'Raise max_kernels, or take step="corrective".',
-            "stalled": "No step found lowers the objective any more.",
-            "optimal": "The machines did not converge: scale the features or lower C.",
-        }
-        warn(
-            f"Stopped after {len(history)} steps at a relative duality gap of {found.gap:.2g}, "
-            f"above tol={model.tol:g}; c'Kc of another kernel is larger than that of the "
-            f"learned one by {max(found.excess, 0.0):.2g}, relatively. {advice[found.status]}",
-            ConvergenceWarning,
-        )

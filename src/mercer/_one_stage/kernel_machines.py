@@ -298,6 +298,7 @@ class FiniteMKL(KernelMachines):
     solver: Solver
     tol: float
     max_iter: int
+    verbose: bool
 
 
 def unit_ball(norm: float) -> WeightSet:
@@ -326,6 +327,7 @@ def check_parameters(model: FiniteMKL) -> None:
     check_choice("solver", model.solver, SOLVERS)
     check_positive("tol", model.tol)
     check_number("max_iter", model.max_iter, whole=True, low=1)
+    check_bool("verbose", model.verbose)
 
 
 def fit_dictionary(

@@ -57,6 +57,8 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
         Largest number of steps; a warning says so if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -141,6 +143,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.norm = norm
@@ -151,6 +154,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
@@ -227,6 +231,8 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
         Largest number of steps; a warning says so if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -300,6 +306,7 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.norm = norm
@@ -312,6 +319,7 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:

@@ -44,6 +44,8 @@ class L1SVM(MKLClassifier):
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100
         Largest number of steps; a warning says so if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -114,12 +116,14 @@ class L1SVM(MKLClassifier):
         solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.C = C
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
 
 class L2KRR(KernelMachineRegressor, FiniteMKL):
@@ -154,6 +158,8 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         Duality gap to reach, relative to the objective; 1e-6 costs one or two steps more.
     max_iter : int, default=100
         Largest number of steps; a warning says so if they do not reach `tol`.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -224,6 +230,7 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.alpha = alpha
@@ -234,6 +241,7 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:

@@ -219,7 +219,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
         `candidates_`, which is set, of nearly the lowest price.
         """
-        settings = {**self.get_params(deep=False), **settings}
+        settings = {**self.get_params(deep=False), "verbose": False, **settings}
         if self.learner is None:
             self.candidates_ = priced_learners(X, y, self._task)
             learners = [candidate.learner for candidate in comparable(self.candidates_)]

@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
 
-from mercer._callbacks import with_callbacks
+from mercer._callbacks import reported_steps, with_callbacks
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.svm_path import (
     SVMPath,
@@ -88,7 +88,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     n_jobs : int, default=None
         Folds tried at the same time, in threads.
     verbose : bool, default=False
-        Whether to print a line after each stage of an approximation.
+        Whether to print a line after each stage.
 
     Attributes
     ----------
@@ -262,16 +262,27 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         splits = self._splits(X, codes, grid)
-        if self._chooses_learner():
-            models = self._candidates(X, y, cv=splits)
-            if self.learner is None:
-                return self._adopt(_most_accurate(models, X, y))
-            return self._adopt(_as_accurate([model.fit(X, y) for model in models]))
-        learner, gram = learn_gram(self, X, y, {})
-        store_learner(self, learner)
+        with reported_steps(self, 2) as report:
+            if self._chooses_learner():
+                models = self._candidates(X, y, cv=splits)
+                report()
+                best = _most_accurate if self.learner is None else _as_accurate
+                self._adopt(best(models, X, y))
+            else:
+                learner, gram = learn_gram(self, X, y, {})
+                store_learner(self, learner)
+                report()
+                self._fit_predictor(X, y, gram, splits, grid)
+            report()
+        return self
+
+    def _fit_predictor(
+        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
+    ) -> None:
+        """Fit the second stage to the learned Gram matrix, which is overwritten."""
         if self.predictor is not None:
             self.predictor_ = clone(self.predictor).fit(gram, y)
-            return self
+            return
         centerer = fit_centerer(gram)
         gram = centerer.transform(gram, copy=False)
         self.C_ = float(grid[0])
@@ -279,7 +290,6 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             self._search(X, y, gram, splits, grid)
         machine = SVC(kernel="precomputed", C=self.C_).fit(gram, y)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
-        return self
 
     @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Features) -> Array:
@@ -419,11 +429,14 @@ def _most_accurate(
     return fitted[first_best(np.array([model.cv_correct_.mean() for model in fitted]))]
 
 
-def _as_accurate(fitted: list[TwoStageClassifier]) -> TwoStageClassifier:
-    """The last, if it predicts held-out samples at least as well as the first.
+def _as_accurate(
+    models: list[TwoStageClassifier], X: Features, y: NDArray[Any]
+) -> TwoStageClassifier:
+    """The last model, if it predicts held-out samples at least as well as the first.
 
     The last was clearly better in ridge regression on kernels that were learned in folds.
     """
+    fitted = [model.fit(X, y) for model in models]
     first, last = fitted[0], fitted[-1]
     if hasattr(first, "cv_correct_") and first.cv_correct_.mean() > last.cv_correct_.mean():
         return first

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import indexable, validate_data
 
-from mercer._callbacks import with_callbacks
+from mercer._callbacks import reported_steps, with_callbacks
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
@@ -72,7 +72,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     n_jobs : int, default=None
         Folds tried at the same time, in threads.
     verbose : bool, default=False
-        Whether to print a line after each stage of an approximation.
+        Whether to print a line after each stage.
 
     Attributes
     ----------
@@ -213,15 +213,25 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
         validate_data(self, X, skip_check_array=True)
         X, y = indexable(X, y)
-        if self._chooses_learner():
-            # Priced learners are sorted by price; of the others, the last has predicted better.
-            candidates = self._candidates(X, y)
-            return self._adopt(candidates[0 if self.learner is None else -1].fit(X, y))
-        learner, gram = learn_gram(self, X, y, {})
-        store_learner(self, learner)
+        with reported_steps(self, 2) as report:
+            if self._chooses_learner():
+                # Priced learners are sorted by price; of the others, the last has predicted better.
+                candidates = self._candidates(X, y)
+                report()
+                self._adopt(candidates[0 if self.learner is None else -1].fit(X, y))
+            else:
+                learner, gram = learn_gram(self, X, y, {})
+                store_learner(self, learner)
+                report()
+                self._fit_predictor(X, y, gram, grid)
+            report()
+        return self
+
+    def _fit_predictor(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
+        """Fit the second stage to the learned Gram matrix, which is overwritten."""
         if self.predictor is not None:
             self.predictor_ = clone(self.predictor).fit(gram, y)
-            return self
+            return
         centerer = fit_centerer(gram)
         gram = centerer.transform(gram, copy=False)
         self.alpha_ = float(grid[0])
@@ -232,7 +242,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             transformer=StandardScaler(with_std=False),
         ).fit(gram, y)
         self.predictor_ = Pipeline([("center", centerer), ("ridge", ridge)])
-        return self
 
     def _search(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
         targets = y.reshape(len(y), -1)

@@ -7,7 +7,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
@@ -22,11 +21,11 @@ from mercer._kernel_estimator import (
 )
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Kernel, WeightedSum
+from mercer.probabilistic._estimator_settings import validated_settings, warn_about
 from mercer.probabilistic._learned_model import LatentPosterior, LearnedModel, checked_diagonal
 from mercer.probabilistic._likelihoods import LogisticLikelihood
-from mercer.probabilistic._model import LikelihoodName, Settings, learn_model
+from mercer.probabilistic._model import learn_model
 from mercer.probabilistic._objectives import ObjectiveName
 
 
@@ -42,6 +41,7 @@ class BayesianMKL(KernelEstimator):
     n_starts: int
     tol: float
     max_iter: int
+    verbose: bool
 
     kernel_: Kernel
     X_fit_: Any
@@ -214,6 +214,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         n_starts: int = 2,
         tol: float = 1e-4,
         max_iter: int = 200,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.objective = objective
@@ -224,6 +225,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
@@ -324,75 +326,3 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         means, variances = self._means_and_variances(X, diagonal)
         std = np.sqrt(variances)
         return (means[:, 0], std[:, 0]) if means.shape[1] == 1 else (means, std)
-
-
-def validated_settings(
-    estimator: Any, likelihood: LikelihoodName, objectives: tuple[ObjectiveName, ...]
-) -> Settings:
-    """Check the parameters that classifiers and regressors share, and return them as settings.
-
-    Parameters
-    ----------
-    estimator : BayesianMKL
-    likelihood : {"gaussian", "laplace", "logistic"}
-    objectives : tuple of str
-        Values allowed for the parameter `objective`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is out of its range.
-    """
-    check_choice("objective", estimator.objective, objectives)
-    check_positive("weight_penalty", estimator.weight_penalty)
-    check_number("norm", estimator.norm, low=1.0)
-    check_positive("jitter", estimator.jitter)
-    check_bool("learn_parameters", estimator.learn_parameters)
-    if estimator.learn_parameters and estimator.objective in ("map", "mkl"):
-        raise ValueError(
-            'learn_parameters=True needs objective="marginal_likelihood" or "vb", since the others '
-            f"do not penalize narrow kernels; got objective={estimator.objective!r}."
-        )
-    if estimator.learn_parameters and estimator._takes_stack():
-        raise ValueError(
-            "learn_parameters=True needs kernels of features; precomputed Gram matrices have no "
-            "parameters."
-        )
-    check_number("n_starts", estimator.n_starts, whole=True, low=1)
-    check_positive("tol", estimator.tol)
-    check_number("max_iter", estimator.max_iter, whole=True, low=1)
-    return Settings(
-        objective=estimator.objective,
-        likelihood=likelihood,
-        noise=None,
-        jitter=float(estimator.jitter),
-        weight_penalty=float(estimator.weight_penalty),
-        norm=float(estimator.norm),
-        learns_parameters=bool(estimator.learn_parameters),
-        n_starts=int(estimator.n_starts),
-        tol=float(estimator.tol),
-        max_iter=int(estimator.max_iter),
-    )
-
-
-def warn_about(model: LearnedModel, settings: Settings) -> None:
-    """Warn if joint MAP has collapsed, or the search has not converged.
-
-    Parameters
-    ----------
-    model : LearnedModel
-    settings : Settings
-    """
-    if model.collapsed:
-        warn(
-            "The objective is as low without any kernel: joint MAP has collapsed. Raise jitter "
-            f"(now {settings.jitter:g}), or choose an objective that does not collapse, such as "
-            'objective="vb".'
-        )
-    if not model.converged:
-        gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
-        warn(
-            f"Stopped after {len(model.history)} steps before tol={settings.tol:g} was "
-            f"reached{gap}: raise max_iter (now {settings.max_iter}), or tol.",
-            ConvergenceWarning,
-        )

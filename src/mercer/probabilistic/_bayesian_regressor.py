@@ -13,7 +13,8 @@ from mercer._callbacks import reported_steps, with_callbacks
 from mercer._kernel_estimator import training_data
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_positive
-from mercer.probabilistic._bayesian_mkl import BayesianMKL, validated_settings, warn_about
+from mercer.probabilistic._bayesian_mkl import BayesianMKL
+from mercer.probabilistic._estimator_settings import validated_settings, warn_about
 from mercer.probabilistic._model import Settings, learn_model
 from mercer.probabilistic._objectives import OBJECTIVES
 
@@ -64,6 +65,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         Relative precision of the objective.
     max_iter : int, default=200
         Largest number of steps of each search.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -149,6 +152,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         n_starts: int = 2,
         tol: float = 1e-4,
         max_iter: int = 200,
+        verbose: bool = False,
     ) -> None:
         self.kernels = kernels
         self.likelihood = likelihood
@@ -162,6 +166,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.n_starts = n_starts
         self.tol = tol
         self.max_iter = max_iter
+        self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Features, y: Any) -> Self:
