@@ -16,6 +16,15 @@ from mercer._typing import Array
 ALPHAS: Array = 10.0 ** np.arange(-6.0, 3.25, 0.25)
 """Penalties that are compared, for features of unit scale."""
 
+_MOST_COLUMNS = 200
+"""For more penalties times outputs, eigendecompositions take less time than conjugate gradients."""
+
+_MOST_STEPS = 25
+"""As many steps as an eigendecomposition takes time."""
+
+_TOLERANCE = 1e-7
+"""Steps end when the preconditioned gradient is this fraction of that at zero."""
+
 
 @dataclass(frozen=True)
 class LinearFit:
@@ -129,10 +138,18 @@ class _Moments:
 
 
 class _Path:
-    """Ridge regression with an intercept at every penalty, from one eigendecomposition."""
+    """Ridge regression with an intercept at every penalty, from one eigendecomposition.
+
+    Attributes
+    ----------
+    count : float
+        Number of rows.
+    means : tuple of ndarray
+        Means of features and targets.
+    """
 
     def __init__(self, rows: _Moments) -> None:
-        self.means = rows.means()
+        self.count, self.means = rows.count, rows.means()
         centered = rows.centered(*self.means)
         values, self._vectors = np.linalg.eigh(centered.gram)
         self._values = np.maximum(values, 0.0)
@@ -144,19 +161,78 @@ class _Path:
             self._vectors @ (self._projected / (self._values + alphas[:, None])[:, :, None])
         )
 
-    def errors(self, held_out: _Moments, alphas: Array) -> Array:
-        """Sums of squared errors on other rows, shape (n_alphas, n_outputs).
+    def inverse(self, right: Array, shifts: Array, share: float) -> Array:
+        """Solutions of (share A + shift I) x = b, for a shift for each column b.
+
+        Parameters
+        ----------
+        right : ndarray of shape (rank, n_columns)
+        shifts : ndarray of shape (n_columns,)
+        share : float
+        """
+        scale = share * self._values[:, None] + shifts
+        return np.asarray(self._vectors @ ((self._vectors.T @ right) / scale))
+
+
+class _PartPath:
+    """The same on a part of the rows, by conjugate gradients.
+
+    They are preconditioned by the eigendecomposition for all rows, so that a few steps are enough.
+    If they are not, the part has an eigendecomposition of its own.
+    """
+
+    def __init__(self, whole: _Path, rows: _Moments, held_out: _Moments) -> None:
+        self._rows, self.means = rows, rows.means()
+        self._centered = rows.centered(*self.means)
+        self._held_out = held_out.centered(*self.means)
+        self._whole, self._share = whole, rows.count / whole.count
+
+    def solve(self, alphas: Array) -> Array:
+        """Coefficients, shape (n_alphas, rank, n_outputs)."""
+        r, k = self._centered.cross.shape
+        if alphas.size * k > _MOST_COLUMNS or (solution := self._iterated(alphas)) is None:
+            return _Path(self._rows).solve(alphas)
+        return solution.reshape(r, alphas.size, k).transpose(1, 0, 2)
+
+    def errors(self, alphas: Array) -> Array:
+        """Sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
 
         The last row is the error of the mean.
         """
-        others = held_out.centered(*self.means)
-        return np.vstack([others.squared_errors(self.solve(alphas)), others.squares])
+        errors = self._held_out.squared_errors(self.solve(alphas))
+        return np.vstack([errors, self._held_out.squares])
 
-    def fit(self, alpha: float, whitening: Array) -> LinearFit:
-        """The fit at one penalty, as a function of kernel values."""
-        solved = self.solve(np.array([alpha]))[0]
-        features, values = self.means
-        return LinearFit(whitening @ solved, values - features @ solved)
+    def _iterated(self, alphas: Array) -> Array | None:
+        """Coefficients of all penalties and outputs, shape (rank, n_columns); None if not found."""
+        gram, cross = self._centered.gram, self._centered.cross
+        shifts = np.repeat(alphas, cross.shape[1])
+        residual: Array = np.tile(cross, (1, alphas.size))
+        solution = np.zeros_like(residual)
+        direction = conditioned = self._whole.inverse(residual, shifts, self._share)
+        power = np.einsum("ij,ij->j", residual, conditioned)
+        limit = _TOLERANCE**2 * power
+        for _ in range(_MOST_STEPS):
+            active = power > limit
+            if not active.any():
+                return solution
+            image = gram @ direction + shifts * direction
+            curvature = np.einsum("ij,ij->j", direction, image)
+            step = np.divide(power, curvature, out=np.zeros_like(power), where=active)
+            solution += step * direction
+            residual -= step * image
+            conditioned = self._whole.inverse(residual, shifts, self._share)
+            before, power = power, np.einsum("ij,ij->j", residual, conditioned)
+            direction = conditioned + direction * np.divide(
+                power, before, out=np.zeros_like(power), where=active
+            )
+        return None
+
+
+def _fit(path: _Path | _PartPath, alpha: float, whitening: Array) -> LinearFit:
+    """The fit at one penalty, as a function of kernel values."""
+    solved = path.solve(np.array([alpha]))[0]
+    features, values = path.means
+    return LinearFit(whitening @ solved, values - features @ solved)
 
 
 def ridge_on_features(
@@ -185,9 +261,9 @@ def ridge_on_features(
     Notes
     -----
     The error of a fit on held-out rows is a quadratic function of its coefficients, whose terms are
-    the fold's sums: no row is needed. One eigendecomposition for each fold and one for all rows,
-    each O(r^3) for features of rank r, serve every penalty. Folds without rows, or with all of
-    them, are left out; where none remains, the largest penalty is taken.
+    the fold's sums: no row is needed. One eigendecomposition for all rows, O(r^3) for features of
+    rank r, serves every penalty, and preconditions conjugate gradients for the folds. Folds without
+    rows, or with all of them, are left out; where none remains, the largest penalty is taken.
     """
     grid = ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
@@ -199,17 +275,14 @@ def ridge_on_features(
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     used = [f for f, part in enumerate(parts) if 0.0 < part.count < total.count]
-    rows = [total, *(total.plus(parts[f], -1.0) for f in used)]
-    whole, *others = map_tiles(_Path, rows)
-    paths = dict(zip(used, others, strict=True))
-    errors = [path.errors(parts[f], grid) for f, path in paths.items()]
+    whole, whitening = _Path(total), features.whitening
+    paths = {f: _PartPath(whole, total.plus(parts[f], -1.0), parts[f]) for f in used}
+    errors = list(map_tiles(lambda path: path.errors(grid), list(paths.values())))
     losses = _losses(errors, grid.size)
     # The largest penalty among equal ones.
     alpha = float(grid[grid.size - 1 - int(np.argmin(losses[::-1]))])
-    fold_fits = [
-        paths[f].fit(alpha, features.whitening) if f in paths else None for f in range(len(parts))
-    ]
-    return RidgeChoice(grid, losses, alpha, whole.fit(alpha, features.whitening), fold_fits)
+    fits = [_fit(paths[f], alpha, whitening) if f in paths else None for f in range(len(parts))]
+    return RidgeChoice(grid, losses, alpha, _fit(whole, alpha, whitening), fits)
 
 
 def _moments(sums: FoldSums, whitening: Array | None) -> list[_Moments]:
