@@ -49,7 +49,27 @@ class TestRidge:
         for fold, fit in enumerate(found.fold_fits):
             rest = folds != fold
             expected = Ridge(found.alpha).fit(Z[rest], Y[rest]).predict(Z)
-            np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), expected, atol=1e-7)
+            np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), expected, atol=1e-5)
+
+    def test_eigendecompositions_of_folds_give_the_same(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        iterated = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+        monkeypatch.setattr("mercer._nystroem.feature_ridge._MOST_COLUMNS", 0)
+        direct = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+        np.testing.assert_allclose(iterated.losses, direct.losses, rtol=1e-7)
+        for one, other in zip(iterated.fold_fits, direct.fold_fits, strict=True):
+            assert one is not None
+            assert other is not None
+            np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-3)
+
+    def test_folds_whose_iterations_do_not_end_are_decomposed(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+        monkeypatch.setattr("mercer._nystroem.feature_ridge._MOST_STEPS", 1)
+        found = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-7)
 
     def test_the_default_penalties_are_as_good(self) -> None:
         given = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)

@@ -13,16 +13,19 @@ from mercer._nystroem.normal_equations import FoldSums
 from mercer._nystroem.nystroem_features import NystroemFeatures
 from mercer._typing import Array
 
-ALPHAS: Array = 10.0 ** np.arange(-6.0, 3.25, 0.25)
-"""Penalties that are compared, for features of unit scale."""
+ALPHAS: Array = 10.0 ** np.arange(-6.0, 4.0)
+"""Penalties that are compared first, for features of unit scale."""
 
-_MOST_COLUMNS = 200
+_FINER: Array = 10.0 ** np.array([-0.75, -0.5, -0.25, 0.25, 0.5, 0.75])
+"""Then the best one is multiplied by these."""
+
+_MOST_COLUMNS = 100
 """For more penalties times outputs, eigendecompositions take less time than conjugate gradients."""
 
 _MOST_STEPS = 25
 """As many steps as an eigendecomposition takes time."""
 
-_TOLERANCE = 1e-7
+_TOLERANCE = 1e-6
 """Steps end when the preconditioned gradient is this fraction of that at zero."""
 
 
@@ -77,15 +80,17 @@ class RidgeChoice:
 
 @dataclass(frozen=True)
 class _Moments:
-    """Sums over some rows of whitened features Z and targets Y.
+    """Sums over some rows of summands Z, which are features or kernel values, and targets Y.
 
     Attributes
     ----------
     count : float
-    features, values : ndarray of shape (rank,) and (n_outputs,)
+    features, values : ndarray of shape (n_summands,) and (n_outputs,)
         Sums.
-    gram, cross, squares : ndarray of shape (rank, rank), (rank, n_outputs) and (n_outputs,)
-        Z'Z, Z'Y, and the sums of squared targets.
+    gram, cross : ndarray of shape (n_summands, n_summands) and (n_summands, n_outputs)
+        Z'Z and Z'Y.
+    squares : ndarray of shape (n_outputs,)
+        Sums of squared targets.
     """
 
     count: float
@@ -128,7 +133,7 @@ class _Moments:
 
         Parameters
         ----------
-        coefficients : ndarray of shape (n_alphas, rank, n_outputs)
+        coefficients : ndarray of shape (n_alphas, n_summands, n_outputs)
         """
         a, r, k = coefficients.shape
         fitted = (self.gram @ coefficients.transpose(1, 0, 2).reshape(r, a * k)).reshape(r, a, k)
@@ -140,38 +145,38 @@ class _Moments:
 class _Path:
     """Ridge regression with an intercept at every penalty, from one eigendecomposition.
 
+    Parameters
+    ----------
+    rows : _Moments
+        Of summands.
+    remaining : ndarray of shape (n_summands, rank), or None
+        What turns summands into features; None if they are features.
+
     Attributes
     ----------
     count : float
         Number of rows.
     means : tuple of ndarray
-        Means of features and targets.
+        Means of summands and targets.
+    basis : ndarray of shape (n_summands, rank)
+        What turns summands into features with uncorrelated products.
+    values : ndarray of shape (rank,)
+        These features' sums of squares.
     """
 
-    def __init__(self, rows: _Moments) -> None:
-        self.count, self.means = rows.count, rows.means()
+    def __init__(self, rows: _Moments, remaining: Array | None) -> None:
+        self.count, self.means, self.remaining = rows.count, rows.means(), remaining
         centered = rows.centered(*self.means)
-        values, self._vectors = np.linalg.eigh(centered.gram)
-        self._values = np.maximum(values, 0.0)
-        self._projected = self._vectors.T @ centered.cross
+        whitened = centered if remaining is None else centered.mapped(remaining)
+        values, vectors = np.linalg.eigh(whitened.gram)
+        self.values = np.maximum(values, 0.0)
+        self.basis = vectors if remaining is None else remaining @ vectors
+        self._projected = vectors.T @ whitened.cross
 
     def solve(self, alphas: Array) -> Array:
-        """Coefficients, shape (n_alphas, rank, n_outputs)."""
-        return np.asarray(
-            self._vectors @ (self._projected / (self._values + alphas[:, None])[:, :, None])
-        )
-
-    def inverse(self, right: Array, shifts: Array, share: float) -> Array:
-        """Solutions of (share A + shift I) x = b, for a shift for each column b.
-
-        Parameters
-        ----------
-        right : ndarray of shape (rank, n_columns)
-        shifts : ndarray of shape (n_columns,)
-        share : float
-        """
-        scale = share * self._values[:, None] + shifts
-        return np.asarray(self._vectors @ ((self._vectors.T @ right) / scale))
+        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        solved = self._projected / (self.values + alphas[:, None])[:, :, None]
+        return np.asarray(self.basis @ solved)
 
 
 class _PartPath:
@@ -182,17 +187,21 @@ class _PartPath:
     """
 
     def __init__(self, whole: _Path, rows: _Moments, held_out: _Moments) -> None:
-        self._rows, self.means = rows, rows.means()
-        self._centered = rows.centered(*self.means)
+        self._whole, self._rows, self.means = whole, rows, rows.means()
         self._held_out = held_out.centered(*self.means)
-        self._whole, self._share = whole, rows.count / whole.count
+        self._centered = rows.centered(*self.means)
+        self._own: _Path | None = None
 
     def solve(self, alphas: Array) -> Array:
-        """Coefficients, shape (n_alphas, rank, n_outputs)."""
-        r, k = self._centered.cross.shape
-        if alphas.size * k > _MOST_COLUMNS or (solution := self._iterated(alphas)) is None:
-            return _Path(self._rows).solve(alphas)
-        return solution.reshape(r, alphas.size, k).transpose(1, 0, 2)
+        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        k = self._centered.cross.shape[1]
+        solved = None
+        if self._own is None and alphas.size * k <= _MOST_COLUMNS:
+            solved = self._iterated(alphas)
+        if solved is None:
+            self._own = self._own or _Path(self._rows, self._whole.remaining)
+            return self._own.solve(alphas)
+        return (self._whole.basis @ solved).reshape(-1, alphas.size, k).transpose(1, 0, 2)
 
     def errors(self, alphas: Array) -> Array:
         """Sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
@@ -203,24 +212,29 @@ class _PartPath:
         return np.vstack([errors, self._held_out.squares])
 
     def _iterated(self, alphas: Array) -> Array | None:
-        """Coefficients of all penalties and outputs, shape (rank, n_columns); None if not found."""
-        gram, cross = self._centered.gram, self._centered.cross
-        shifts = np.repeat(alphas, cross.shape[1])
-        residual: Array = np.tile(cross, (1, alphas.size))
+        """Coefficients in the basis of all rows, shape (rank, n_columns); None if not found.
+
+        A column for each penalty and output.
+        """
+        gram, basis = self._centered.gram, self._whole.basis
+        shifts = np.repeat(alphas, self._centered.cross.shape[1])
+        share = self._rows.count / self._whole.count
+        inverse = 1.0 / (share * self._whole.values[:, None] + shifts)
+        residual: Array = np.tile(basis.T @ self._centered.cross, (1, alphas.size))
         solution = np.zeros_like(residual)
-        direction = conditioned = self._whole.inverse(residual, shifts, self._share)
+        direction = conditioned = inverse * residual
         power = np.einsum("ij,ij->j", residual, conditioned)
         limit = _TOLERANCE**2 * power
         for _ in range(_MOST_STEPS):
             active = power > limit
             if not active.any():
                 return solution
-            image = gram @ direction + shifts * direction
+            image = basis.T @ (gram @ (basis @ direction)) + shifts * direction
             curvature = np.einsum("ij,ij->j", direction, image)
             step = np.divide(power, curvature, out=np.zeros_like(power), where=active)
             solution += step * direction
             residual -= step * image
-            conditioned = self._whole.inverse(residual, shifts, self._share)
+            conditioned = inverse * residual
             before, power = power, np.einsum("ij,ij->j", residual, conditioned)
             direction = conditioned + direction * np.divide(
                 power, before, out=np.zeros_like(power), where=active
@@ -228,11 +242,12 @@ class _PartPath:
         return None
 
 
-def _fit(path: _Path | _PartPath, alpha: float, whitening: Array) -> LinearFit:
+def _fit(path: _Path | _PartPath, alpha: float, features: NystroemFeatures) -> LinearFit:
     """The fit at one penalty, as a function of kernel values."""
     solved = path.solve(np.array([alpha]))[0]
-    features, values = path.means
-    return LinearFit(whitening @ solved, values - features @ solved)
+    means, values = path.means
+    coefficients = features.whitening @ solved if features.whitens_rows else solved
+    return LinearFit(coefficients, values - means @ solved)
 
 
 def ridge_on_features(
@@ -247,7 +262,8 @@ def ridge_on_features(
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None
-        Penalties, positive. If None, 37 of them from 1e-6 to 1e3.
+        Penalties, positive. If None, powers of ten from 1e-6 to 1e3, and then six around
+        the best of these.
 
     Returns
     -------
@@ -268,39 +284,42 @@ def ridge_on_features(
     grid = ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
-    parts = _moments(sums, features.remaining)
+    parts = _moments(sums)
     total = parts[0]
     for part in parts[1:]:
         total = total.plus(part)
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     used = [f for f, part in enumerate(parts) if 0.0 < part.count < total.count]
-    whole, whitening = _Path(total), features.whitening
+    whole = _Path(total, features.remaining)
     paths = {f: _PartPath(whole, total.plus(parts[f], -1.0), parts[f]) for f in used}
-    errors = list(map_tiles(lambda path: path.errors(grid), list(paths.values())))
-    losses = _losses(errors, grid.size)
-    # The largest penalty among equal ones.
-    alpha = float(grid[grid.size - 1 - int(np.argmin(losses[::-1]))])
-    fits = [_fit(paths[f], alpha, whitening) if f in paths else None for f in range(len(parts))]
-    return RidgeChoice(grid, losses, alpha, _fit(whole, alpha, whitening), fits)
+    losses = _losses(list(paths.values()), grid)
+    alpha = _best(grid, losses)
+    if alphas is None and paths:
+        finer = alpha * _FINER
+        grid, losses = np.append(grid, finer), np.append(losses, _losses([*paths.values()], finer))
+        grid, losses = grid[order := np.argsort(grid)], losses[order]
+        alpha = _best(grid, losses)
+    fits = [_fit(paths[f], alpha, features) if f in paths else None for f in range(len(parts))]
+    return RidgeChoice(grid, losses, alpha, _fit(whole, alpha, features), fits)
 
 
-def _moments(sums: FoldSums, whitening: Array | None) -> list[_Moments]:
-    """Each fold's sums, of whitened features."""
-
-    def of_fold(fold: int) -> _Moments:
-        kept = [getattr(sums, name)[fold] for name in vars(sums)]
-        found = _Moments(float(kept[0]), *kept[1:])
-        return found if whitening is None else found.mapped(whitening)
-
-    return list(map_tiles(of_fold, range(len(sums.counts))))
+def _moments(sums: FoldSums) -> list[_Moments]:
+    """Each fold's sums."""
+    folds = zip(*vars(sums).values(), strict=True)
+    return [_Moments(float(count), *others) for count, *others in folds]
 
 
-def _losses(errors: list[Array], n_alphas: int) -> Array:
+def _losses(paths: list[_PartPath], alphas: Array) -> Array:
     """Squared errors out of fold, relative to those of the means; the mean over outputs."""
-    if not errors:
-        return np.ones(n_alphas)
-    total = np.sum(errors, axis=0)
+    if not paths:
+        return np.ones(alphas.size)
+    total = np.sum(list(map_tiles(lambda path: path.errors(alphas), paths)), axis=0)
     own, baseline = total[:-1], total[-1]
     ratios = np.divide(own, baseline, out=np.ones_like(own), where=baseline > 0.0)
     return np.asarray(ratios.mean(axis=1))
+
+
+def _best(alphas: Array, losses: Array) -> float:
+    """The penalty of lowest loss, the largest among equal ones; penalties ascend."""
+    return float(alphas[alphas.size - 1 - int(np.argmin(losses[::-1]))])
