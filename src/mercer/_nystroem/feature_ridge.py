@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mercer._gram.tiles import map_tiles
+from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._nystroem.array_libraries import like
 from mercer._nystroem.normal_equations import FoldSums
 from mercer._nystroem.nystroem_features import NystroemFeatures
@@ -24,6 +25,10 @@ _MOST_COLUMNS = 100
 
 _MOST_STEPS = 25
 """As many steps as an eigendecomposition takes time."""
+
+_SERIAL_RANK = 2000
+"""Eigendecompositions of at most this size are no faster in several threads, which cost a multiple
+of the time where other processes compute, too."""
 
 _TOLERANCE = 1e-6
 """Steps end when the preconditioned gradient is this fraction of that at zero."""
@@ -121,8 +126,8 @@ class _Moments:
     def centered(self, features: Array, values: Array) -> _Moments:
         """The same sums of Z and Y less constants."""
         n, s, t = self.count, self.features, self.values
-        sums = np.outer(s, features)
-        gram = self.gram - sums - sums.T + n * np.outer(features, features)
+        gram = self.gram - np.outer(s, features)
+        gram -= np.outer(features, s - n * features)
         cross = self.cross - np.outer(s, values) - np.outer(features, t)
         cross += n * np.outer(features, values)
         squares = self.squares - 2.0 * t * values + n * values**2
@@ -291,7 +296,8 @@ def ridge_on_features(
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
     used = [f for f, part in enumerate(parts) if 0.0 < part.count < total.count]
-    whole = _Path(total, features.remaining)
+    with serial_algebra() if len(total.gram) <= _SERIAL_RANK else nullcontext():
+        whole = _Path(total, features.remaining)
     paths = {f: _PartPath(whole, total.plus(parts[f], -1.0), parts[f]) for f in used}
     losses = _losses(list(paths.values()), grid)
     alpha = _best(grid, losses)
