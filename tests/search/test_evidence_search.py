@@ -9,7 +9,8 @@ from reference import central_difference
 from scipy.stats import multivariate_normal
 
 from mercer._search import evidence_search
-from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths, spread_rows
+from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths
+from mercer._search.spread_rows import spread_rows
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,

@@ -9,6 +9,7 @@ _MEMINFO = Path("/proc/meminfo")
 """Where Linux says how much memory can be had without swapping."""
 
 _GIB = 2**30
+"""Bytes of the unit that messages name."""
 
 
 def available_memory() -> float | None:

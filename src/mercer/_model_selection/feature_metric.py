@@ -14,8 +14,8 @@ from mercer._gram.input_gradients import gradient_outer_product
 from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.held_out import clearly_best, held_out_splits
-from mercer._model_selection.leave_one_out import RandomState, best_in_order
-from mercer._search.evidence_search import spread_rows
+from mercer._model_selection.kernel_prices import RandomState, best_in_order
+from mercer._search.spread_rows import spread_rows
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer.kernels import OnProjection

@@ -9,7 +9,8 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from mercer._gram.tiles import Samples
 from mercer._gram.unit_scale import to_unit_scale
-from mercer._model_selection.leave_one_out import ALPHAS, RandomState
+from mercer._model_selection.kernel_prices import RandomState
+from mercer._model_selection.leave_one_out import ALPHAS
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._weights.ridge import ridge_path

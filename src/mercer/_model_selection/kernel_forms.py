@@ -11,7 +11,7 @@ from mercer._gram.tiles import Samples, serial_algebra
 from mercer._greedy.alignment import Growth, learn_families
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._model_selection.held_out import clearly_best, held_out_losses
-from mercer._model_selection.leave_one_out import RandomState
+from mercer._model_selection.kernel_prices import RandomState
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._targets import Target
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum

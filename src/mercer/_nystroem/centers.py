@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from sklearn.utils import check_random_state
 
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.leave_one_out import RandomState
+from mercer._model_selection.kernel_prices import RandomState
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel

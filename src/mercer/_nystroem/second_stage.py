@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer._blocks import BlockSource, reduce_blocks
 from mercer._gram.tiles import map_tiles
-from mercer._model_selection.leave_one_out import RandomState
+from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, to_numpy
 from mercer._nystroem.calibration import Calibration, calibrate
 from mercer._nystroem.centers import Method, choose_centers

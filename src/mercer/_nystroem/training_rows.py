@@ -16,6 +16,7 @@ from mercer._blocks.dask_source import is_dask
 from mercer._typing import Array, Features
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+"""What scikit-learn's validation is asked for: numbers of single or double precision."""
 
 
 @dataclass(frozen=True)

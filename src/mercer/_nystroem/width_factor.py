@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer._blocks import block_source, reduce_blocks
-from mercer._model_selection.leave_one_out import RandomState, descended, sample_rows
+from mercer._model_selection.kernel_prices import RandomState, descended, sample_rows
 from mercer._nystroem.centers import choose_centers
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.normal_equations import NormalEquations

@@ -11,9 +11,9 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.tiles import Tile, assembled, map_tiles, serial_algebra, tile_plan
+from mercer._search.spread_rows import spread_rows
 from mercer._typing import Array, Features
 from mercer.kernels import WeightedSum
-from mercer.kernels._distances import rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp
 
 PRIOR_DEVIATION = 1.0
@@ -49,9 +49,6 @@ _PAIRS = 20
 
 _LIMIT_REACHED = 1
 """SciPy reports this status when L-BFGS-B ends at its limit of iterations."""
-
-_DISTANCE_DIGITS = 1e-9
-"""Distances from the mean that differ by less than this fraction of the largest are equal."""
 
 _CONSTANT = 1e-12
 """A target, or a matrix of kernel values, is constant if it varies by less than this fraction."""
@@ -160,12 +157,11 @@ def marginal_likelihood_widths(
     if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
+    start = fewest.best_common()
     if like is not None:
-        start = fewest.with_relative_widths(fewest.best_common(), like)
-    else:
-        start = fewest.best_common()
-        if few is not whole:
-            start = few.search(start, _ROUGH, max_iter).x
+        start = fewest.with_relative_widths(start, like)
+    elif few is not whole:
+        start = few.search(start, _ROUGH, max_iter).x
     path = [-0.5 * float(whole(np.clip(start, *whole.bounds.T))[0])]
 
     def record(intermediate_result: OptimizeResult) -> None:
@@ -182,30 +178,6 @@ def marginal_likelihood_widths(
         tuple(path),
         bool(found.get("status") != _LIMIT_REACHED),
     )
-
-
-def spread_rows(X: Features, Y: Array, n_rows: int) -> Array:
-    """Indices of samples that are evenly spaced in the order of their targets.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_targets)
-    n_rows : int
-
-    Returns
-    -------
-    ndarray of int of shape (min(n_rows, n_samples),)
-        In that order, whatever the order of rows. Samples of equal targets are in the order of
-        their distances from the mean, and at equal distances in that of a linear combination.
-    """
-    n, d = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    from_mean = rows_squared(X) - 2.0 * (X @ mean)
-    digits = _DISTANCE_DIGITS * (float(np.abs(from_mean).max()) or 1.0)
-    combined = X @ np.cos(np.arange(1.0, d + 1.0))
-    order = np.lexsort((combined, np.round(from_mean / digits), *Y.T[::-1]))
-    return order[np.linspace(0, n - 1, min(n, n_rows)).round().astype(int)]
 
 
 class _Evidence:

