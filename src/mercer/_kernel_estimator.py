@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
+from mercer._gram.memory import check_gram_memory
+from mercer._gram.shares import trace_shares
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import Samples
 from mercer._history import Step
@@ -19,14 +21,12 @@ from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Gaussian, Kernel, Precomputed, WeightedSum, as_dictionary, as_kernel
-from mercer.kernels._distances import distance_range, rows_squared
+from mercer.kernels._distances import check_squares, distance_range
 
 _DEFAULT_WIDTHS = 20
 """Gaussian kernels in the dictionary that stands for `kernels=None`."""
-_SMALLEST_SQUARE = 1e-280
-"""If all squared norms of the samples are below this, distances between them underflow to zero."""
-_LARGEST_SQUARE = 1e300
-"""If a squared norm of a sample exceeds this, sums of such squares overflow."""
+_MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
+"""What to do instead of a fit that needs more memory for Gram matrices than there is."""
 _CONSTANT = 1e-12
 """A learned kernel is constant up to rounding if centering leaves less than this part of it."""
 
@@ -42,6 +42,10 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
     kernel_: Kernel
     X_fit_: Any
+
+    def _n_gram_matrices(self) -> int:
+        """Least number of n x n matrices that a fit has in memory at a time, besides stacks."""
+        return 0
 
     def as_input(self, X: Features) -> Features:
         """Return training samples in the layout that splits by rows: stacks with kernels last.
@@ -190,6 +194,8 @@ def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> Tra
     ValueError
         If X or y holds NaN or infinities, X has one sample only, its values are too large or too
         small to be squared, or a Gram matrix is not symmetric or not positive semi-definite.
+    MemoryError
+        If the fit needs more memory for Gram matrices than there is.
     """
     options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
     if estimator._needs_target:
@@ -201,10 +207,11 @@ def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> Tra
         options.update(accept_sparse="csr")
     checked = validate_data(estimator, estimator.as_input(X), **options)
     features, y = checked if estimator._needs_target else (checked, None)
+    check_gram_memory(features.shape[0], estimator._n_gram_matrices(), _MEMORY_ADVICE)
     if stacked:
         check_stack(features)
         return TrainingData(features, features, None, y)
-    _check_squares(features)
+    check_squares(features)
     table = X if hasattr(X, "columns") else features
     return TrainingData(table, features, _owned(features, X), y)
 
@@ -244,35 +251,6 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     if estimator.X_fit_ is None:
         return estimator.kernel_(samples)
     return estimator.kernel_(samples, estimator.X_fit_)
-
-
-def trace_shares(weights: Array, traces: Array) -> Array:
-    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Counted by their magnitude.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Parts that sum to one.
-    """
-    parts = np.abs(weights) * np.maximum(traces, 0.0)
-    return parts / parts.sum() if parts.any() else parts
-
-
-def _check_squares(X: Features) -> None:
-    """Refuse samples whose squared norms overflow, or vanish although the samples do not."""
-    with np.errstate(over="ignore"):
-        largest = rows_squared(X.astype(np.float64, copy=False)).max()
-    if not largest < _LARGEST_SQUARE:
-        raise ValueError("Input X contains values too large to be squared.")
-    if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
-        raise ValueError("Input X contains only values too small to be squared.")
 
 
 def _check_sparse(kernels: Sequence[Kernel], X: Features) -> None:
@@ -328,6 +306,31 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     kernels_: list[Kernel]
     weights_: Array
     scale_: float
+
+    def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
+        """Learn the kernel and return its Gram matrix.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_samples, n_kernels) where `kernels` is "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses.
+        **fit_params : object
+            Passed to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+            See `transform`.
+
+        Raises
+        ------
+        MemoryError
+            If the Gram matrix needs more memory than there is.
+        """
+        check_gram_memory(_num_samples(X), 1, _MEMORY_ADVICE)
+        return np.asarray(super().fit_transform(X, y, **fit_params))
 
     def transform(self, X: Features) -> Array:
         """Evaluate the learned kernel between samples and the training set.

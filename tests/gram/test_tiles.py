@@ -14,7 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.tiles import Samples, centered_features, map_tiles, tile_plan
+from mercer._gram import memory
+from mercer._gram.tiles import Samples, Tile, assembled, centered_features, map_tiles, tile_plan
 from mercer.kernels._structure import Distance
 
 
@@ -69,3 +70,13 @@ def test_distances_of_several_norms_and_columns(container: Any, keep: bool) -> N
                 for tile in samples.plan:
                     found = samples.squared_distances(Distance(columns, norm), tile)
                     assert_allclose(found, expected[tile.rows, tile.columns], atol=1e-12)
+
+
+def test_large_matrices_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
+
+    def block(tile: Tile) -> np.ndarray:
+        raise AssertionError("work began")
+
+    with pytest.raises(MemoryError, match="100,000 rows: 75 GiB for the Gram matrix"):
+        assembled(tile_plan(3), 100_000, block)

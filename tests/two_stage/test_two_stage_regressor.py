@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
@@ -18,6 +21,7 @@ from mercer._two_stage import (
     ALPHA_GRID,
     TwoStageClassifier,
     TwoStageRegressor,
+    two_stage_regressor,
 )
 from mercer.kernels import Gaussian
 
@@ -98,6 +102,32 @@ def test_other_regressors(regression):
     model = TwoStageRegressor(predictor=SVR(kernel="precomputed", C=10.0)).fit(X, y)
     assert model.score(X, y) > 0.8
     assert not hasattr(model, "alpha_")
+
+
+def test_alpha_of_many_samples_is_found_downhill(regression, monkeypatch):
+    X, y = regression
+    whole = TwoStageRegressor(UniformCombination()).fit(X, y)
+    monkeypatch.setattr(two_stage_regressor, "_EIGENDECOMPOSED", len(y) - 1)
+    found = TwoStageRegressor(UniformCombination()).fit(X, y)
+    assert found.alpha_ == pytest.approx(whole.alpha_, rel=1e-9)
+    np.testing.assert_allclose(found.predict(X), whole.predict(X), rtol=1e-7)
+    tried = found.cv_results_["param_alpha"]
+    assert 2 <= len(tried) < len(whole.cv_results_["param_alpha"])
+    among = np.searchsorted(-whole.cv_results_["param_alpha"], -tried * (1.0 + 1e-9))
+    np.testing.assert_allclose(
+        found.cv_results_["mean_test_score"],
+        whole.cv_results_["mean_test_score"][among],
+        rtol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("model", [TwoStageRegressor(alpha=0.1), TwoStageClassifier(C=1.0)])
+def test_saved_models_hold_no_gram_matrix(model):
+    X = np.random.default_rng(0).normal(size=(500, 3))
+    y = (X[:, 0] > 0.0).astype(float)
+    saved = pickle.dumps(clone(model).fit(X, y))
+    assert len(saved) < 8 * len(X) ** 2 / 20
+    np.testing.assert_array_equal(pickle.loads(saved).predict(X), clone(model).fit(X, y).predict(X))
 
 
 def test_sonar(data):

@@ -31,6 +31,7 @@ from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
 from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
+from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.priced_learners import PricedLearner
 from mercer.preprocessing._columns import ColumnsOfKind, convert
 
@@ -46,6 +47,7 @@ of the scorer that calls an estimator's own `score`."""
 
 _TRUSTED_OF_MERCER = (
     Calibration,
+    CenteredRidge,
     EncodedTarget,
     KernelColumns,
     LinearFit,

@@ -66,6 +66,9 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         check_is_fitted(self)
         return self._assignment.slopes(self._cluster_sums(new_samples(self, X))).argmax(axis=1)
 
+    def _n_gram_matrices(self) -> int:
+        return 2
+
     def _fit_assignment(self, data: TrainingData, partition: Partition, scale: float = 1.0) -> None:
         """Derive from a partition what `predict` needs.
 

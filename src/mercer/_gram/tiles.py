@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn import get_config
 from threadpoolctl import ThreadpoolController
 
+from mercer._gram.memory import check_gram_memory
 from mercer._typing import Array, Features
 from mercer.kernels._distances import centered_distances, products
 from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
@@ -173,7 +174,14 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     Returns
     -------
     ndarray of shape (n_samples, n_samples)
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough memory for a large matrix.
     """
+    if n_samples >= _MANY_SAMPLES:
+        check_gram_memory(n_samples)
     result = np.zeros((n_samples, n_samples))
 
     def fill(tile: Tile) -> None:

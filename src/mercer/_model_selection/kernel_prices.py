@@ -94,7 +94,9 @@ def best_in_order(
     return best, priced(best)
 
 
-def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int]) -> int:
+def descended(
+    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
+) -> int:
     """The whole number reached by steps of one in the direction in which a loss falls.
 
     Parameters
@@ -103,6 +105,8 @@ def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int
     start : int
     limits : tuple of int
         The smallest and the largest number that may be tried.
+    gain : float, default=0.0
+        A step must lower the loss by more than this fraction.
 
     Returns
     -------
@@ -113,9 +117,10 @@ def descended(loss: Callable[[float], float], start: int, limits: tuple[int, int
     >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
     2
     """
-    direction = 1 if start < limits[1] and loss(start + 1) < loss(start) else -1
+    left = 1.0 - gain
+    direction = 1 if start < limits[1] and loss(start + 1) < left * loss(start) else -1
     at = start
-    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < loss(at):
+    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
         at += direction
     return at
 

@@ -28,6 +28,9 @@ class ContinuousMKL(KernelMachines):
     verbose: bool
     excess_: float
 
+    def _n_gram_matrices(self) -> int:
+        return 5
+
 
 def combination_settings(model: ContinuousMKL) -> CombinationSettings:
     """Read how the convex combination grows off the parameters, which are validated.

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._callbacks import reported_steps
 from mercer._gram.dense import gram_alignment
 from mercer._gram.kernel_products import base_grams
+from mercer._gram.shares import trace_shares
 from mercer._gram.tiles import Samples
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, trace_shares
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
@@ -299,6 +300,10 @@ class FiniteMKL(KernelMachines):
     tol: float
     max_iter: int
     verbose: bool
+
+    def _n_gram_matrices(self) -> int:
+        # The interior-point method, which "auto" may choose, has one more than the others.
+        return 4 if self.solver in ("newton", "alternating") else 5
 
 
 def unit_ball(norm: float) -> WeightSet:

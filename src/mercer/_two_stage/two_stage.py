@@ -63,8 +63,7 @@ folds would train on other values than they hold out."""
 
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
-
-_MATRICES = 3
+_MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
 
 

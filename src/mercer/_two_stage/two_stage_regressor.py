@@ -6,16 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone, is_regressor
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.kernel_ridge import KernelRidge
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._model_selection.leave_one_out import leave_one_out
+from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.training_rows import as_source, in_memory
+from mercer._two_stage.centered_ridge import centered_ridge
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
@@ -32,6 +30,9 @@ from mercer._weights.ridge import ridge_path
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
 """Values of alpha that ``alpha="auto"`` tries."""
+
+_EIGENDECOMPOSED = 2000
+"""All values are tried on at most this many samples, and on more only those downhill."""
 
 
 class TwoStageRegressor(RegressorMixin, TwoStage):
@@ -50,8 +51,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         `cv` and `nested` are then not read.
     alpha : "auto", float or sequence of float, default="auto"
         Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`, and values
-        beyond its ends where the best is at one; a sequence tries its values; of equal ones the
-        largest is taken. A number is used as it is.
+        beyond its ends where the best is at one; of more than 2,000 samples, it starts at the best
+        value of 1,000 of them and tries values while the error falls. A sequence tries its values.
+        Of equal ones the largest is taken. A number is used as it is.
     cv : int, cross-validation generator or iterable, default=5
         Folds where the kernel is learned inside them, shuffled with a fixed seed for a number;
         alpha is otherwise chosen by exact leave-one-out.
@@ -96,8 +98,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     cv_results_ : dict of str to ndarray
         Explained part of the variance for each alpha, where alpha was searched: over all samples
         left out one at a time, or for each fold.
-    predictor_ : estimator
-        The second stage, fitted to the learned Gram matrix.
+    predictor_ : object
+        The fitted second stage: `predict` takes the learned kernel between new samples and the
+        training set. Of kernel ridge regression, it holds coefficients only.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where `X` has column names.
@@ -110,8 +113,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     -----
     Learned kernels are of unit scale: the centered training Gram matrix has a mean diagonal of one,
     so that one grid of alpha serves every kernel. Leave-one-out residuals of all alphas come from
-    one eigendecomposition. Several outputs share one alpha; each counts by its error relative to
-    its variance.
+    one eigendecomposition, and above 2,000 samples those of each alpha tried from a Cholesky
+    factorization, which is faster. Several outputs share one alpha; each counts by its error
+    relative to its variance.
 
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
     each with the width at which the leave-one-out error is lowest. Widths are searched on half of
@@ -237,11 +241,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         self.alpha_ = float(grid[0])
         if len(grid) > 1:
             self._search(X, y, gram, grid)
-        ridge = TransformedTargetRegressor(
-            KernelRidge(alpha=self.alpha_, kernel="precomputed"),
-            transformer=StandardScaler(with_std=False),
-        ).fit(gram, y)
-        self.predictor_ = Pipeline([("center", centerer), ("ridge", ridge)])
+        self.predictor_ = centered_ridge(gram, centerer.K_fit_rows_, y, self.alpha_)
 
     def _search(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
         targets = y.reshape(len(y), -1)
@@ -256,6 +256,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             errors = np.array(
                 along_folds(self, unexplained, X, y, gram, splits=splits, targets=targets)
             )
+        elif isinstance(self.alpha, str) and len(y) > _EIGENDECOMPOSED:
+            tried = penalties_downhill(gram, targets, grid[::-1])
+            grid, errors = tried.alphas[::-1], tried.errors[None, ::-1]
         else:
             found = leave_one_out(gram, targets, grid, extend=isinstance(self.alpha, str))
             grid, errors = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cho_solve, eigh
+from scipy.linalg.lapack import dtrtri
 
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
 from mercer._typing import Array
@@ -142,8 +143,9 @@ def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
 
     Notes
     -----
-    One Cholesky factorization and an inverse, a sixth of the time of an eigendecomposition. See
-    :func:`residuals_from_inverse`.
+    One Cholesky factorization and the inverse of the factor, whose columns have the squared norms
+    that are the diagonal of the inverse. That takes about a tenth of the time of an
+    eigendecomposition. See :func:`residuals_from_inverse`.
 
     Examples
     --------
@@ -154,9 +156,14 @@ def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
            [-1.5],
            [ 3. ]])
     """
-    inverse = inverse_with_constant(gram, alpha)
-    coefficients = inverse @ (targets - targets.mean(axis=0))
-    return residuals_from_inverse(inverse, coefficients, alpha)
+    system = gram + 1.0 / len(gram)
+    system[np.diag_indices_from(system)] += alpha
+    factor = definite_factor(system)
+    centered = targets - targets.mean(axis=0)
+    coefficients = cho_solve((factor, True), centered, check_finite=False)
+    inverse_factor, _ = dtrtri(factor, lower=1, overwrite_c=1)
+    diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
+    return _left_out(diagonal, coefficients, alpha)
 
 
 def inverse_with_constant(gram: Array, alpha: float) -> Array:
@@ -203,7 +210,12 @@ def residuals_from_inverse(inverse: Array, coefficients: Array, alpha: float) ->
     With the inverse G, its part E on vectors without mean, and the dual coefficients c, residuals
     of the fit to all samples are alpha c_i and leverages 1 - alpha E_ii.
     """
-    remaining = np.diag(inverse) - 1.0 / (len(inverse) * (1.0 + alpha))
+    return _left_out(np.diag(inverse), coefficients, alpha)
+
+
+def _left_out(diagonal: Array, coefficients: Array, alpha: float) -> Array:
+    """Residuals from the diagonal of the inverse; see :func:`residuals_from_inverse`."""
+    remaining = diagonal - 1.0 / (len(diagonal) * (1.0 + alpha))
     return np.asarray(coefficients / remaining[:, None])
 
 

@@ -32,6 +32,11 @@ _PAIRS = 4096
 _SMALLEST_RATIO = 1e-6
 """An interval whose given lower end is zero starts at this fraction of its upper end."""
 
+_SMALLEST_SQUARE = 1e-280
+"""If all squared norms of the samples are below this, distances between them underflow to zero."""
+_LARGEST_SQUARE = 1e300
+"""If a squared norm of a sample exceeds this, sums of such squares overflow."""
+
 
 def inner(A: Array, B: Array) -> float:
     """Frobenius inner product of two dense matrices, computed without their elementwise product."""
@@ -244,3 +249,23 @@ def feature_deviations(X: Features) -> Array:
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
         return np.sqrt(np.maximum(square - mean**2, 0.0))
     return np.asarray(X.std(axis=0))
+
+
+def check_squares(X: Features) -> None:
+    """Refuse samples whose squared norms overflow, or vanish although the samples do not.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If they do.
+    """
+    with np.errstate(over="ignore"):
+        largest = rows_squared(X.astype(np.float64, copy=False)).max()
+    if not largest < _LARGEST_SQUARE:
+        raise ValueError("Input X contains values too large to be squared.")
+    if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
+        raise ValueError("Input X contains only values too small to be squared.")

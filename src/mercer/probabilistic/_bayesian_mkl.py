@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.dense import gram_alignment
+from mercer._gram.shares import trace_shares
 from mercer._kernel_estimator import (
     KernelEstimator,
     TrainingData,
     kernel_rows,
     new_samples,
-    trace_shares,
     training_data,
 )
 from mercer._targets import Target, one_against_rest
@@ -49,6 +49,15 @@ class BayesianMKL(KernelEstimator):
     cholesky_: Array
     scale_: Array
     diagonal_: Array
+
+    def _n_gram_matrices(self) -> int:
+        if self.learn_parameters:
+            return 3
+        # Noise of regression with "mkl" is learned by another objective first.
+        if self.objective == "mkl" and getattr(self, "noise", 1.0) is not None:
+            return 5
+        # The best search from another start is in memory beside the current one.
+        return 8 if self.n_starts == 1 else 11
 
     def _store(self, model: LearnedModel, data: TrainingData, target: Target) -> None:
         """Set the fitted attributes that classifiers and regressors share."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -333,8 +334,8 @@ def optimize_weights(
     if problem.objective.convex or len(starts) == 1:
         best = search(next(points), tol)
     else:
-        rough = [search(point, max(tol, _ROUGH)) for point in points]
-        best = min(rough, key=lambda found: found.value)
+        # Only the best is kept, as each has some n x n matrices.
+        best = reduce(_lower, (search(point, max(tol, _ROUGH)) for point in points))
         if tol < _ROUGH:
             fine = search(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
@@ -348,6 +349,11 @@ def optimize_weights(
         best = replace(more, history=best.history + more.history)
         precise = _with_precise_latents(problem, best.point, best, tol)
     return with_zeros(problem, precise if _is_certified(problem, precise, tol) else best, tol)
+
+
+def _lower(first: Minimum, second: Minimum) -> Minimum:
+    """Return the minimum of lower value, the first of equal ones."""
+    return first if first.value <= second.value else second
 
 
 def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
