@@ -9,6 +9,7 @@ import numpy as np
 from experiments.reporting.evidence import SIZES, Evidence
 from experiments.reporting.formatting import by_name, listed
 from experiments.reporting.list_measures import compare_entries
+from experiments.reporting.many_rows import many_rows
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
 
@@ -63,6 +64,7 @@ def choosing(results: Mapping[str, Results]) -> str:
                 ("A periodic signal", periodic),
                 ("Probabilities and error bars", probabilities),
                 ("No labels", no_labels),
+                ("Many rows", lambda _: many_rows()),
                 ("What not to rely on", cautions),
             )
         ),
@@ -114,6 +116,7 @@ def in_short() -> str:
             "`HSICClustering(n_clusters)`, `MultipleKernelClustering(kernels, n)`; compare with "
             "scikit-learn's",
         ],
+        ["more than 3,000 rows", "`TwoStage*()` or `KernelStacking*()`, which see to it"],
     ]
     return table(["You have, or want", "take"], rows, text=True)
 
