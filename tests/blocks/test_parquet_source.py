@@ -54,6 +54,21 @@ def mixed(n_rows=200, seed=0):
 
 
 class TestRows:
+    @pytest.mark.parametrize("left_out", [[], [0], [15, 16, 17, 49, 50, 119], range(10, 60)])
+    def test_rows_that_are_left_out_are_in_no_block(self, numbers, left_out) -> None:
+        path, X, y = numbers
+        kept = np.setdiff1d(np.arange(120), left_out)
+        source = ParquetSource(path, target="y", block_rows=7).without_rows(np.array(left_out))
+        assert source.n_rows == source.count_rows() == len(kept)
+        for whole in ([source], source.pieces(20), source.pieces(60)[0].pieces(16)):
+            blocks = [block for part in whole for block in part]
+            n_rows = sum(block.n_rows for block in blocks)
+            assert_array_equal(np.concatenate([block.X for block in blocks]), X[kept][:n_rows])
+            assert_array_equal(np.concatenate([block.y for block in blocks]), y[kept][:n_rows])
+            ends = np.cumsum([block.n_rows for block in blocks])
+            assert_array_equal([block.start for block in blocks], [0, *ends[:-1]])
+        assert source.without_target().count_rows() == 120
+
     @pytest.mark.parametrize("threads", [1, 3])
     def test_a_folder_is_one_table_in_the_order_of_its_parts(self, numbers, threads) -> None:
         path, X, y = numbers

@@ -117,7 +117,7 @@ def _computed(result: Any, partials: Sequence[Any], on_rows: OnRows | None, clie
     with cluster_errors(client):
         futures = client.compute([result, *counts])
         with _released(futures):
-            for count in as_completed(futures[1:]):
+            for count in as_completed(futures[1:], loop=client.loop):
                 if on_rows is None or count.status != "finished":
                     break
                 on_rows(count.result())

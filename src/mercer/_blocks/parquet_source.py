@@ -117,6 +117,8 @@ class ParquetSource(BlockSource):
         _check_names(self._files, targets, chosen)
         self.target_names, self.column_names = tuple(targets), tuple(chosen)
         self._offset = 0
+        self._left_out: Array = np.empty(0, dtype=np.intp)
+        self._skipped = 0
         self._known: tuple[int, ...] | None = None
         if not targets:
             self._known = tuple(group.n_rows for group in self._files.groups)
@@ -128,7 +130,7 @@ class ParquetSource(BlockSource):
     @property
     def n_rows(self) -> int | None:
         """Number of rows in which the target is known, None before they are counted."""
-        return None if self._known is None else sum(self._known)
+        return None if self._known is None else sum(self._known) - self._left_out.size
 
     @property
     def has_target(self) -> bool:
@@ -159,7 +161,7 @@ class ParquetSource(BlockSource):
 
     def count_rows(self) -> int:
         """Number of rows in which the target is known; the first call reads the target."""
-        return sum(self._counts())
+        return sum(self._counts()) - self._left_out.size
 
     def head(self) -> Any:
         """Return the first row as a data frame."""
@@ -186,8 +188,21 @@ class ParquetSource(BlockSource):
     def without_target(self) -> Self:
         """Return a source of the same features in all rows, also those whose target is missing."""
         source = copy(self)
-        source.target_names = ()
+        source.target_names, source._left_out, source._skipped = (), self._left_out[:0], 0
         source._known = tuple(group.n_rows for group in self._files.groups)
+        return source
+
+    def without_rows(self, rows: Array) -> Self:
+        """Return a source of all other rows, such as for a test on those that are left out.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_left_out,)
+            Positions among all rows in which the target is known, increasing.
+        """
+        source = copy(self)
+        source._known = self._counts()
+        source._left_out = np.asarray(rows, dtype=np.intp)
         return source
 
     def numbers(self, X: Any) -> Features:
@@ -255,7 +270,10 @@ class ParquetSource(BlockSource):
             piece = copy(self)
             piece._files = replace(self._files, groups=groups[first:end])
             piece._known = counts[first:end]
-            piece._offset = self._offset + sum(counts[:first])
+            piece._offset = start = self._offset + sum(counts[:first])
+            ends = np.searchsorted(self._left_out, [start, start + sum(piece._known)])
+            piece._left_out = self._left_out[slice(*ends)]
+            piece._skipped = self._skipped + int(ends[0])
             pieces.append(piece)
             first = end
         return pieces
@@ -285,9 +303,15 @@ class ParquetSource(BlockSource):
                 known = known_rows(batch.columns[n_columns:], pa)
                 batch = batch if known is None else batch.filter(known)  # noqa: PLW2901
                 y = target_array(batch.columns[n_columns:])
+            n_rows = batch.num_rows
+            first, end = np.searchsorted(self._left_out, [start, start + n_rows])
+            if first < end:
+                kept = np.delete(np.arange(n_rows), self._left_out[first:end] - start)
+                batch = batch.take(pa.array(kept))  # noqa: PLW2901
+                y = None if y is None else y[kept]
             if batch.num_rows:
-                yield RawBlock(batch.select(list(columns)), y, start)
-            start += batch.num_rows
+                yield RawBlock(batch.select(list(columns)), y, start - self._skipped - int(first))
+            start += n_rows
 
     def _empty(self) -> Any:
         pa, schema = arrow(), self._files.schema

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from mercer._blocks import ParquetSource
 from mercer._cli import comparison, fitting, terminal
+from mercer._cli.cluster import check_cluster, cluster_client
 from mercer._cli.errors import check_packages, checked_name, collected_warnings, listing, one_line
 from mercer._cli.files import check_outputs
 from mercer._cli.methods import (
@@ -19,11 +21,14 @@ from mercer._cli.methods import (
     METHODS,
     check_fit,
     check_size,
+    check_streamed,
     feasible,
     method_names,
 )
 from mercer._cli.models import load_model, save_model
+from mercer._cli.prediction import predict_file
 from mercer._cli.report import write_comparison_report, write_fit_report
+from mercer._cli.streaming import is_streamed, streamed_table
 from mercer._cli.tables import (
     TASK_RULE,
     Problem,
@@ -33,6 +38,7 @@ from mercer._cli.tables import (
     read_table,
     write_table,
 )
+from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
 
 
 class OneLineErrors(TyperGroup):
@@ -65,6 +71,9 @@ app = typer.Typer(
 )
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+Tables = Annotated[
+    Path, typer.Argument(help="CSV or Parquet file, or folder of Parquet files.", metavar="TABLE")
+]
 Target = Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
 TaskName = Annotated[
     str, typer.Option("--task", help=f"auto, classification or regression. auto: {TASK_RULE}")
@@ -72,14 +81,22 @@ TaskName = Annotated[
 Report = Annotated[
     Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
 ]
-TestSize = Annotated[float, typer.Option(help="Share of held-out rows.", min=0.01, max=0.99)]
+TestSize = Annotated[
+    float,
+    typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99),
+]
 Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
-MaxRows = Annotated[
-    int,
+Cluster = Annotated[
+    str | None,
     typer.Option(
-        help="Largest number of training rows, and of test rows; larger tables are sampled. Time "
-        "and memory grow with its square (10,000 rows need a few GB).",
-        min=10,
+        help="Read Parquet files on the Dask cluster of this scheduler, such as tcp://host:8786.",
+        metavar="ADDRESS",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
     ),
 ]
 Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
@@ -93,7 +110,7 @@ def _start(context: typer.Context) -> None:
 
 @app.command()
 def fit(
-    table: Table,
+    table: Tables,
     target: Target,
     *,
     learner: Annotated[
@@ -110,23 +127,38 @@ def fit(
     report: Report = None,
     test_size: TestSize = 0.25,
     seed: Seed = 0,
-    max_rows: MaxRows = 10_000,
+    cluster: Cluster = None,
+    workers: Workers = None,
 ) -> None:
-    """Learn a kernel and a predictor from a table, and test them on held-out rows."""
+    """Learn a kernel and a predictor from a table, and test them on held-out rows.
+
+    Folders, Parquet files of more than 10,000,000 values, and those read by Dask do not have to fit
+    into memory.
+    """
     checked_name("learner", learner, LEARNERS)
     check_outputs(out, report, inputs=(table,))
-    check_packages(skops=out, matplotlib=report)
-    problem = as_problem(read_table(table), target, task)
-    check_fit([learner], problem.task, LEARNERS)
-    [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed, max_rows=max_rows)
-    check_size([learner], len(rows[0]))
-    _fit(problem, learner, rows, out=out, report=report, seed=seed)
+    check_packages(skops=out, matplotlib=report, distributed=cluster or workers)
+    check_cluster(table, cluster, workers)
+    with cluster_client(cluster, workers) as client:
+        if client is None and not is_streamed(table):
+            problem = as_problem(read_table(table), target, task)
+            check_fit([learner], problem.task, LEARNERS)
+            [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed)
+            check_size([learner], len(rows[0]))
+            _fit(problem, learner, rows, out=out, report=report, seed=seed)
+            return
+        check_streamed(learner)
+        streamed = streamed_table(table, target, task, test_size=test_size, seed=seed)
+        problem, rows = streamed.problem, (streamed.train, streamed.test)
+        check_fit([learner], problem.task, LEARNERS)
+        read = {"source": streamed.source, "client": client}
+        _fit(problem, learner, rows, out=out, report=report, seed=seed, **read)
 
 
 @app.command()
 def predict(
     model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
-    table: Table,
+    table: Tables,
     out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")],
     interval: Annotated[
         float | None,
@@ -140,14 +172,22 @@ def predict(
     """Predict each row of a table with a saved model.
 
     A model is loaded only if all its types belong to mercer or scikit-learn. Columns that it was
-    not fitted on, such as the target, are ignored.
+    not fitted on, such as the target, are ignored. Parquet files do not have to fit into memory.
     """
     check_table_format(out)
     check_outputs(out, inputs=(model, table))
-    predictions, notes = fitting.predict(load_model(model), read_table(table), interval)
-    write_table(predictions, out)
+    fitted = load_model(model)
+    with terminal.row_progress() as bar:
+        n_rows, notes = predict_file(
+            fitted,
+            table,
+            out,
+            interval,
+            on_start=lambda n_rows: bar.step("predicting", n_rows),
+            on_rows=bar.advance,
+        )
     terminal.print_notes(notes)
-    terminal.print_line(f"{len(predictions):,} predictions in {out}")
+    terminal.print_line(f"{n_rows:,} predictions in {out}")
 
 
 @app.command()
@@ -167,7 +207,6 @@ def compare(
     ] = None,
     report: Report = None,
     seed: Seed = 0,
-    max_rows: MaxRows = 10_000,
 ) -> None:
     """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
 
@@ -180,7 +219,7 @@ def compare(
     check_packages(matplotlib=report)
     problem = as_problem(read_table(table), target, task)
     check_fit(names, problem.task)
-    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed, max_rows=max_rows)
+    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed)
     n_rows = len(rows[0][0])
     if methods is None:
         slow = [name for name in names if name not in feasible(names, n_rows)]
@@ -208,7 +247,7 @@ def demo(
     bunch = load_breast_cancer(as_frame=True)
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
-    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0, max_rows=10_000)
+    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0)
     _compare(problem, list(DEMONSTRATED), rows)
     _fit(problem, LEARNERS[0], rows[0], out=out, report=report)
     if report is None:
@@ -223,14 +262,17 @@ def _fit(
     out: Path | None,
     report: Path | None,
     seed: int = 0,
+    source: ParquetSource | None = None,
+    client: Any = None,
 ) -> None:
-    notes = fitting.split_notes(problem, *rows)
-    with terminal.progress(2 if report else 1) as step:
-        step(f"learning a kernel for {problem.name}")
-        with collected_warnings(notes):
-            result = fitting.fit(problem, learner, *rows, seed=seed)
+    notes = list(problem.notes)
+    with terminal.row_progress() as bar:
+        bar.step(f"learning a kernel for {problem.name}")
+        hooks = PassHooks(lambda n_rows: bar.step("fitting all rows", n_rows), bar.advance, client)
+        with collected_warnings(notes), pass_hooks(hooks):
+            result = fitting.fit(problem, learner, *rows, seed=seed, source=source)
         if report is not None:
-            step("writing the report")
+            bar.step("writing the report")
             write_fit_report(result, report, notes)
         if out is not None:
             save_model(result.model, out)
@@ -249,7 +291,7 @@ def _compare(
     report: Path | None = None,
     seed: int = 0,
 ) -> None:
-    notes = fitting.split_notes(problem, *rows[0])
+    notes = list(problem.notes)
     with terminal.progress(len(methods) * len(rows)) as step, collected_warnings(notes):
         result = comparison.compare(problem, methods, rows, seed=seed, on_step=step)
     if csv is not None:

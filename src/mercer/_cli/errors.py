@@ -13,6 +13,9 @@ from importlib import import_module
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 """This matches the numbers in a warning; warnings that differ in them alone are shown once."""
 
+_EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
+"""Extras by which packages are installed; all others belong to `cli`."""
+
 
 class InputError(Exception):
     """The user's input is invalid; the message says why, in one line."""
@@ -43,7 +46,7 @@ def _(error: ImportError) -> str | None:
     # If a module inside an installed package is missing, the package or its installation is broken.
     if error.name is not None and "." in error.name:
         return None
-    extra = "plot" if error.name == "matplotlib" else "cli"
+    extra = _EXTRAS.get(error.name or "", "cli")
     problem = f"the package {error.name!r} is missing" if error.name else str(error)
     return f'{problem}; install it with pip install "mercer[{extra}]"'
 
@@ -55,7 +58,7 @@ def _(error: InputError | OSError) -> str:
 
 @one_line.register
 def _(error: MemoryError) -> str:
-    return "out of memory; use --max-rows to learn from fewer rows"
+    return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
 
 
 @one_line.register

@@ -13,13 +13,13 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
-from mercer._cli.errors import InputError, listing
+from mercer._blocks import ParquetSource
+from mercer._cli.errors import InputError
 from mercer._cli.methods import learned_alignment, make_model
 from mercer._cli.tables import Problem, Rows, Task
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
 from mercer._typing import Array
 from mercer.inspection._display import feature_names, learned, learned_terms
-from mercer.preprocessing._columns import as_categories, kind_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -29,6 +29,8 @@ ERROR_NAMES: dict[Task, str] = {
     "regression": "error (RMSE, in the target's unit)",
 }
 
+_MOST_TESTED = 10_000
+"""At most this many rows are held out; all others are learned from."""
 
 INTERVAL_COVERAGE = 0.9
 """The report of a response says how many held-out rows intervals of this coverage hold."""
@@ -83,8 +85,10 @@ class Fit:
     problem : Problem
     learner : str
         Name of the method.
-    train, test : ndarray of int
-        Positions of the training rows and of the test rows.
+    n_train : int
+        Number of training rows.
+    test : ndarray of int
+        Positions of the test rows in the problem.
     error, baseline : float
         Test error of the model and of the best constant prediction: the share of misclassified
         rows, or the root mean squared error.
@@ -96,7 +100,7 @@ class Fit:
     model: Pipeline
     problem: Problem
     learner: str
-    train: Rows
+    n_train: int
     test: Rows
     error: float
     baseline: float
@@ -105,31 +109,27 @@ class Fit:
 
 
 def splits(
-    problem: Problem, *, test_size: float, repeats: int, seed: int, max_rows: int
+    problem: Problem, *, test_size: float | int, repeats: int, seed: int
 ) -> list[tuple[Rows, Rows]]:
     """Draw training rows and test rows; for classes, the draw is stratified.
 
     Parameters
     ----------
     problem : Problem
-    test_size : float
-        Share of the test rows in all rows.
+    test_size : float or int
+        Share of the test rows in all rows, or their number. At most 10,000 rows are held out, by
+        which errors are known to a few hundredths of their size.
     repeats : int
         Number of independent draws.
     seed : int
-    max_rows : int
-        Largest number of training rows, and of test rows.
 
     Returns
     -------
     list of (ndarray of int, ndarray of int)
     """
-    n_test = max(1, round(test_size * len(problem.target)))
-    sizes = {
-        "train_size": min(len(problem.target) - n_test, max_rows),
-        "test_size": min(n_test, max_rows),
-        "random_state": seed,
-    }
+    n_rows = len(problem.target)
+    n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
+    sizes = {"train_size": n_rows - n_test, "test_size": n_test, "random_state": seed}
     if problem.task == "regression":
         return list(ShuffleSplit(repeats, **sizes).split(problem.features))
     n_classes = unique_labels(problem.target).size
@@ -141,16 +141,9 @@ def splits(
     return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))
 
 
-def split_notes(problem: Problem, train: Rows, test: Rows) -> list[str]:
-    """Return what was left out of the table, and how many rows were drawn if not all are used."""
-    n_rows = len(problem.target)
-    if len(train) + len(test) == n_rows:
-        return list(problem.notes)
-    drawn = (
-        f"{len(train):,} rows to learn from and {len(test):,} rows to test on are drawn from "
-        f"{n_rows:,}, because time and memory grow with their square; --max-rows changes the limit"
-    )
-    return [*problem.notes, drawn]
+def n_tested(n_rows: int, test_size: float) -> int:
+    """Return the number of rows that are held out for a share of them, at most 10,000."""
+    return min(max(1, round(test_size * n_rows)), _MOST_TESTED)
 
 
 def error_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
@@ -159,7 +152,15 @@ def error_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -
     return float(score(truth, predicted))
 
 
-def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) -> Fit:
+def fit(
+    problem: Problem,
+    learner: str,
+    train: Rows,
+    test: Rows,
+    *,
+    seed: int = 0,
+    source: ParquetSource | None = None,
+) -> Fit:
     """Learn from the training rows of a problem and test on its test rows.
 
     Parameters
@@ -170,13 +171,20 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
     train, test : ndarray of int
         Positions of the rows.
     seed : int, default=0
+    source : ParquetSource, default=None
+        All training rows, if the problem holds a sample of the table. The columns' encoder is then
+        fitted to the training rows of the sample.
 
     Returns
     -------
     Fit
     """
     X, y, task = problem.features, problem.target, problem.task
-    model = make_model(learner, problem, train, seed).fit(X.iloc[train], y[train])
+    model = make_model(learner, problem, train, seed)
+    if source is None:
+        model.fit(X.iloc[train], y[train])
+    else:
+        model[-1].fit(source.with_encoder(model[0].fit(X.iloc[train])))
     dummy = DummyClassifier() if task == "classification" else DummyRegressor()
     constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
     predicted = model.predict(X.iloc[test])
@@ -186,7 +194,7 @@ def fit(problem: Problem, learner: str, train: Rows, test: Rows, seed: int = 0) 
         model=model,
         problem=problem,
         learner=learner,
-        train=train,
+        n_train=len(train) if source is None else source.count_rows(),
         test=test,
         error=error_of(task, y[test], predicted),
         baseline=error_of(task, y[test], constant),
@@ -250,80 +258,3 @@ def intervals(model: Pipeline, X: DataFrame, coverage: float) -> Array:
             "target is a response"
         )
     return np.asarray(model[-1].predict_interval(model[:-1].transform(X), coverage))
-
-
-def predict(
-    model: Pipeline, frame: DataFrame, coverage: float | None = None
-) -> tuple[DataFrame, list[str]]:
-    """Predict each row of a table.
-
-    Parameters
-    ----------
-    model : fitted Pipeline of `fit`
-    frame : DataFrame of shape (n_rows, n_columns)
-        It must have the columns that the model was fitted on, in any order; others are ignored.
-    coverage : float, default=None
-        Coverage of prediction intervals; no intervals if None.
-
-    Returns
-    -------
-    predictions : DataFrame of shape (n_rows, n_outputs)
-        The column `prediction`. For classifiers with decision values, one column of them for two
-        classes (positive for the second), else one for each class. For classifiers with
-        probabilities, one column for each class. For regressors with uncertainties, the column
-        `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
-        and `upper`.
-    notes : list of str
-        What was ignored, and which categories the model was not fitted on.
-
-    Raises
-    ------
-    InputError
-        If columns are missing, or hold text where the model was fitted on numbers; or if the model
-        predicts no intervals.
-    """
-    import pandas as pd
-
-    needed = list(model.feature_names_in_)
-    missing = [name for name in needed if name not in frame.columns]
-    if missing:
-        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
-    extra = [name for name in frame.columns if name not in needed]
-    notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
-    frame = frame[needed]
-    notes += _check_columns(model, frame)
-    predictions = pd.DataFrame({"prediction": model.predict(frame)})
-    if hasattr(model, "decision_function"):
-        values: Array = model.decision_function(frame)
-        if values.ndim == 1:
-            predictions[f"decision_{model.classes_[1]}"] = values
-        else:
-            predictions[[f"decision_{name}" for name in model.classes_]] = values
-    if hasattr(model, "predict_proba"):
-        names = [f"probability_{name}" for name in model.classes_]
-        predictions[names] = model.predict_proba(frame)
-    if hasattr(model[-1], "noise_variance_"):
-        _, predictions["std"] = model.predict(frame, return_std=True, include_noise=True)
-    if coverage is not None:
-        predictions[["lower", "upper"]] = intervals(model, frame, coverage)
-    return predictions, notes
-
-
-def _check_columns(model: Pipeline, frame: DataFrame) -> list[str]:
-    """Check that columns of numbers hold numbers, and return notes on new categories."""
-    prepared = {name: (step, columns) for name, step, columns in model[0].transformers_}
-    _, numbers = prepared["numbers"]
-    text = [n for n in numbers if kind_of(frame[n]) not in ("number", "empty")]
-    if text:
-        raise InputError(f"these columns hold text, but the model needs numbers: {listing(text)}")
-    notes = []
-    encoder, categories = prepared["categories"]
-    for name, known in zip(categories, encoder[-1].categories_ if categories else (), strict=True):
-        values = as_categories(frame[[name]])[:, 0]
-        new = values[~np.isin(values.astype(str), known.astype(str)) & frame[name].notna()]
-        if len(new):
-            notes.append(
-                f"{len(new)} rows hold categories of '{name}' that the model was not fitted on: "
-                f"{listing(dict.fromkeys(new), most=4)}"
-            )
-    return notes

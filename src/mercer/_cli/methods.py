@@ -69,6 +69,13 @@ than it varies between splits."""
 _BAYES_MAX_ROWS = 2000
 """`bayes` learns from at most this many rows, because its time grows with their third power."""
 
+_EXACT_MAX_ROWS = 10_000
+"""One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
+of all of them in memory."""
+
+_ALIGNED_ROWS = 2000
+"""The alignment of a kernel with the target is computed on at most this many rows."""
+
 _FAILED_SCORE = -1e9
 """The score of a regression that fails in a search; it is lower than that of any that succeeds."""
 
@@ -118,7 +125,7 @@ def _one_stage(
         factories["regression"] = lambda n_folds: _search(
             regressor(), {"alpha": _ONE_STAGE_ALPHA}, n_folds
         )
-    return Method(description, factories)
+    return Method(description, factories, max_rows=_EXACT_MAX_ROWS)
 
 
 def _search(estimator: BaseEstimator, grid: dict[str, Array], n_folds: int) -> GridSearchCV:
@@ -186,7 +193,11 @@ METHODS: dict[str, Method] = {
     ),
     "l1-svm": _one_stage("mkl, for classes", classifier=L1SVM),
     "l2-krr": _one_stage("mkl-2, for responses", regressor=L2KRR),
-    "grid": Method("RBF, grid search", {"classification": _grid_svm, "regression": _grid_ridge}),
+    "grid": Method(
+        "RBF, grid search",
+        {"classification": _grid_svm, "regression": _grid_ridge},
+        max_rows=_EXACT_MAX_ROWS,
+    ),
 }
 """Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
 a grid search for its width and penalty."""
@@ -253,14 +264,33 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
     Raises
     ------
     InputError
-        If one would; the message names it and suggests an option.
+        If one would; the message names it.
     """
     for name in names:
         max_rows = METHODS[name].max_rows
         if max_rows is not None and n_rows > max_rows:
             raise InputError(
-                f"{name} takes too long to learn from {n_rows:,} rows; try --max-rows {max_rows}"
+                f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
+                f"{max_rows:,}"
             )
+
+
+def check_streamed(name: str) -> None:
+    """Check that a method learns from tables that are read in parts.
+
+    Parameters
+    ----------
+    name : str
+        A key of `METHODS`.
+
+    Raises
+    ------
+    InputError
+        If it needs all rows in memory.
+    """
+    if METHODS[name].max_rows is not None:
+        able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
+        raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")
 
 
 def feasible(names: Iterable[str], n_rows: int) -> list[str]:
@@ -321,8 +351,11 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
-        sum of its kernels.
+        sum of its kernels. Of more than 2,000 rows, so many are drawn.
     """
+    if len(y) > _ALIGNED_ROWS:
+        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:_ALIGNED_ROWS])
+        X, y = X.iloc[drawn], y[drawn]
     estimator, features = best_of(model[-1]), model[:-1].transform(X)
     if isinstance(estimator, KernelStacking):
         gram = combined_gram(estimator, features)

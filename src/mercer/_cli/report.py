@@ -75,7 +75,7 @@ def format_error(error: float, task: Task, deviation: float | None = None) -> st
 
 def describe_problem(problem: Problem) -> str:
     """Describe the size of the problem in a few words."""
-    n_rows, n_columns = problem.features.shape
+    n_rows, n_columns = problem.n_rows or len(problem.features), problem.features.shape[1]
     n_classes = len(np.unique(problem.target))
     kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
     return f"{n_rows:,} rows, {n_columns} columns to learn from, {kind} to predict"
@@ -201,7 +201,7 @@ def _fit_cards(fit: Fit) -> list[tuple[str, str]]:
         (format_error(fit.error, task), f"{ERROR_NAMES[task]} on {len(fit.test):,} held-out rows"),
         (format_error(fit.baseline, task), "error of the best constant prediction"),
     ]
-    n_rows, found = f"{len(fit.train):,} training rows", fit.learned
+    n_rows, found = f"{fit.n_train:,} training rows", fit.learned
     if isinstance(found, Stack):
         scores = stack_scores(fit, found)
         entries += [(scores[0][1], f"{scores[0][0]}, on the {n_rows}")]

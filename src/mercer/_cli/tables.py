@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -65,6 +66,8 @@ class Problem:
     task : {"classification", "regression"}
     notes : tuple of str
         What was left out and why, and how a task was inferred where that is uncertain.
+    n_rows : int or None
+        Number of rows of the table, if the problem holds a sample of them; None if all.
     """
 
     features: DataFrame
@@ -72,6 +75,7 @@ class Problem:
     name: str
     task: Task
     notes: tuple[str, ...] = ()
+    n_rows: int | None = None
 
 
 def read_table(path: Path) -> DataFrame:
@@ -99,12 +103,63 @@ def read_table(path: Path) -> DataFrame:
 
 def write_table(frame: DataFrame, path: Path) -> None:
     """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
-    parquet = _table_format(path) == "parquet"
-    with replacing(path) as temporary:
-        if parquet:
-            frame.to_parquet(temporary, index=False)
-        else:
-            frame.to_csv(temporary, index=False, sep="\t" if ".tsv" in path.suffixes else ",")
+    with appended_table(path) as append:
+        append(frame)
+
+
+@contextmanager
+def appended_table(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+    """Write a table part by part; an interruption leaves no incomplete file.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix tells CSV and Parquet apart.
+
+    Yields
+    ------
+    callable
+        It appends a data frame, each with the same columns.
+    """
+    append = _append_parquet if _table_format(path) == "parquet" else _append_csv
+    with replacing(path) as temporary, append(temporary) as write:
+        yield write
+
+
+@contextmanager
+def _append_parquet(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    with ExitStack() as opened:
+        writers: list[ParquetWriter] = []
+
+        def write(frame: DataFrame) -> None:
+            schema = writers[0].schema if writers else None
+            table = pa.Table.from_pandas(frame, schema, preserve_index=False)
+            if not writers:
+                writers.append(opened.enter_context(ParquetWriter(path, table.schema)))
+            writers[0].write_table(table)
+
+        yield write
+
+
+@contextmanager
+def _append_csv(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+    opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    first = iter([True])
+    with opener(path, "wt", encoding="utf-8", newline="") as file:
+
+        def write(frame: DataFrame) -> None:
+            frame.to_csv(file, index=False, sep=separator, header=next(first, False))
+
+        yield write
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a table is in a Parquet file or a folder of these, by the path's name."""
+    return path.is_dir() or _table_format(path) == "parquet"
 
 
 def check_table_format(path: Path) -> None:
@@ -227,13 +282,24 @@ def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> 
         )
 
 
+def check_whole(values: npt.NDArray[Any], name: str) -> None:
+    """Check that labels that are numbers have no fractions.
+
+    Raises
+    ------
+    InputError
+        If some have.
+    """
+    if values.dtype.kind == "f" and not _all_whole(values):
+        raise InputError(
+            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
+        )
+
+
 def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return values as classes, after checking that each class has two rows at least."""
+    check_whole(values, name)
     if values.dtype.kind == "f":
-        if not _all_whole(values):
-            raise InputError(
-                f"'{name}' holds numbers with fractions: it cannot be the target of classification"
-            )
         values = values.astype(int)
     classes, counts = np.unique(values, return_counts=True)
     if classes.size == values.size:

@@ -16,6 +16,7 @@ from rich.progress import (
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
 )
 from rich.table import Table
 
@@ -66,6 +67,63 @@ def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
 
     with bar:
         yield step
+
+
+class RowBar:
+    """A progress bar by rows.
+
+    Parameters
+    ----------
+    bar : Progress
+    """
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None, rows="")
+
+    def step(self, description: str, n_rows: int | None = None) -> None:
+        """Begin a step.
+
+        Parameters
+        ----------
+        description : str
+        n_rows : int, default=None
+            Number of rows of the step; None if it is unknown.
+        """
+        self._bar.reset(self._task, total=n_rows, description=escape(description), rows="")
+
+    def advance(self, n_rows: int) -> None:
+        """Report rows that were done.
+
+        Parameters
+        ----------
+        n_rows : int
+        """
+        task = self._bar.tasks[0]
+        rows = f"{task.completed + n_rows:,.0f} of {task.total or 0:,.0f} rows"
+        self._bar.update(self._task, advance=n_rows, rows=rows)
+
+
+@contextmanager
+def row_progress() -> Iterator[RowBar]:
+    """Show a progress bar by rows on stderr, with an estimate of the time that is left.
+
+    It disappears at the end, and is shown on terminals only.
+    """
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[rows]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield RowBar(bar)
 
 
 def print_line(line: str) -> None:
@@ -151,7 +209,7 @@ def _results(fit: Fit) -> Table:
     results.add_column("")
     results.add_column("Held-out rows", justify="right")
     results.add_column("Training rows", justify="right")
-    results.add_row("rows", f"{len(fit.test):,}", f"{len(fit.train):,}")
+    results.add_row("rows", f"{len(fit.test):,}", f"{fit.n_train:,}")
     results.add_row(ERROR_NAMES[task], f"[bold]{format_error(fit.error, task)}[/]", "")
     results.add_row("  of the best constant", format_error(fit.baseline, task), "")
     if fit.r2 is not None:

@@ -78,7 +78,14 @@ def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
     source = block_source(X, y)
     rows, targets = source.take_raw(np.arange(source.count_rows()))
-    return (source.as_input(rows) if source.encoder is None else source.numbers(rows)), targets
+    rows = source.as_input(rows)
+    return (rows if source.encoder is None else source.encoder.transform(rows)), targets
+
+
+def _head(source: BlockSource) -> Any:
+    """A few rows of what an estimator learns from, with the names of their columns."""
+    head = source.head()
+    return head if source.encoder is None else source.encoder.transform(head)
 
 
 def sampled_rows(
@@ -105,7 +112,7 @@ def sampled_rows(
         If the table or the target is refused by scikit-learn's validation.
     """
     if isinstance(X, BlockSource):
-        source, names = block_source(X, y), X.head()
+        source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
     else:
         data = validated_rows(estimator, X, y, **checks)
@@ -160,7 +167,7 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     if not isinstance(source, BlockSource):
         return function(validate_data(estimator, X, reset=False, **_CHECKS))
     source = source.without_target()
-    validate_data(estimator, source.head(), reset=False, skip_check_array=True)
+    validate_data(estimator, _head(source), reset=False, skip_check_array=True)
 
     def of_block(block: Block) -> Array:
         return function(block.X)

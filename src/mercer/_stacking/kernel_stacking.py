@@ -20,6 +20,7 @@ from mercer._nystroem.approximation import (
     is_exact,
     number_of_components,
 )
+from mercer._nystroem.pass_hooks import started_passes
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
     TrainingRows,
@@ -174,6 +175,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         if data.source is None:
             return [fit_ridge(e, self._training[e.view], target.values) for e in kept]
         n_rows = data.source.count_rows()
+        hooks = started_passes(n_rows * len(kept))
         encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
         return [
             fit_member(
@@ -184,6 +186,8 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
                 (self._training[evaluation.view], data.y),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
+                on_rows=hooks.on_rows,
+                client=hooks.client,
             )
             for evaluation in kept
         ]

@@ -28,6 +28,7 @@ from mercer._nystroem.approximation import (
     is_exact,
     number_of_components,
 )
+from mercer._nystroem.pass_hooks import started_passes
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
@@ -185,14 +186,18 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 self.kernel_, data.X, data.y, encoding, self.random_state
             )
             report()
+            n_rows = data.source.count_rows()
+            hooks = started_passes(n_rows)
             self.predictor_ = fit_nystroem(
                 self.kernel_,
                 data.source,
                 encoding,
                 data.X,
-                n_components=number_of_components(self.n_components, data.source.count_rows()),
+                n_components=number_of_components(self.n_components, n_rows),
                 alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
                 random_state=self.random_state,
+                on_rows=hooks.on_rows,
+                client=hooks.client,
             )
             report()
         choice = self.predictor_.choice

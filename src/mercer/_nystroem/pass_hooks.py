@@ -1,0 +1,71 @@
+"""How the passes of a fit over all rows are reported, and on which cluster they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+def _ignored(n_rows: int) -> None:
+    """Disregard a number of rows."""
+
+
+@dataclass(frozen=True)
+class PassHooks:
+    """What is called during passes over all rows, and where these run.
+
+    Attributes
+    ----------
+    on_start : callable
+        Called with the number of rows that the passes of a fit will read altogether.
+    on_rows : callable
+        Called with numbers of rows that were done.
+    client : distributed.Client, default=None
+        Cluster for sources that can be divided among workers.
+    """
+
+    on_start: Callable[[int], None] = _ignored
+    on_rows: Callable[[int], None] = _ignored
+    client: Any = None
+
+
+_CURRENT: ContextVar[PassHooks] = ContextVar("mercer_pass_hooks")
+
+
+@contextmanager
+def pass_hooks(hooks: PassHooks) -> Iterator[None]:
+    """Let the fits inside the block report their passes, and run them on a cluster.
+
+    Parameters
+    ----------
+    hooks : PassHooks
+
+    Examples
+    --------
+    >>> counted = []
+    >>> with pass_hooks(PassHooks(on_rows=counted.append)):
+    ...     started_passes(6).on_rows(6)
+    >>> counted
+    [6]
+    """
+    token = _CURRENT.set(hooks)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def started_passes(n_rows: int) -> PassHooks:
+    """Announce the passes of a fit, and return how they are to be run.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows that they read altogether.
+    """
+    hooks = _CURRENT.get(PassHooks())
+    hooks.on_start(n_rows)
+    return hooks
