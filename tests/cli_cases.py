@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -54,3 +55,10 @@ def response_table() -> Any:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 2))
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
+
+
+def write_folder(frame: Any, folder: Path, n_parts: int = 3) -> None:
+    """Write a table as a folder of Parquet files, in several row groups each."""
+    folder.mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        frame.iloc[rows].to_parquet(folder / f"part.{part}.parquet", row_group_size=20)

@@ -69,16 +69,6 @@ class TestFit:
         assert "R², explained variance" in result.stdout
         assert "alignment with the target" in result.stdout
 
-    def test_rows_beyond_the_maximum_are_sampled_with_a_note(self, run: Run, classes: Any) -> None:
-        classes.to_csv("table.csv", index=False)
-        result = run(
-            "fit", "table.csv", "--target", "kind", "--learner", "uniform", "--max-rows", 30
-        )
-        assert result.exit_code == 0, result.output
-        assert "30 rows to learn from and 20 rows to test on are drawn" in " ".join(
-            result.stderr.split()
-        )
-
     def test_names_are_escaped_in_the_report(self, run: Run, classes: Any) -> None:
         classes.rename(columns={"kind": "<b>kind</b>"}).to_csv("table.csv", index=False)
         arguments = ("--target", "<b>kind</b>", "--learner", "ca", "--report", "r.html")
@@ -223,7 +213,9 @@ class TestInvalidInput:
     def test_unreadable_files(self, run: Run) -> None:
         assert "there is no file none.csv" in error_line(run("fit", "none.csv", "--target", "y"))
         Path("folder.csv").mkdir()
-        assert "is a folder" in error_line(run("fit", "folder.csv", "--target", "y"))
+        line = error_line(run("fit", "folder.csv", "--target", "y"))
+        assert "There is no Parquet file in the folder folder.csv" in line
+        assert "is a folder" in error_line(run("compare", "folder.csv", "--target", "y"))
         Path("table.xlsx").touch()
         assert "must end in .csv" in error_line(run("fit", "table.xlsx", "--target", "y"))
         Path("empty.csv").touch()
@@ -329,7 +321,9 @@ def test_an_interrupted_run_ends_with_exit_code_130(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mercer._cli.app.read_table", interrupt)
-    assert run("fit", "table.csv", "--target", "y").exit_code == 130
+    result = run("fit", "table.csv", "--target", "y")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "mercer: interrupted"
 
 
 def test_no_command_shows_the_help(run: Run) -> None:

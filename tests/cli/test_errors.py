@@ -12,7 +12,9 @@ def test_an_error_of_the_user_is_one_line() -> None:
     assert one_line(FileNotFoundError("no file")) == "no file"
     assert one_line(ValueError("first\nsecond")) == "first"
     assert one_line(ValueError()) == "ValueError"
-    assert one_line(MemoryError()) == "out of memory; use --max-rows to learn from fewer rows"
+    assert one_line(MemoryError("298 GiB")) == "out of memory (298 GiB)"
+    assert one_line(MemoryError()) == "out of memory (tables in Parquet files are read in parts)"
+    assert 'pip install "mercer[dask]"' in str(one_line(ImportError(name="distributed")))
 
 
 def test_a_defect_of_the_program_keeps_its_traceback() -> None:

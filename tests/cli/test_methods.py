@@ -219,5 +219,5 @@ class TestUnsupportedTask:
 def test_a_method_rejects_too_many_rows() -> None:
     check_size(["bayes", "ca"], 2000)
     assert feasible(["bayes", "ca"], 2001) == ["ca"]
-    with pytest.raises(InputError, match=r"bayes .* 2,001 rows; try --max-rows 2000"):
+    with pytest.raises(InputError, match=r"bayes .* 2,001 rows; it is for at most 2,000"):
         check_size(["ca", "bayes"], 2001)

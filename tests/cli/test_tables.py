@@ -14,7 +14,7 @@ pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
 from mercer._cli.methods import make_model  # noqa: E402
-from mercer._cli.tables import as_problem, read_table  # noqa: E402
+from mercer._cli.tables import appended_table, as_problem, read_table  # noqa: E402
 from mercer.preprocessing._columns import kind_of  # noqa: E402
 
 
@@ -107,3 +107,27 @@ def test_types_of_parquet_are_read(tmp_path: Path) -> None:
     assert [kind_of(read[name]) for name in read] == kinds
     flags = pd.DataFrame({"x": range(12), "flag": pd.array([True, False] * 6, dtype="boolean")})
     np.testing.assert_array_equal(as_problem(flags, "flag").target, [True, False] * 6)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])
+def test_a_table_is_written_part_by_part(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"x": np.arange(7.0), "name": list("abcdefg")})
+    with appended_table(tmp_path / name) as append:
+        append(frame[:3])
+        append(frame[3:])
+        assert not (tmp_path / name).exists()
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), frame)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_an_interrupted_table_is_not_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("before")
+
+    def write() -> None:
+        with appended_table(tmp_path / name) as append:
+            append(pd.DataFrame({"x": np.arange(7.0)}))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "before")]

@@ -40,6 +40,9 @@ from mercer._cli.tables import (
 )
 from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
 
+_INTERRUPTED = 130
+"""Exit code of an interrupted run."""
+
 
 class OneLineErrors(TyperGroup):
     """Commands that end with one readable line and exit code 2 if the input is invalid."""
@@ -49,14 +52,17 @@ class OneLineErrors(TyperGroup):
         try:
             code = super().main(*args, **{**kwargs, "standalone_mode": False})
         except (KeyboardInterrupt, typer.Abort):
-            code, message = 130, "interrupted"
+            code, message = _INTERRUPTED, "interrupted"
         except Exception as error:
             line = one_line(error)
             if line is None:
                 raise
             code, message = 2, line
         else:
-            sys.exit(code if isinstance(code, int) else 0)
+            # Some versions of Typer turn an interruption into this exit code.
+            if code != _INTERRUPTED:
+                sys.exit(code if isinstance(code, int) else 0)
+            message = "interrupted"
         sys.stderr.write(f"mercer: {message}\n")
         sys.exit(code)
 

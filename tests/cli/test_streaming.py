@@ -1,0 +1,158 @@
+"""Tables in Parquet files that are read in parts: training and test rows, and their fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cli_cases import Run, call, class_table, error_line, pd, response_table, write_folder
+
+from mercer._cli import streaming
+from mercer._cli.errors import InputError
+from mercer._cli.fitting import splits
+from mercer._cli.models import load_model
+from mercer._cli.streaming import is_streamed, streamed_table
+from mercer._cli.tables import as_problem
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in an empty folder; more than 40 rows are approximated."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mercer._nystroem.approximation.EXACT_ROWS", 40)
+    return call
+
+
+def table_of(folder: Path, target: str, task: str = "auto", *, test_size: float = 0.25) -> Any:
+    return streamed_table(folder, target, task, test_size=test_size, seed=0)
+
+
+class TestRows:
+    @pytest.mark.parametrize("target", ["kind", "height"])
+    def test_few_rows_are_divided_as_in_memory(self, tmp_path: Path, target: str) -> None:
+        frame = class_table()
+        write_folder(frame, tmp_path / "t")
+        found, expected = table_of(tmp_path / "t", target), as_problem(frame, target)
+        [(train, test)] = splits(expected, test_size=0.25, repeats=1, seed=0)
+        np.testing.assert_array_equal(found.problem.target, expected.target)
+        np.testing.assert_array_equal(found.test, test)
+        np.testing.assert_array_equal(found.train, train)
+        np.testing.assert_array_equal(
+            np.concatenate([y for _, y in found.source.targets()]), expected.target[np.sort(train)]
+        )
+        assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
+
+    @pytest.mark.parametrize("target", ["kind", "y"])
+    def test_test_rows_are_not_learned_from(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+    ) -> None:
+        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 30)
+        frame = pd.DataFrame({"row": np.arange(200.0), "y": np.linspace(0, 1, 200) ** 2})
+        frame["kind"] = np.where(frame["row"] % 50 == 7, "rare", "common")
+        write_folder(frame, tmp_path / "t")
+        found = table_of(tmp_path / "t", target, test_size=0.1)
+        tested = found.problem.features["row"].to_numpy()[found.test]
+        learned = np.concatenate(
+            [found.source.as_input(b.X)["row"] for b in found.source.raw_blocks()]
+        )
+        assert len(tested) == 20
+        assert len(found.train) == 30
+        np.testing.assert_array_equal(np.sort(np.concatenate([tested, learned])), frame["row"])
+        assert found.problem.n_rows == 200
+        assert "30 rows that are drawn from 200" in " ".join(found.problem.notes)
+
+    def test_rows_without_a_target_are_left_out(self, tmp_path: Path) -> None:
+        frame = response_table()
+        frame.loc[[0, 30, 69], "y"] = np.nan
+        write_folder(frame, tmp_path / "t")
+        found = table_of(tmp_path / "t", "y")
+        assert found.problem.n_rows == 67
+        assert found.problem.notes == ("3 rows without 'y' are left out",)
+
+
+class TestTask:
+    @pytest.mark.parametrize(("n_values", "task"), [(20, "classification"), (21, "regression")])
+    def test_all_rows_tell_whether_whole_numbers_are_classes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_values: int, task: str
+    ) -> None:
+        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 25)
+        y = np.r_[np.zeros(160, dtype=int), np.tile(np.arange(n_values), 2)]
+        write_folder(pd.DataFrame({"x": np.arange(len(y)) ** 0.5, "y": y}), tmp_path / "t")
+        assert table_of(tmp_path / "t", "y").problem.task == task
+
+    def test_unsuitable_targets(self, tmp_path: Path) -> None:
+        frame = class_table().assign(when=pd.date_range("2020-01-01", periods=80), dull=1.0)
+        frame["wide"] = frame.pop("width of it")
+        write_folder(frame, tmp_path / "t")
+        with pytest.raises(InputError, match=r"no column 'sort'; it has 'height'"):
+            table_of(tmp_path / "t", "sort")
+        with pytest.raises(InputError, match="neither numbers nor categories"):
+            table_of(tmp_path / "t", "when")
+        with pytest.raises(InputError, match="the same value in every row"):
+            table_of(tmp_path / "t", "dull")
+        with pytest.raises(InputError, match="cannot be the target of classification"):
+            table_of(tmp_path / "t", "wide", "classification")
+        with pytest.raises(InputError, match="cannot be the target of regression"):
+            table_of(tmp_path / "t", "kind", "regression")
+        with pytest.raises(InputError, match="choose from auto"):
+            table_of(tmp_path / "t", "kind", "ranking")
+
+    def test_a_class_of_one_row_is_an_error(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
+        frame = pd.DataFrame({"x": np.arange(200.0), "kind": ["a"] * 199 + ["b"]})
+        write_folder(frame, tmp_path / "t")
+        with pytest.raises(InputError, match="one row only of class 'b'"):
+            table_of(tmp_path / "t", "kind")
+
+
+class TestFit:
+    @pytest.mark.parametrize("learner", ["stacking", "cka"])
+    def test_a_folder_is_fitted_and_its_report_is_written(self, run: Run, learner: str) -> None:
+        frame = class_table()
+        frame.loc[7, "kind"] = None
+        write_folder(frame, Path("t"))
+        arguments = ("--learner", learner, "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "t", "--target", "kind", *arguments)
+        assert result.exit_code == 0, result.output
+        assert "79 rows, 4 columns to learn from, 2 classes" in result.stdout
+        assert "59" in result.stdout.split("rows   ")[-1]
+        assert "1 rows without 'kind' are left out" in result.stderr
+        assert Path("r.html").stat().st_size > 10_000
+        model = load_model(Path("m.skops"))
+        names = model[0].get_feature_names_out().tolist()
+        assert model[-1].feature_names_in_.tolist() == names
+        assert model[-1].n_features_in_ == len(names) > 4
+        accuracy = (model.predict(frame) == frame["kind"]).mean()
+        assert accuracy > 0.8
+
+    def test_a_small_folder_is_fitted_exactly(self, run: Run) -> None:
+        frame = response_table()[:30]
+        write_folder(frame, Path("t"))
+        frame.to_parquet("t.parquet")
+        lines = {}
+        for table in ("t", "t.parquet"):
+            result = run("fit", table, "--target", "y", "--learner", "cka", "--seed", 3)
+            assert result.exit_code == 0, result.output
+            [lines[table]] = [line for line in result.stdout.splitlines() if "RMSE" in line]
+        assert lines["t"] == lines["t.parquet"]
+
+    def test_folders_and_large_files_are_read_in_parts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        response_table().to_parquet(tmp_path / "t.parquet")
+        assert is_streamed(tmp_path)
+        assert not is_streamed(tmp_path / "t.parquet")
+        assert not is_streamed(tmp_path / "none.csv")
+        monkeypatch.setattr(streaming, "_VALUES_IN_MEMORY", 209)
+        assert is_streamed(tmp_path / "t.parquet")
+
+    def test_methods_that_need_all_rows_are_refused(self, run: Run) -> None:
+        write_folder(class_table(), Path("t"))
+        line = error_line(run("fit", "t", "--target", "kind", "--learner", "mkl"))
+        assert "mkl needs all rows in memory; for this table, choose from stacking, ca, " in line
