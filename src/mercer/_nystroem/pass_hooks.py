@@ -33,6 +33,7 @@ class PassHooks:
 
 
 _CURRENT: ContextVar[PassHooks] = ContextVar("mercer_pass_hooks")
+"""The hooks of the fits inside `pass_hooks`; estimators' parameters have no place for them."""
 
 
 @contextmanager
