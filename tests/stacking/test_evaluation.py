@@ -13,7 +13,7 @@ from stacking_cases import labels, problem
 from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
 from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, evaluate, parts
+from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate, parts
 from mercer.kernels import Gaussian, Kernel
 
 
@@ -31,10 +31,9 @@ class Recorder:
 
 
 def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
-    found = evaluate(
-        [Candidate(["one"], "given", learn, **kwargs)], {"given": X}, y, target, random_state=0
-    )
-    return found[0]
+    candidate = Candidate(["one"], "given", learn, **kwargs)
+    table = LabeledTable({"given": X}, y, target)
+    return evaluate([candidate], table, random_state=0)[0]
 
 
 @pytest.mark.parametrize("classification", [False, True])
@@ -87,12 +86,26 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
         assert_allclose(found.predictions[i, 0], expected, rtol=1e-6, atol=1e-8)
 
 
+def test_kernels_that_are_learned_from_other_samples_are_priced_without_parts() -> None:
+    X, y = problem(80)
+    target = encode_target(y, classification=False)
+    few, rest = np.arange(30), np.arange(30, 80)
+    tables = [LabeledTable({"given": X[r]}, y[r], target.take(r)) for r in (few, rest)]
+    learn = Recorder()
+    candidate = Candidate(["one"], "given", learn, uses_labels=True)
+    [found] = evaluate([candidate], tables[0], random_state=0, others=tables[1])
+    [(seen, kernel)] = learn.learned
+    assert_array_equal(seen, X[rest, 0])
+    values = leave_one_out(unit_gram(kernel, X[few])[0], tables[0].target.values)
+    assert_allclose(found.predictions, values.best_predictions)
+
+
 def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
     X, y = problem(40)
     target = encode_target(y, classification=False)
     kernels = [Gaussian(2.0), Gaussian(5.0)]
     both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
-    found = evaluate([both], {"given": X}, y, target, random_state=0)
+    found = evaluate([both], LabeledTable({"given": X}, y, target), random_state=0)
     assert [one.description for one in found] == ["narrow", "wide"]
     assert [one.kernel for one in found] == kernels
     for one in found:
@@ -111,7 +124,7 @@ def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> N
     target = encode_target(y, classification=False)
     candidates = [Candidate(["bad one"], "given", fail), Candidate(["good"], "given", Recorder())]
     with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
-        found = evaluate(candidates, {"given": X}, y, target, random_state=0)
+        found = evaluate(candidates, LabeledTable({"given": X}, y, target), random_state=0)
     assert [one.description for one in found] == ["good"]
 
 

@@ -51,7 +51,7 @@ _TOLERANCE = 1e-3
 this fraction of the number of observations."""
 
 _RELEVANCE_SAMPLES = 500
-"""Relevance is learned on at most this many samples."""
+"""Relevance is learned on this many samples, or on half of them if these are more."""
 
 _RELEVANCE_WORK = 3e7
 """Relevance is learned on so few samples that their pairs times features do not exceed this."""
@@ -163,7 +163,7 @@ def learn_widths(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
     y : ignored
     target : EncodedTarget
     """
-    n_rows = min(_RELEVANCE_SAMPLES, _affordable_rows(X))
+    n_rows = _relevance_rows(X)
     learn = partial(
         marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=_TOLERANCE
     )
@@ -182,7 +182,7 @@ def learn_projection(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]
     y : ignored
     target : EncodedTarget
     """
-    rows = spread_rows(X, target.values, min(_RELEVANCE_SAMPLES, _affordable_rows(X)))
+    rows = spread_rows(X, target.values, _relevance_rows(X))
     Y = target.values[rows]
     metric = metric_after(
         Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=_GRADIENT_ITERATIONS, diagonal=False
@@ -240,6 +240,11 @@ def _given(source: Any, table: Any) -> Candidate:
         return Candidate([repr(source)], "given", _Learned(source, table), uses_labels=True)
     kernel = as_kernel(source)
     return Candidate([kernel.describe()], "given", _Fixed(kernel, table))
+
+
+def _relevance_rows(X: Features) -> int:
+    """Number of samples that relevance is learned from."""
+    return min(max(_RELEVANCE_SAMPLES, X.shape[0] // 2), _affordable_rows(X))
 
 
 def _affordable_rows(X: Features) -> int:

@@ -33,6 +33,22 @@ _LEAST_ALPHA = 1e-8
 
 
 @dataclass(frozen=True)
+class LabeledTable:
+    """Samples in each view, their labels, and what is regressed in place of these.
+
+    Attributes
+    ----------
+    views : mapping of str to ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    target : EncodedTarget
+    """
+
+    views: Mapping[ViewName, Features]
+    y: Any
+    target: EncodedTarget
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """A candidate, its kernel and its leave-one-out predictions.
 
@@ -65,11 +81,10 @@ class Evaluation:
 @serial_algebra()
 def evaluate(
     candidates: Sequence[Candidate],
-    tables: Mapping[ViewName, Features],
-    y: Any,
-    target: EncodedTarget,
+    table: LabeledTable,
     *,
     random_state: Any,
+    others: LabeledTable | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> list[Evaluation]:
     """Price candidates, in threads; those that fail are left out with a warning.
@@ -77,12 +92,13 @@ def evaluate(
     Parameters
     ----------
     candidates : sequence of Candidate
-    tables : mapping of str to ndarray or sparse matrix of shape (n_samples, n_features)
-        The views of the samples.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-    target : EncodedTarget
+    table : LabeledTable
+        The samples that candidates are priced on.
     random_state : int, RandomState instance or None
         Divides the samples into parts.
+    others : LabeledTable, default=None
+        Other samples, from which kernels are learned. Without them, kernels are learned from those
+        that they are priced on.
     on_step : callable, default=None
         Called after each candidate.
 
@@ -93,7 +109,7 @@ def evaluate(
 
     def attempt(candidate: Candidate) -> list[Evaluation] | Exception:
         try:
-            return _evaluated(candidate, tables[candidate.view], y, target, random_state)
+            return _evaluated(candidate, table, others, random_state)
         except Exception as error:
             return error
 
@@ -110,10 +126,13 @@ def evaluate(
 
 
 def _evaluated(
-    candidate: Candidate, X: Features, y: Any, target: EncodedTarget, random_state: Any
+    candidate: Candidate, table: LabeledTable, others: LabeledTable | None, random_state: Any
 ) -> list[Evaluation]:
-    kernels = candidate.learn(X, y, target)
-    divided = parts(target, random_state) if candidate.uses_labels else []
+    X, y, target = table.views[candidate.view], table.y, table.target
+    source = table if others is None else others
+    kernels = candidate.learn(source.views[candidate.view], source.y, source.target)
+    in_parts = candidate.uses_labels and others is None
+    divided = parts(target, random_state) if in_parts else []
     learned = [candidate.learn(X[rows], y[rows], target.take(rows)) for rows, _ in divided]
     found = []
     for position, (description, kernel) in enumerate(
@@ -121,9 +140,9 @@ def _evaluated(
     ):
         fit = _leave_one_out(kernel, X, target)
         predictions = np.array(fit.best_predictions)
-        for (_, part), others in zip(divided, learned, strict=True):
+        for (_, part), unseen in zip(divided, learned, strict=True):
             # This kernel has not seen the part's labels; ridge regression has all other samples.
-            gram, _ = unit_gram(others[position], X)
+            gram, _ = unit_gram(unseen[position], X)
             residuals = leave_one_out_residuals(gram, target.values, fit.alpha)
             predictions[part] = (target.values - residuals)[part]
         price = relative_loss(target.values - predictions, target.values)

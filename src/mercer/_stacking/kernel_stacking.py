@@ -37,7 +37,7 @@ from mercer._stacking.candidates import (
     learns_relevance,
     relevance_candidates,
 )
-from mercer._stacking.evaluation import Evaluation, evaluate
+from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate
 from mercer._stacking.members import fit_ridge
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
@@ -56,6 +56,9 @@ _ROUNDING = 1e-12
 _SAMPLED_ROWS = 20_000
 """Of a table that is not fitted exactly, views, centers and the combination are learned from at
 most this many rows."""
+
+_LEARNED_PER_PRICED = 2
+"""Kernels of a large table are learned from so many samples for each that they are priced on."""
 
 _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
@@ -146,27 +149,48 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         return candidates
 
     def _evaluate(
-        self, candidates: Sequence[Candidate], rows: Array, y: Any, target: EncodedTarget
+        self,
+        candidates: Sequence[Candidate],
+        rows: Array,
+        target: EncodedTarget,
+        data: TrainingRows,
     ) -> list[Evaluation]:
         """Price the candidates on some rows, and those of learned relevance on the better view."""
-        tables = {name: table[rows] for name, table in self._training.items()}
-        labels, inside = y[rows], target.take(rows)
+        table = self._labeled(rows, target, data)
         with reported_steps(self) as report:
             evaluated = partial(
                 evaluate,
-                tables=tables,
-                y=labels,
-                target=inside,
+                table=table,
                 random_state=self.random_state,
+                others=self._others(rows, target, data),
                 on_step=report,
             )
             found = evaluated(candidates)
-            if self.candidates is None and found and learns_relevance(tables["scaled"]):
+            if self.candidates is None and found and learns_relevance(table.views["scaled"]):
                 best = min(found, key=lambda evaluation: evaluation.price)
                 found += evaluated(relevance_candidates(best.view))
         if not found:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         return found
+
+    def _labeled(self, rows: Array, target: EncodedTarget, data: TrainingRows) -> LabeledTable:
+        """Some of the training samples."""
+        views = {name: view[rows] for name, view in self._training.items()}
+        return LabeledTable(views, data.y[rows], target.take(rows))
+
+    def _others(
+        self, rows: Array, target: EncodedTarget, data: TrainingRows
+    ) -> LabeledTable | None:
+        """Samples of a large table that candidates are not priced on, to learn kernels from."""
+        if data.source is None:
+            return None
+        rest = np.setdiff1d(np.arange(len(data.y)), rows)
+        if len(rest) < len(rows):
+            return None
+        inside = target.take(rest)
+        n_learned = _LEARNED_PER_PRICED * len(rows)
+        chosen = sample_rows(len(rest), n_learned, inside.codes, self.random_state)
+        return self._labeled(rest[chosen], target, data)
 
     def _fit_ridges(
         self, kept: Sequence[Evaluation], target: EncodedTarget, data: TrainingRows

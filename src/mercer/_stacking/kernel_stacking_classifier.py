@@ -156,7 +156,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             raise ValueError("The number of classes has to be greater than one; got 1 class")
         candidates = self._fit_views(data)
         rows = self._priced_rows(target)
-        found = sorted(self._evaluate(candidates, rows, data.y, target), key=lambda e: e.price)
+        found = sorted(self._evaluate(candidates, rows, target, data), key=lambda e: e.price)
         inside, kept = target.take(rows), found[:_N_RIDGE]
         machines = self._machines(found, rows, inside) if data.source is None else []
         self._members = self._fit_ridges(kept, target, data)

@@ -144,7 +144,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         target = encode_target(data.y, classification=False)
         candidates = self._fit_views(data)
         rows = self._priced_rows(target)
-        found = self._evaluate(candidates, rows, data.y, target)
+        found = self._evaluate(candidates, rows, target, data)
         weights = self._weights([e.predictions for e in found], target.take(rows))
         if data.source is not None:
             weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
