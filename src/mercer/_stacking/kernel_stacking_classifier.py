@@ -59,7 +59,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     n_components : int or "auto", default="auto"
         Number of centers of the Nyström features: 1,500, or 1,000 from 50,000 samples on.
     max_samples : int, default=1000
-        Candidates are compared on at most this many samples.
+        Candidates are compared on at most this many samples. If the kernels that are kept are
+        fitted on Nyström features, candidates are learned from twice as many others.
     random_state : int, RandomState instance or None, default=0
         Draws samples and centers, and divides samples into folds.
     verbose : bool, default=False
