@@ -1,4 +1,4 @@
-"""Validated training data, memory and unit scale of estimators that learn a kernel."""
+"""Validated training data, and unit scale of estimators that learn a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import sklearn
 from learner_cases import LEARNERS, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
-from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_selector
 from sklearn.exceptions import ConvergenceWarning
@@ -23,25 +22,14 @@ from sklearn.svm import SVC
 from sklearn.utils import get_tags
 
 from mercer import (
-    L1SVM,
-    L2KRR,
     AlignmentMaximization,
-    BayesianMKLClassifier,
-    BayesianMKLRegressor,
     ContinuousAlignment,
-    ContinuousMKLClassifier,
-    ContinuousMKLRegressor,
-    HSICClustering,
     IndependentAlignment,
     KernelOptimization,
-    MKLClassifier,
-    MKLRegressor,
-    MultipleKernelClustering,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._gram import memory
 from mercer.kernels import (
     Dirichlet,
     Gaussian,
@@ -360,62 +348,6 @@ def test_one_pair_of_nearly_equal_samples_costs_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 100e6
     finally:
         tracemalloc.stop()
-
-
-MATRICES = {
-    "mkl": (MKLClassifier(loss="logistic", solver="newton"), 4),
-    "mkl-auto": (MKLRegressor(), 5),
-    "l1-svm": (L1SVM(), 5),
-    "l2-krr": (L2KRR(solver="newton"), 4),
-    "cr": (ContinuousMKLClassifier(), 5),
-    "cr-r": (ContinuousMKLRegressor(), 5),
-    "bayes": (BayesianMKLClassifier(), 11),
-    "bayes-1": (BayesianMKLRegressor(n_starts=1), 8),
-    "bayes-mkl": (BayesianMKLClassifier(objective="mkl"), 5),
-    "bayes-parameters": (BayesianMKLRegressor(learn_parameters=True), 3),
-    "clusters": (HSICClustering(2), 2),
-    "clusters-mkl": (MultipleKernelClustering(None, 2), 2),
-}
-"""Estimators that need n x n matrices, and how many."""
-
-
-@pytest.mark.parametrize("name", MATRICES)
-def test_gram_matrices_beyond_memory_are_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model, matrices = MATRICES[name]
-    X, y = problem("binary")
-    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * matrices * len(X) ** 2 - 1.0)
-    with pytest.raises(MemoryError, match=rf"60 rows: 0 GiB for {matrices} Gram .*fit fewer rows"):
-        clone(model).fit(X, y)
-    assert not hasattr(model, "kernel_")
-
-
-@pytest.mark.parametrize("name", ["mkl", "l2-krr", "cr", "clusters"])
-def test_so_many_gram_matrices_are_in_memory(name: str) -> None:
-    model, matrices = MATRICES[name]
-    X, y = problem("binary", 800)
-    model = clone(model)
-    if name != "clusters":
-        model.set_params(tol=0.05, **({} if name == "cr" else {"kernels": [Gaussian(), Linear()]}))
-    tracemalloc.start()
-    with config_context(working_memory=1):
-        model.fit(X, y)
-    peak = tracemalloc.get_traced_memory()[1] / (8 * len(X) ** 2)
-    tracemalloc.stop()
-    assert matrices - 0.75 < peak < matrices + 0.75
-
-
-def test_a_gram_matrix_beyond_memory_is_refused_before_the_fit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    X, y = problem("binary")
-    monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * len(X) ** 2 - 1.0)
-    learner = UniformCombination()
-    with pytest.raises(MemoryError, match="60 rows: 0 GiB for the Gram matrix"):
-        learner.fit_transform(X, y)
-    assert not hasattr(learner, "kernel_")
-    learner.fit(X, y)
 
 
 def test_data_frames_of_gram_matrices_are_returned_where_asked_for() -> None:

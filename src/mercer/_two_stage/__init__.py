@@ -1,6 +1,6 @@
 """Estimators in two stages: a kernel learned by alignment, then a machine on its Gram matrix."""
 
-from mercer._two_stage.two_stage import NESTED_ABOVE
+from mercer._two_stage.learning_folds import NESTED_ABOVE
 from mercer._two_stage.two_stage_classifier import C_GRID, TwoStageClassifier
 from mercer._two_stage.two_stage_regressor import ALPHA_GRID, TwoStageRegressor
 

@@ -352,3 +352,23 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = Fal
             f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
             f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}."
         )
+
+
+def mean_scores(paths: list[SVMPath]) -> Array:
+    """Return the accuracy of each value of C, the mean over folds.
+
+    Parameters
+    ----------
+    paths : list of SVMPath
+        One for each fold.
+
+    Returns
+    -------
+    ndarray of shape (n_grid,)
+    """
+    return np.asarray(np.mean([path.scores for path in paths], axis=0))
+
+
+def always_unbounded(paths: list[SVMPath]) -> bool:
+    """Whether every larger C gives the same machines in every fold."""
+    return all(path.unbounded for path in paths)

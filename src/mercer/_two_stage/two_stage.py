@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
@@ -38,7 +34,6 @@ from mercer._nystroem.training_rows import (
     sampled_rows,
 )
 from mercer._nystroem.width_factor import rescaled_kernel
-from mercer._targets import output_kernel_of_part
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
 from mercer._two_stage.svm_path import grid_results
@@ -46,23 +41,11 @@ from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, warn
 from mercer._weights.ridge import check_definite
 
-NESTED_ABOVE = 10
-"""Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
-
 _CONSTANT = 1e-12
 """A kernel is constant up to rounding if centering leaves less than this part of its values."""
 
 _CENTER_ROWS = 20_000
 """Centers of Nyström features are drawn from a sample of at most so many rows."""
-
-_FOLDS = 5
-"""The number of folds where `cv` is None."""
-
-_FOLDS_SEED = 0
-"""Seed by which rows are shuffled into folds: in the order of a table that is sorted by its target,
-folds would train on other values than they hold out."""
-
-Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
@@ -314,136 +297,6 @@ def store_learner(estimator: TwoStage, learner: Any) -> None:
     estimator.learner_ = learner
     for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
         setattr(estimator, name, getattr(learner, name))
-
-
-def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None) -> list[Split]:
-    """Return the folds that a parameter `cv` stands for.
-
-    Parameters
-    ----------
-    cv : int, cross-validation generator, iterable or None
-        A number of folds takes rows in a random order, always the same.
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    codes : ndarray of int of shape (n_samples,), default=None
-        Classes, by which folds are stratified for a number.
-
-    Returns
-    -------
-    list of (ndarray, ndarray)
-        Training and held-out samples.
-    """
-    if cv is None or isinstance(cv, Integral):
-        kind = KFold if codes is None else StratifiedKFold
-        cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=_FOLDS_SEED)
-    return list(check_cv(cv).split(X, codes))
-
-
-def learns_in_folds(estimator: TwoStage) -> bool:
-    """Tell whether the kernel is learned anew in each fold.
-
-    Parameters
-    ----------
-    estimator : TwoStage
-        With a fitted learner.
-    """
-    if estimator.nested != "auto":
-        return bool(estimator.nested)
-    return n_learned_parameters(estimator.learner_) > NESTED_ABOVE
-
-
-def along_folds(
-    estimator: TwoStage,
-    path: Callable[..., Any],
-    X: Features,
-    y: NDArray[Any],
-    gram: Array,
-    *,
-    splits: list[Split],
-    targets: NDArray[Any],
-) -> list[Any]:
-    """Evaluate a path of predictors in each fold.
-
-    Parameters
-    ----------
-    estimator : TwoStage
-        With a fitted learner.
-    path : callable
-        From the centered Gram matrix of the training samples, their targets, the kernel between
-        held-out and training samples, and the held-out targets.
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        What kernels are learned from.
-    gram : ndarray of shape (n_samples, n_samples)
-        The centered Gram matrix of all samples.
-    splits : list of (ndarray, ndarray)
-        Training and held-out samples.
-    targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        What `path` is given parts of.
-
-    Returns
-    -------
-    list
-        What `path` returns for each fold.
-    """
-    nested = learns_in_folds(estimator)
-
-    def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
-        if nested:
-            within, across = _nested_matrices(estimator, X, y, train, test)
-        else:
-            within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-        return path(within, targets[train], across, targets[test])
-
-    # The solvers release the interpreter's lock, and threads share the Gram matrix.
-    run = Parallel(n_jobs=estimator.n_jobs, prefer="threads")
-    return list(run(delayed(fold)(train, test) for train, test in splits))
-
-
-def _nested_matrices(
-    estimator: TwoStage,
-    X: Features,
-    y: NDArray[Any],
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
-) -> tuple[Array, Array]:
-    """Learn the kernel on the training samples of a fold; return its centered matrices."""
-    fitted = estimator.learner_
-    params: dict[str, Any] = getattr(fitted, "selected_params", dict)()
-    part, outputs = _safe_split(estimator, X, y, train)
-    if "output_kernel" in fitted.get_params(deep=False):
-        among = output_kernel_of_part(fitted.output_kernel, y, outputs)
-        params = {**params, "output_kernel": among}
-    learner, gram = learn_gram(estimator, part, outputs, params)
-    rows = np.asarray(learner.transform(_safe_split(estimator, X, None, test, train)[0]))
-    centerer = fit_centerer(gram)
-    return centerer.transform(gram, copy=False), centerer.transform(rows)
-
-
-def n_learned_parameters(learner: Any) -> int:
-    """Count the numbers that a learner has read off the labels.
-
-    These are the distinct parameters of its kernel, unless its `kernels` were given, and all but
-    one of the distinct weights that are not zero.
-
-    Parameters
-    ----------
-    learner : estimator
-        A fitted learner.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from mercer.kernels import Gaussian
-    >>> from mercer._learners import KernelOptimization, UniformCombination
-    >>> X, y = load_iris(return_X_y=True)
-    >>> n_learned_parameters(KernelOptimization(Gaussian(ard=True)).fit(X, y))
-    4
-    >>> n_learned_parameters(UniformCombination().fit(X, y))
-    0
-    """
-    n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
-    searched = "kernels" not in learner.get_params(deep=False)
-    return max(n_weights - 1, 0) + (np.unique(learner.kernel_.theta).size if searched else 0)
 
 
 def fit_centerer(gram: Array) -> KernelCenterer:

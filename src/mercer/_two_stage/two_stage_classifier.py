@@ -17,24 +17,25 @@ from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._nystroem.training_rows import as_source, in_memory
+from mercer._two_stage.automatic_learner import as_accurate, most_accurate
+from mercer._two_stage.learning_folds import Split, along_folds, scorable_folds, split_into_folds
 from mercer._two_stage.svm_path import (
     SVMPath,
+    always_unbounded,
     as_grid,
     extension,
     first_best,
     grid_results,
+    mean_scores,
     surviving_values,
     svm_path,
     warn_at_edge,
 )
 from mercer._two_stage.two_stage import (
-    Split,
     TwoStage,
-    along_folds,
     fit_centerer,
     learn_gram,
     split_by_rows,
-    split_into_folds,
     store_learner,
 )
 from mercer._typing import Array, Features
@@ -266,7 +267,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             if self._chooses_learner():
                 models = self._candidates(X, y, cv=splits)
                 report()
-                best = _most_accurate if self.learner is None else _as_accurate
+                best = most_accurate if self.learner is None else as_accurate
                 self._adopt(best(models, X, y))
             else:
                 learner, gram = learn_gram(self, X, y, {})
@@ -341,19 +342,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         if self.predictor is not None or (len(grid) == 1 and not self.probability):
             return []
         splits = split_into_folds(self.cv, X, codes)
-        if self.probability:
-            held_out = np.concatenate([codes[test] for _, test in splits])
-            parts = [held_out, *(codes[train] for train, _ in splits)]
-            if any(len(np.unique(part)) < len(self.classes_) for part in parts):
-                raise ValueError(
-                    "probability=True needs samples of every class to train on in every fold, and "
-                    f"to hold out in some; with cv={self.cv!r} a class is missing."
-                )
-        # A fold whose training samples are of one class cannot score C.
-        splits = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
-        if not splits:
-            raise ValueError(f"With cv={self.cv!r}, no fold trains on more than one class.")
-        return splits
+        return scorable_folds(splits, codes, self.cv, every_class=self.probability)
 
     def _search(
         self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
@@ -363,9 +352,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         while isinstance(self.C, str):
             further = extension(
                 grid,
-                _mean_scores(paths),
+                mean_scores(paths),
                 C_GRID,
-                unbounded=_unbounded(paths),
+                unbounded=always_unbounded(paths),
                 expensive=bool(np.median([path.expensive[-1] for path in paths])),
             )
             if not further.size:
@@ -375,12 +364,12 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             pairs = zip(*((added, paths) if below else (paths, added)), strict=True)
             paths = [lower.joined(upper) for lower, upper in pairs]
             grid = np.sort(np.concatenate([grid, further]))
-        scores = _mean_scores(paths)
+        scores = mean_scores(paths)
         self.cv_results_ = grid_results("C", grid, np.array([path.scores for path in paths]))
         best = first_best(scores)
         self.C_ = float(grid[best])
         self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
-        warn_at_edge("C", grid, scores, unbounded=_unbounded(paths))
+        warn_at_edge("C", grid, scores, unbounded=always_unbounded(paths))
         if self.probability:
             values = np.concatenate([path.decisions[best] for path in paths])
             labels = self.classes_[np.concatenate([codes[test] for _, test in splits])]
@@ -406,38 +395,3 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             )
             paths += along_folds(self, path, X, y, gram, splits=batch, targets=codes)
         return paths
-
-
-def _mean_scores(paths: list[SVMPath]) -> Array:
-    """Accuracy of each value of C, the mean over folds."""
-    return np.asarray(np.mean([path.scores for path in paths], axis=0))
-
-
-def _unbounded(paths: list[SVMPath]) -> bool:
-    """Whether every larger C gives the same machines."""
-    return all(path.unbounded for path in paths)
-
-
-def _most_accurate(
-    models: list[TwoStageClassifier], X: Features, y: NDArray[Any]
-) -> TwoStageClassifier:
-    """The model that predicts most held-out samples correctly, or the first without folds."""
-    first = models[0].fit(X, y)
-    if not hasattr(first, "cv_correct_"):
-        return first
-    fitted = [first, *(model.fit(X, y) for model in models[1:])]
-    return fitted[first_best(np.array([model.cv_correct_.mean() for model in fitted]))]
-
-
-def _as_accurate(
-    models: list[TwoStageClassifier], X: Features, y: NDArray[Any]
-) -> TwoStageClassifier:
-    """The last model, if it predicts held-out samples at least as well as the first.
-
-    The last was clearly better in ridge regression on kernels that were learned in folds.
-    """
-    fitted = [model.fit(X, y) for model in models]
-    first, last = fitted[0], fitted[-1]
-    if hasattr(first, "cv_correct_") and first.cv_correct_.mean() > last.cv_correct_.mean():
-        return first
-    return last

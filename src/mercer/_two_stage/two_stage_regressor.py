@@ -14,15 +14,13 @@ from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.centered_ridge import centered_ridge
+from mercer._two_stage.learning_folds import along_folds, learns_in_folds, split_into_folds
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
-    along_folds,
     fit_centerer,
     learn_gram,
-    learns_in_folds,
     split_by_rows,
-    split_into_folds,
     store_learner,
 )
 from mercer._typing import Array, Features

@@ -1,0 +1,195 @@
+"""Folds of two-stage learning, inside which kernels of many parameters are learned anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.parallel import Parallel, delayed
+
+from mercer._targets import output_kernel_of_part
+from mercer._two_stage.two_stage import TwoStage, fit_centerer, learn_gram
+from mercer._typing import Array, Features
+
+NESTED_ABOVE = 10
+"""Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
+
+_FOLDS = 5
+"""The number of folds where `cv` is None."""
+
+_FOLDS_SEED = 0
+"""Seed by which rows are shuffled into folds: in the order of a table that is sorted by its target,
+folds would train on other values than they hold out."""
+
+Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None) -> list[Split]:
+    """Return the folds that a parameter `cv` stands for.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+        A number of folds takes rows in a random order, always the same.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    codes : ndarray of int of shape (n_samples,), default=None
+        Classes, by which folds are stratified for a number.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Training and held-out samples.
+    """
+    if cv is None or isinstance(cv, Integral):
+        kind = KFold if codes is None else StratifiedKFold
+        cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=_FOLDS_SEED)
+    return list(check_cv(cv).split(X, codes))
+
+
+def scorable_folds(
+    splits: list[Split], codes: NDArray[np.intp], cv: Any, *, every_class: bool = False
+) -> list[Split]:
+    """Return the folds that train on several classes, as others cannot score a penalty.
+
+    Parameters
+    ----------
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    cv : object
+        Named in messages.
+    every_class : bool, default=False
+        Whether probabilities are learned, which needs every class in all training sets, and among
+        the held-out samples of all folds.
+
+    Raises
+    ------
+    ValueError
+        If no fold trains on several classes, or a class is missing where all are needed.
+    """
+    held_out = np.concatenate([codes[test] for _, test in splits])
+    parts = [held_out, *(codes[train] for train, _ in splits)]
+    n_classes = len(np.unique(codes))
+    if every_class and any(len(np.unique(part)) < n_classes for part in parts):
+        raise ValueError(
+            "probability=True needs samples of every class to train on in every fold, and to hold "
+            f"out in some; with cv={cv!r} a class is missing."
+        )
+    found = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
+    if not found:
+        raise ValueError(f"With cv={cv!r}, no fold trains on more than one class.")
+    return found
+
+
+def learns_in_folds(estimator: TwoStage) -> bool:
+    """Tell whether the kernel is learned anew in each fold.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+        With a fitted learner.
+    """
+    if estimator.nested != "auto":
+        return bool(estimator.nested)
+    return n_learned_parameters(estimator.learner_) > NESTED_ABOVE
+
+
+def along_folds(
+    estimator: TwoStage,
+    path: Callable[..., Any],
+    X: Features,
+    y: NDArray[Any],
+    gram: Array,
+    *,
+    splits: list[Split],
+    targets: NDArray[Any],
+) -> list[Any]:
+    """Evaluate a path of predictors in each fold.
+
+    Parameters
+    ----------
+    estimator : TwoStage
+        With a fitted learner.
+    path : callable
+        From the centered Gram matrix of the training samples, their targets, the kernel between
+        held-out and training samples, and the held-out targets.
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What kernels are learned from.
+    gram : ndarray of shape (n_samples, n_samples)
+        The centered Gram matrix of all samples.
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples.
+    targets : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        What `path` is given parts of.
+
+    Returns
+    -------
+    list
+        What `path` returns for each fold.
+    """
+    nested = learns_in_folds(estimator)
+
+    def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
+        if nested:
+            within, across = _nested_matrices(estimator, X, y, train, test)
+        else:
+            within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        return path(within, targets[train], across, targets[test])
+
+    # The solvers release the interpreter's lock, and threads share the Gram matrix.
+    run = Parallel(n_jobs=estimator.n_jobs, prefer="threads")
+    return list(run(delayed(fold)(train, test) for train, test in splits))
+
+
+def _nested_matrices(
+    estimator: TwoStage,
+    X: Features,
+    y: NDArray[Any],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """Learn the kernel on the training samples of a fold; return its centered matrices."""
+    fitted = estimator.learner_
+    params: dict[str, Any] = getattr(fitted, "selected_params", dict)()
+    part, outputs = _safe_split(estimator, X, y, train)
+    if "output_kernel" in fitted.get_params(deep=False):
+        among = output_kernel_of_part(fitted.output_kernel, y, outputs)
+        params = {**params, "output_kernel": among}
+    learner, gram = learn_gram(estimator, part, outputs, params)
+    rows = np.asarray(learner.transform(_safe_split(estimator, X, None, test, train)[0]))
+    centerer = fit_centerer(gram)
+    return centerer.transform(gram, copy=False), centerer.transform(rows)
+
+
+def n_learned_parameters(learner: Any) -> int:
+    """Count the numbers that a learner has read off the labels.
+
+    These are the distinct parameters of its kernel, unless its `kernels` were given, and all but
+    one of the distinct weights that are not zero.
+
+    Parameters
+    ----------
+    learner : estimator
+        A fitted learner.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer._learners import KernelOptimization, UniformCombination
+    >>> X, y = load_iris(return_X_y=True)
+    >>> n_learned_parameters(KernelOptimization(Gaussian(ard=True)).fit(X, y))
+    4
+    >>> n_learned_parameters(UniformCombination().fit(X, y))
+    0
+    """
+    n_weights = np.unique(learner.weights_[learner.weights_ != 0.0]).size
+    searched = "kernels" not in learner.get_params(deep=False)
+    return max(n_weights - 1, 0) + (np.unique(learner.kernel_.theta).size if searched else 0)

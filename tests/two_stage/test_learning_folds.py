@@ -1,0 +1,43 @@
+"""Folds are the same in every fit, and those that cannot score a penalty are left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from mercer._two_stage.learning_folds import scorable_folds, split_into_folds
+
+CODES = np.repeat([0, 1], [6, 4])
+X = np.zeros((10, 1))
+
+
+def test_numbers_of_folds_are_shuffled_and_stratified() -> None:
+    splits = split_into_folds(2, X, CODES)
+    assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(10))
+    assert all(CODES[test].sum() == 2 for _, test in splits)
+    for (train, _), (again, _) in zip(splits, split_into_folds(2, X, CODES), strict=True):
+        assert_array_equal(train, again)
+    assert len(split_into_folds(None, X)) == 5
+
+
+def test_given_folds_are_kept() -> None:
+    given = [(np.arange(5), np.arange(5, 10))]
+    assert split_into_folds(given, X) == given
+
+
+def test_folds_that_train_on_one_class_are_left_out() -> None:
+    one, both = (np.arange(6), np.arange(6, 10)), (np.arange(8), np.arange(8, 10))
+    assert scorable_folds([one, both], CODES, 2) == [both]
+    with pytest.raises(ValueError, match="With cv=2, no fold trains on more than one class"):
+        scorable_folds([one], CODES, 2)
+
+
+def test_probabilities_need_every_class() -> None:
+    splits = split_into_folds(2, X, CODES)
+    assert scorable_folds(splits, CODES, 2, every_class=True) == splits
+    missing_in_training = (np.arange(6), np.arange(6, 10))
+    missing_held_out = (np.arange(8), np.arange(8, 10))
+    for split in (missing_in_training, missing_held_out):
+        with pytest.raises(ValueError, match="with cv=7 a class is missing"):
+            scorable_folds([split], CODES, 7, every_class=True)
