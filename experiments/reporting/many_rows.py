@@ -33,9 +33,10 @@ def many_rows() -> str:
     return f"""What `TwoStage*` and `KernelStacking*` do by default (`approximation="auto"`):
 
 {table(header, [list(row) for row in _PATHS], text=True)}
-On Nyström features, the kernel is learned from a sample of at most `max_samples` rows, 3,000 or,
-for stacking, 1,000; one more pass over the table, block by block, fits ridge regression for all
-penalties. Two-stage classification then is calibrated ridge regression and not a support vector
+On Nyström features, kernels are learned from a sample: two-stage estimators take at most
+`max_samples=3000` rows, and stacking compares candidates on at most `max_samples=1000` and learns
+them from twice as many others. One more pass over the table, block by block, fits ridge regression
+for all penalties. Two-stage classification then is calibrated ridge regression and not a support vector
 machine, and has probabilities. Up to some 100,000 rows most of the time goes into the kernel;
 beyond, it grows in proportion to the rows.
 
