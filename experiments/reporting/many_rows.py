@@ -36,9 +36,9 @@ def many_rows() -> str:
 On Nyström features, kernels are learned from a sample: two-stage estimators take at most
 `max_samples=3000` rows, and stacking compares candidates on at most `max_samples=1000` and learns
 them from twice as many others. One more pass over the table, block by block, fits ridge regression
-for all penalties. Two-stage classification then is calibrated ridge regression and not a support vector
-machine, and has probabilities. Up to some 100,000 rows most of the time goes into the kernel;
-beyond, it grows in proportion to the rows.
+for all penalties. Two-stage classification then is calibrated ridge regression and not a support
+vector machine, and has probabilities. Up to some 100,000 rows most of the time goes into the
+kernel; beyond, it grows in proportion to the rows.
 
 * *Other numbers of features* (`n_components`): more where the error still falls with them. Beyond
   5,000, conjugate gradients take the place of an m x m eigendecomposition.
