@@ -19,6 +19,15 @@ classes
     logistic regression on the same features, at the best of four penalties for the test rows, whose
     time is that of one.
 
+estimators
+    Test error and time of the default two-stage and stacking regressors on 10^4 and 10^5 rows, and
+    of LightGBM with 100 and 500 trees; of 10^4 rows also an exact two-stage fit.
+parquet
+    Time and peak resident memory, of the whole process, of a fit to a Parquet file of N rows.
+dask
+    Time of the fit to N rows of a Dask array on a cluster of one and of two processes of one thread
+    each, and the largest difference of their coefficients, relative to the largest one.
+
 N is 10^6 by default. The rows are uniform, y = sin 2 x1 + x2 x3 + |x4| + cos(3 x5) / 2 + noise.
 """
 
@@ -26,9 +35,11 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +51,8 @@ from speed import peak_resident
 from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_splits import table_split
-from mercer._blocks import block_source, sample_blocks
+from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
+from mercer._blocks import BlockSource, block_source, sample_blocks
 from mercer._nystroem.centers import Method, choose_centers
 from mercer._nystroem.nystroem_features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
@@ -71,10 +83,7 @@ def rows(n_rows: int, seed: int = 0) -> tuple[Array, Array]:
 
 def fit(X: Array, y: Array) -> NystroemModel:
     """Fit to all rows, as an estimator's second stage does."""
-    source = block_source(X, y)
-    sample, responses = sample_blocks(source, SAMPLE_ROWS, 0)
-    encoding = TargetEncoding.of_responses(responses)
-    return fit_nystroem(KERNEL, source, encoding, sample, n_components=N_CENTERS)
+    return fit_source(block_source(X, y))
 
 
 def baseline(X: Array, y: Array) -> tuple[Nystroem, Ridge]:
@@ -209,12 +218,96 @@ def class_errors(probabilities: Array, y: Labels) -> tuple[float, float]:
     return float(np.mean(probabilities.argmax(axis=1) != y)), float(log_loss(y, probabilities))
 
 
+def estimators(options: argparse.Namespace) -> None:
+    """Compare default estimators with boosted trees."""
+    import lightgbm
+
+    X_test, y_test = rows(TEST_ROWS, seed=1)
+    lines = []
+    for n_rows in (10_000, 100_000):
+        X, y = rows(n_rows)
+        models: dict[str, Any] = {
+            f"LightGBM, {n} trees": lightgbm.LGBMRegressor(n, n_jobs=THREADS, verbose=-1)
+            for n in (100, 500)
+        }
+        models |= {"two-stage": TwoStageRegressor(), "stacking": KernelStackingRegressor()}
+        if n_rows <= 10_000:
+            models["two-stage, exact"] = TwoStageRegressor(approximation="exact")
+        for name, model in models.items():
+            wall, processor, _ = timed(model.fit, X, y)
+            score = r2_score(y_test, model.predict(X_test))
+            lines.append([f"{n_rows:g}, {name}", f"{score:.4f}", f"{wall:.1f}", f"{processor:.1f}"])
+    print_table("estimators", ["rows, method", "R2", "s", "processor s"], lines)
+
+
+def fit_file(path: str) -> tuple[float, float, float]:
+    """Return seconds of a fit to a file, and the peak memory before and after, in GB."""
+    with threadpool_limits(THREADS):
+        before = peak_resident()
+        wall, _, _ = timed(fit_source, ParquetSource(path, target="y"))
+    return wall, before, peak_resident()
+
+
+def fit_source(source: BlockSource) -> NystroemModel:
+    """Fit to all rows of a source."""
+    sample, responses = sample_blocks(source, SAMPLE_ROWS, 0)
+    encoding = TargetEncoding.of_responses(responses)
+    return fit_nystroem(KERNEL, source, encoding, sample, n_components=N_CENTERS)
+
+
+def parquet(options: argparse.Namespace) -> None:
+    """Measure a fit to a file in a process of its own, which a fork server starts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [f"x{k}" for k in range(N_FEATURES)]
+    schema = pa.schema([(name, pa.float64()) for name in [*names, "y"]])
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "rows.parquet")
+        with pq.ParquetWriter(path, schema) as writer:
+            for seed, start in enumerate(range(0, options.rows, BASELINE_ROWS)):
+                X, y = rows(min(BASELINE_ROWS, options.rows - start), seed)
+                columns = dict(zip(names, X.T, strict=True))
+                writer.write_table(pa.table({**columns, "y": y}, schema))
+        with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
+            wall, before, after = pool.submit(fit_file, path).result()
+    line = [f"{options.rows:g}", f"{wall:.1f}", f"{after:.2f}", f"{before:.2f}"]
+    print_table("parquet [at most 1.5 GB]", ["rows", "s", "GB in all", "GB before"], [line])
+
+
+def dask(options: argparse.Namespace) -> None:
+    """Compare clusters of one and of two workers."""
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    X, y = rows(options.rows)
+    chunk = -(-options.rows // 16)
+    found, times = [], []
+    for n_workers in (1, 2):
+        settings = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(**settings) as cluster, Client(cluster) as client:
+            table = da.from_array(X, chunks=(chunk, N_FEATURES)).persist()
+            target = da.from_array(y, chunks=chunk).persist()
+            client.wait_for_workers(n_workers)
+            wall, _, model = timed(fit_source, block_source(table, target))
+        times.append(wall)
+        found.append(model.choice.fit.coefficients)
+    difference = np.abs(found[0] - found[1]).max() / np.abs(found[0]).max()
+    line = [f"{options.rows:g}", *(f"{wall:.1f}" for wall in times)]
+    line += [f"{times[0] / times[1]:.2f}", f"{difference:.1e}"]
+    header = ["rows", "s of one", "s of two", "ratio", "difference"]
+    print_table("dask [at least 1.7, at most 1e-8]", header, [line])
+
+
 BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "one_kernel": one_kernel,
     "memory": memory,
     "growth": growth,
     "centers": centers,
     "classes": classes,
+    "estimators": estimators,
+    "parquet": parquet,
+    "dask": dask,
 }
 
 

