@@ -227,7 +227,9 @@ def estimators(options: argparse.Namespace) -> None:
     for n_rows in (10_000, 100_000):
         X, y = rows(n_rows)
         models: dict[str, Any] = {
-            f"LightGBM, {n} trees": lightgbm.LGBMRegressor(n, n_jobs=THREADS, verbose=-1)
+            f"LightGBM, {n} trees": lightgbm.LGBMRegressor(
+                n_estimators=n, n_jobs=THREADS, verbose=-1
+            )
             for n in (100, 500)
         }
         models |= {"two-stage": TwoStageRegressor(), "stacking": KernelStackingRegressor()}
