@@ -1,0 +1,96 @@
+"""Estimators that are fitted to Dask collections, also while a worker dies."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer import KernelStackingClassifier, TwoStageRegressor, UniformCombination
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+distributed = pytest.importorskip("distributed")
+
+N_ROWS = 600
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A Gaussian kernel, at whose first evaluation in another process that process dies."""
+
+    process: int
+    mark: Path
+
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        if os.getpid() != self.process and not self.mark.exists():
+            self.mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        Z = X if Z is None else Z
+        return np.exp(-np.square(X[:, None, :] - Z[None, :, :]).sum(axis=2) / 8.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client() -> Iterator[Any]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def problem() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_ROWS, 3))
+    return X, np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=N_ROWS)
+
+
+def two_stage(learner: Any = None) -> TwoStageRegressor:
+    return TwoStageRegressor(learner, approximation="nystroem", n_components=50, max_samples=100)
+
+
+def test_arrays_are_fitted_like_a_table_in_memory_and_predicted_lazily() -> None:
+    X, y = problem()
+    table = da.from_array(X, chunks=(140, 3))
+    found = two_stage().fit(table, da.from_array(y, chunks=140))
+    in_memory = two_stage().fit(X, y)
+    assert found.alpha_ == in_memory.alpha_
+    predicted = found.predict(table)
+    assert isinstance(predicted, da.Array)
+    assert_allclose(predicted.compute(), in_memory.predict(X), rtol=1e-7, atol=1e-8)
+
+
+def test_data_frames_keep_their_names() -> None:
+    X, y = problem()
+    table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=4)
+    labels = dd.from_pandas(pd.Series(np.where(y > 1.0, "high", "low")), npartitions=4)
+    model = KernelStackingClassifier(approximation="nystroem", n_components=40, max_samples=80)
+    found = model.fit(table, labels)
+    assert list(found.feature_names_in_) == ["a", "b", "c"]
+    probabilities = found.predict_proba(table).compute()
+    assert probabilities.shape == (N_ROWS, 2)
+    assert (found.predict(table).compute() == labels.compute()).mean() > 0.8
+
+
+def test_a_fit_ends_with_the_same_coefficients_if_a_worker_dies(tmp_path: Path) -> None:
+    X, y = problem()
+    mark = tmp_path / "died"
+    learner = UniformCombination([Dying(os.getpid(), mark)])
+    found = two_stage(learner).fit(da.from_array(X, chunks=(140, 3)), da.from_array(y, chunks=140))
+    assert mark.exists()
+    in_memory = two_stage(learner).fit(X, y)
+    coefficients = in_memory.predictor_.choice.fit.coefficients
+    size = np.abs(coefficients).max()
+    assert_allclose(found.predictor_.choice.fit.coefficients, coefficients, atol=1e-8 * size)
