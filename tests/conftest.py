@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,6 +40,25 @@ def data() -> Callable[[str], Bunch]:
     if not os.environ.get("MERCER_DATA"):
         pytest.skip("real data: MERCER_DATA is not set")
     return load_data_set
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A cluster of two processes; tests that ask for it are skipped without Dask."""
+    distributed = pytest.importorskip("distributed")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def client(cluster: Any) -> Iterator[Any]:
+    """The client of the cluster, which is the current one."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(cluster) as client:
+        yield client
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,21 +37,6 @@ X, Y = table(60)
 LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])
 LENGTHS = (5, 0, 1, 10, 10, 10, 1, 23)
 """An empty partition, and partitions of one row."""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-    ) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def client(cluster: Any) -> Iterator[Any]:
-    with distributed.Client(cluster) as client:
-        yield client
 
 
 def parts(y: Any = Y, lengths: tuple[int, ...] = LENGTHS, *, known: bool = True) -> tuple[Any, Any]:

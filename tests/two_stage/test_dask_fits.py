@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,8 @@ from mercer import KernelStackingClassifier, TwoStageRegressor, UniformCombinati
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
-distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.usefixtures("client")
 
 N_ROWS = 600
 
@@ -37,18 +36,6 @@ class Dying:
             os.kill(os.getpid(), signal.SIGKILL)
         Z = X if Z is None else Z
         return np.exp(-np.square(X[:, None, :] - Z[None, :, :]).sum(axis=2) / 8.0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def client() -> Iterator[Any]:
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def problem() -> tuple[np.ndarray, np.ndarray]:

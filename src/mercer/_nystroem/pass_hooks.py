@@ -32,6 +32,9 @@ class PassHooks:
     client: Any = None
 
 
+NO_HOOKS = PassHooks()
+"""Nothing is called, and passes run in this process."""
+
 _CURRENT: ContextVar[PassHooks] = ContextVar("mercer_pass_hooks")
 """The hooks of the fits inside `pass_hooks`; estimators' parameters have no place for them."""
 
@@ -67,6 +70,6 @@ def started_passes(n_rows: int) -> PassHooks:
     n_rows : int
         Number of rows that they read altogether.
     """
-    hooks = _CURRENT.get(PassHooks())
+    hooks = _CURRENT.get(NO_HOOKS)
     hooks.on_start(n_rows)
     return hooks

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_feat
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.normal_equations import NormalEquations, n_folds_for
 from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
 from mercer._nystroem.statistic_pair import StatisticPair
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array, Features
@@ -133,8 +133,7 @@ def fit_nystroem(
     centers: Method = "sample",
     alphas: Array | None = None,
     random_state: RandomState = 0,
-    on_rows: Callable[[int], None] | None = None,
-    client: Any = None,
+    hooks: PassHooks = NO_HOOKS,
 ) -> NystroemModel:
     """Fit a predictor with a given kernel to all rows of a source, in one pass.
 
@@ -156,10 +155,8 @@ def fit_nystroem(
         Penalties that are compared by cross-validation.
     random_state : int, RandomState instance or None, default=0
         Draws the centers.
-    on_rows : callable, default=None
-        Called with numbers of rows that were done.
-    client : distributed.Client, default=None
-        Cluster for sources that can be divided among workers.
+    hooks : PassHooks, default=NO_HOOKS
+        What is called with numbers of rows that were done, and the cluster, if there is one.
 
     Returns
     -------
@@ -186,7 +183,7 @@ def fit_nystroem(
     few = chosen if chosen.shape[0] <= MOST_DIRECT else some_centers(chosen)
     features = nystroem_features(kernel, few)
     statistic = NormalEquations(features, encoding, n_folds_for(few.shape[0]))
-    reduced = partial(reduce_blocks, source, on_rows=on_rows, client=client)
+    reduced = partial(reduce_blocks, source, on_rows=hooks.on_rows, client=hooks.client)
     rows = None
     if encoding.classes is None:
         sums = reduced(statistic)

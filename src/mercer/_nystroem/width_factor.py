@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from mercer._blocks import block_source, reduce_blocks
 from mercer._model_selection.kernel_prices import RandomState, descended, sample_rows
@@ -74,6 +73,7 @@ def rescaled_kernel(
     Returns
     -------
     Kernel
+        As it is, if it has no width.
 
     Notes
     -----
@@ -81,15 +81,16 @@ def rescaled_kernel(
     relevant features are, change less. Factors are tried from one on in the direction in which
     errors of ridge regression on 500 Nyström features fall, in five folds.
     """
+    if with_width_factor(kernel, _STEP) == kernel:
+        return kernel
     codes = None if encoding.classes is None else encoding.codes(y)
     rows = sample_rows(X.shape[0], _ROWS, codes, random_state)
     source = block_source(X[rows], y[rows])
-    seed = int(check_random_state(random_state).randint(2**31))
+    centers = choose_centers(kernel, X[rows], _COMPONENTS, "sample", random_state)
 
     @cache
     def loss(step: int) -> float:
         trial = with_width_factor(kernel, step * _STEP)
-        centers = choose_centers(trial, X[rows], _COMPONENTS, "sample", seed)
         features = nystroem_features(trial, centers)
         sums = reduce_blocks(source, NormalEquations(features, encoding))
         return float(ridge_on_features(sums, features).losses.min())

@@ -210,8 +210,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
                 (self._training[evaluation.view], data.y),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
-                on_rows=hooks.on_rows,
-                client=hooks.client,
+                hooks=hooks,
             )
             for evaluation in kept
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from mercer._blocks import BlockSource, folds_at
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.normal_equations import NormalEquations
+from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, linear_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.width_factor import rescaled_kernel
@@ -126,8 +126,7 @@ def fit_member(
     *,
     n_components: int,
     random_state: RandomState,
-    on_rows: Callable[[int], None] | None = None,
-    client: Any = None,
+    hooks: PassHooks = NO_HOOKS,
 ) -> NystroemMember:
     """Fit ridge regression on the kernel of a candidate to all rows of a source, in one pass.
 
@@ -144,9 +143,7 @@ def fit_member(
         Number of centers.
     random_state : int, RandomState instance or None
         Draws them.
-    on_rows : callable, default=None
-        Called with numbers of rows that were done.
-    client : distributed.Client, default=None
+    hooks : PassHooks, default=NO_HOOKS
     """
     X, y = sample
     kernel = rescaled_kernel(found.kernel, X, y, encoding, random_state)
@@ -157,7 +154,6 @@ def fit_member(
         X,
         n_components=n_components,
         random_state=random_state,
-        on_rows=on_rows,
-        client=client,
+        hooks=hooks,
     )
     return NystroemMember(found.view, kernel, model)

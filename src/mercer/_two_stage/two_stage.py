@@ -179,8 +179,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 n_components=number_of_components(self.n_components, n_rows),
                 alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
                 random_state=self.random_state,
-                on_rows=hooks.on_rows,
-                client=hooks.client,
+                hooks=hooks,
             )
             report()
         choice = self.predictor_.choice
