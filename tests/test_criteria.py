@@ -21,11 +21,29 @@ from reference import (
     gaussian_ard_gradient,
 )
 
-from mercer._criteria import CRITERIA, Criterion, KeptSensitivity, Sensitivity, contract
+from mercer._criteria import (
+    CRITERIA,
+    Criterion,
+    KeptSensitivity,
+    Sensitivity,
+    contract,
+    value_and_gradient,
+)
 from mercer._gram.moments import moments
 from mercer._gram.tiles import Samples
 from mercer._targets import as_target
-from mercer.kernels import Gaussian, Kernel, Linear, OnColumns, Precomputed, WeightedSum
+from mercer.kernels import (
+    ExponentialPower,
+    Gaussian,
+    Kernel,
+    Laplacian,
+    Linear,
+    Matern,
+    OnColumns,
+    OnProjection,
+    Precomputed,
+    WeightedSum,
+)
 
 SEVERAL_TILES = 400
 
@@ -133,6 +151,48 @@ def test_ard_gradient_on_several_tiles(container: Any, memory: float) -> None:
     expected = cka_sensitivity(K, L)
     assert_allclose(contracted, np.sum(expected * K), atol=1e-13)
     assert_allclose(gradient, gaussian_ard_gradient(X, WIDTHS, expected), rtol=1e-9)
+
+
+ARD = {
+    "gaussian": Gaussian(WIDTHS, ard=True),
+    "matern": Matern(WIDTHS, ard=True),
+    "laplacian": Laplacian(WIDTHS, norm=1.0, ard=True),
+    "exponential-power": ExponentialPower(WIDTHS, power=1.2, norm=1.5, ard=True),
+    "searched-exponents": ExponentialPower(
+        WIDTHS, power=1.2, norm=1.5, ard=True, power_bounds=(0.5, 1.25), norm_bounds=(1.3, 2.0)
+    ),
+    "on-columns": OnColumns(Gaussian(WIDTHS[:2], ard=True), [2, 0]),
+    "on-projection": OnProjection(Gaussian(WIDTHS, ard=True), np.diag(WIDTHS[::-1])),
+    "one-width": Gaussian(1.3),
+    "weighted-sum": NATIVE["weighted-sum"],
+}
+
+
+@every_criterion
+@pytest.mark.parametrize("memory", [1024, 0.5])
+@pytest.mark.parametrize("kernel", ARD.values(), ids=ARD)
+def test_value_and_gradient_agree_with_the_sensitivity(
+    name: str, memory: float, kernel: Kernel
+) -> None:
+    """The tiles of ARD kernels serve both; rows that are equal, or nearly, are among them."""
+    X = 3.0 + table(SEVERAL_TILES)
+    X[7], X[300] = X[5], X[5] * (1.0 + 1e-8)
+    target, _ = target_of("four classes", SEVERAL_TILES)
+    with sklearn.config_context(working_memory=memory):
+        samples = Samples(X)
+        value, gradient = value_and_gradient(CRITERIA[name], samples, kernel, target)
+    P = dense(CRITERIA[name].evaluate(samples, kernel, target)[1], samples)
+    assert_allclose(value, CRITERIA[name].evaluate(samples, kernel, target)[0], rtol=1e-11)
+    expected = kernel.vjp(X, P)[1]
+    assert_allclose(gradient, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
+def test_kernels_that_return_nan_are_named_before_the_gradient() -> None:
+    X = table(20)
+    kernel = Gaussian(np.full(X.shape[1], 1e-200), ard=True)
+    target, _ = target_of("two classes", 20)
+    with pytest.raises(ValueError, match="NaN or infinity"), np.errstate(all="ignore"):
+        value_and_gradient(CRITERIA["cka"], Samples(X), kernel, target)
 
 
 def test_uncentered_alignment_keeps_the_constant_of_several_classes() -> None:

@@ -10,11 +10,12 @@ import numpy as np
 
 from mercer._gram.dense import center_tiles
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, Tile, map_tiles
+from mercer._gram.tiles import Samples, Tile, check_finite, map_tiles, working_memory
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel, gram_tile_vjp
+from mercer.kernels._kernel import Kernel, gram_tile_vjp, gram_tiles
+from mercer.kernels._radial_tiles import GramTile, RadialTiles
 
 
 @dataclass(frozen=True)
@@ -235,10 +236,16 @@ def contract(
     -----
     O(n^2 d) time in matrix products, tile by tile, without a tensor or an n x n matrix.
     """
+    gram = None if samples.stacked else gram_tiles(kernel, samples.X)
 
     def work(tile: Tile) -> tuple[float, Array]:
         block = P.block(samples, tile)
-        value, gradient = gram_tile_vjp(kernel, samples.X, block, tile.rows, tile.columns)
+        if gram is None:
+            value, gradient = gram_tile_vjp(kernel, samples.X, block, tile.rows, tile.columns)
+        else:
+            here = gram.tile(tile.rows, tile.columns)
+            value = inner(block, here.values) + kernel.offset * float(block.sum())
+            gradient = gram.gradient(here, block)
         return tile.count * value, tile.count * gradient
 
     value, gradient = 0.0, np.zeros(kernel.theta.size)
@@ -246,3 +253,109 @@ def contract(
         value += part
         gradient += slope
     return value, gradient
+
+
+def value_and_gradient(
+    criterion: Criterion, samples: Samples, kernel: Kernel, target: Target
+) -> tuple[float, Array]:
+    """A criterion of a kernel on the training samples, and its gradient in the log-parameters.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    samples : Samples
+    kernel : Kernel
+        Bound to the samples.
+    target : Target
+
+    Returns
+    -------
+    value : float
+    gradient : ndarray of shape (n_theta,)
+
+    Notes
+    -----
+    The values of ARD kernels are kept from the pass for the value to that for the gradient, if they
+    fit in half of the working memory: two matrix products and one exponential for each pair of
+    samples, O(n^2 d). Other kernels are computed again.
+    """
+    gram = None if samples.stacked else gram_tiles(kernel, samples.X)
+    if gram is None:
+        value, P = criterion.evaluate(samples, kernel, target)
+        return value, contract(samples, kernel, P)[1]
+    return _ARDCriterion(criterion, samples, kernel, target, gram).value_and_gradient()
+
+
+class _ARDCriterion:
+    """A criterion of one kernel whose tiles serve values and gradient alike."""
+
+    def __init__(
+        self,
+        criterion: Criterion,
+        samples: Samples,
+        kernel: Kernel,
+        target: Target,
+        gram: RadialTiles,
+    ) -> None:
+        self.criterion, self.samples, self.kernel, self.gram = criterion, samples, kernel, gram
+        self.Y, self.signs, self.target_norm = criterion.target_parts(target)
+        self.ones = np.ones((samples.n_samples, 1))
+        fits = 4.0 * gram.n_arrays * samples.n_samples**2 <= working_memory() / 2
+        self.kept: dict[tuple[int, int], GramTile] | None = {} if fits else None
+
+    def value_and_gradient(self) -> tuple[float, Array]:
+        n = self.samples.n_samples
+        a, q, row_sums = self._products()
+        check_finite([self.kernel], np.array([q + row_sums.sum()]))
+        if self.criterion.is_centered:
+            q += row_sums.sum() ** 2 / n**2 - (2.0 / n) * float(row_sums @ row_sums)
+        value, by_a, by_q = self.criterion.of(a, q, self.target_norm, n)
+        return value, self._gradient(by_a, 2.0 * by_q, row_sums / n)
+
+    def _products(self) -> tuple[float, float, Array]:
+        """<K, L>, <K, K> and the sums over K's rows, less its offset if it is to be centered."""
+        columns, signed = np.hstack([self.Y, self.ones]), self.Y * self.signs
+
+        def work(tile: Tile) -> tuple[Tile, float, float, Array, Array]:
+            values = self._tile(tile).values
+            if not self.criterion.is_centered:
+                values = values + self.kernel.offset
+            products = values @ columns[tile.columns]
+            a = float(np.vdot(products[:, :-1], signed[tile.rows]))
+            return tile, a, float(np.vdot(values, values)), products[:, -1], values.sum(axis=0)
+
+        a, q, row_sums = 0.0, 0.0, np.zeros(self.samples.n_samples)
+        for tile, part, square, by_row, by_column in map_tiles(work, self.samples.plan):
+            a += tile.count * part
+            q += tile.count * square
+            row_sums[tile.rows] += by_row
+            if tile.count == 2.0:
+                row_sums[tile.columns] += by_column
+        return a, q, row_sums
+
+    def _gradient(self, by_a: float, by_gram: float, row_means: Array) -> Array:
+        """Derivatives where the sensitivity is by_a L + by_gram K, centered or not."""
+        left, right = [by_a * self.Y * self.signs], [self.Y]
+        if self.criterion.is_centered:
+            means = row_means[:, None]
+            left += [-by_gram * means, -by_gram * self.ones]
+            right += [self.ones, means - means.mean()]
+        else:
+            left += [by_gram * self.kernel.offset * self.ones]
+            right += [self.ones]
+        U, V = np.hstack(left), np.hstack(right)
+
+        def work(tile: Tile) -> Array:
+            here = self._tile(tile)
+            P = U[tile.rows] @ V[tile.columns].T
+            P += by_gram * here.values
+            return tile.count * self.gram.gradient(here, P)
+
+        return np.asarray(sum(map_tiles(work, self.samples.plan)))
+
+    def _tile(self, tile: Tile) -> GramTile:
+        if self.kept is None:
+            return self.gram.tile(tile.rows, tile.columns)
+        if tile.start not in self.kept:
+            self.kept[tile.start] = self.gram.tile(tile.rows, tile.columns)
+        return self.kept[tile.start]

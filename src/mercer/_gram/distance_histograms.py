@@ -32,6 +32,10 @@ _UNIFORM_CELLS = (2**12, 2**20)
 """Fewest and most cells of a uniform mesh, which bound its error and its memory."""
 
 
+_ROW_PARTS = 8
+"""Counts in rows are multiplied in about this many parts, so that all threads take part."""
+
+
 class Mesh:
     """Nodes along the squared distance, between which a radial kernel is approximated as linear.
 
@@ -285,7 +289,7 @@ class DistanceHistogram:
 
         def work(tile: Tile) -> tuple[Tile, Array, list[Array]]:
             squared = samples.squared_distances(distance, tile)
-            weights = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+            weights = _target_tile(Y, tile).ravel()
             cells, positions = mesh.locate(squared)
             summands = [None, positions, weights, weights * positions]
             in_cells = np.stack([np.bincount(cells, summand, size) for summand in summands])
@@ -305,7 +309,7 @@ class DistanceHistogram:
         self._n_fine = int(used.sum())
         self._counts, self._target = counts[used], target[used]
         rows = rows[:, used_coarse]
-        self._row_gram, self._totals = rows.T @ rows, rows.sum(axis=0)
+        self._row_gram, self._totals = _gram_of_columns(rows), rows.sum(axis=0)
 
     def target_products(self, values: Array) -> Array:
         """<K, L_c> of kernels that are given by their values at the nodes.
@@ -360,6 +364,19 @@ class DistanceHistogram:
         gamma = np.exp(-2.0 * thetas)
         values = np.stack([value for value, _ in pairs])
         return values, -2.0 * gamma[:, None] * np.stack([slope for _, slope in pairs])
+
+
+def _target_tile(Y: Array, tile: Tile) -> Array:
+    """The target kernel Y Y' on a tile, shape (n_rows, n_columns)."""
+    if Y.shape[1] == 1:
+        return np.asarray(Y[tile.rows] * Y[tile.columns, 0])
+    return np.asarray(Y[tile.rows] @ Y[tile.columns].T)
+
+
+def _gram_of_columns(V: Array) -> Array:
+    """V'V, whose rows are divided among the threads."""
+    parts = np.array_split(V, _ROW_PARTS)
+    return sum_results(map_tiles(lambda part: part.T @ part, parts))
 
 
 def _between_nodes(totals: Array, positions: Array) -> Array:

@@ -24,6 +24,15 @@ _CONSTANT = 1e-13
 """A feature whose variance is below this fraction of its squared mean is constant."""
 
 
+_FEW_PRODUCTS = 8
+"""Up to so many products of a kernel's tile with a column of the target, these take less time than
+the target's own tile."""
+
+_FEW_KERNELS = 8
+"""Inner products of up to so many long vectors take less time one vector at a time than in a matrix
+product, which is made for shorter ones."""
+
+
 @dataclass(frozen=True)
 class Moments:
     """Centered inner products of kernels with a target and with each other.
@@ -144,10 +153,29 @@ def _on_tile(
     """
     values = samples.blocks(kernels, tile, keep=keep)
     new = values[first:]
-    flat, flat_new = values.reshape(len(values), -1), new.reshape(len(new), -1)
-    target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+    flat = values.reshape(len(values), -1)
+    square = _inner_products(flat, first)
+    if new.shape[0] * Y.shape[1] <= _FEW_PRODUCTS:
+        columns = np.column_stack([Y[tile.columns], np.ones(tile.shape[1])])
+        products = new @ columns
+        cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
+    else:
+        target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
+        cross, by_row = flat[first:] @ target, new.sum(axis=2)
     diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(len(new))
-    return (tile, flat_new @ flat.T, flat_new @ target, diagonal, new.sum(axis=2), new.sum(axis=1))
+    return tile, square, cross, diagonal, by_row, new.sum(axis=1)
+
+
+def _inner_products(flat: Array, first: int) -> Array:
+    """Inner products of the rows from index `first` on with all rows, shape (n_new, n_rows)."""
+    new = flat[first:]
+    if len(new) > _FEW_KERNELS:
+        return np.asarray(new @ flat.T)
+    products = np.empty((len(new), len(flat)))
+    for k, row in enumerate(new):
+        products[k, : first + k + 1] = flat[: first + k + 1] @ row
+        products[:k, first + k] = products[k, first : first + k]
+    return products
 
 
 def _target_scale(Y: Array) -> tuple[float, float]:

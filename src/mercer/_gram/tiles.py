@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 
 from mercer._gram.memory import check_gram_memory
 from mercer._typing import Array, Features
-from mercer.kernels._distances import centered_distances, products
+from mercer.kernels._distances import centered_distances, products, rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
 from mercer.kernels._structure import Distance, InnerProduct
 
@@ -361,12 +361,20 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
         raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
 
 
+def _varying(X: Array) -> Array:
+    """Features minus their means, without those that are constant and add nothing to distances."""
+    varies = X.max(axis=0) > X.min(axis=0)
+    X = X if varies.all() else X[:, varies]
+    return X - X.mean(axis=0)
+
+
 class _Distances:
     """Squared distances between the rows of a table, tile by tile, optionally kept in memory."""
 
     def __init__(self, X: Features, norm: float, keep: bool) -> None:
         self._norm = norm
-        self._X = X if sp.issparse(X) else X - X.mean(axis=0)
+        self._X = X if sp.issparse(X) else _varying(X)
+        self._squares = rows_squared(self._X)
         self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
 
     def tile(self, tile: Tile) -> Array:
@@ -377,7 +385,7 @@ class _Distances:
         return self._kept[tile.start]
 
     def _compute(self, tile: Tile) -> Array:
-        part = self._X[tile.rows]
+        part, squares = self._X[tile.rows], (self._squares[tile.rows], self._squares[tile.columns])
         if tile.count == 1.0:
-            return centered_distances(part, part, 0, self._norm)
-        return centered_distances(part, self._X[tile.columns], None, self._norm)
+            return centered_distances(part, part, 0, self._norm, squares)
+        return centered_distances(part, self._X[tile.columns], None, self._norm, squares)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._criteria import Criterion, contract
+from mercer._criteria import Criterion, value_and_gradient
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer._search.parameter_search import (
     NO_PENALTY,
@@ -213,8 +213,7 @@ class _Problem:
 
     def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
         candidate = self.kernel.with_theta(theta)
-        value, P = self.criterion.evaluate(self.samples, candidate, self.target)
-        return value, contract(self.samples, candidate, P)[1]
+        return value_and_gradient(self.criterion, self.samples, candidate, self.target)
 
     def solved(self, start: Array) -> OptimizedKernel:
         found = maximize(

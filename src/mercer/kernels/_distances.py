@@ -111,7 +111,13 @@ def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
     return (centered if X is Z else X - mean), centered
 
 
-def centered_distances(X: Features, Z: Features, start: int | None, norm: float = 2.0) -> Array:
+def centered_distances(
+    X: Features,
+    Z: Features,
+    start: int | None,
+    norm: float = 2.0,
+    squares: tuple[Array, Array] | None = None,
+) -> Array:
     """Squared distances between rows whose mean is near the origin; see :func:`squared_distances`.
 
     Parameters
@@ -121,36 +127,54 @@ def centered_distances(X: Features, Z: Features, start: int | None, norm: float 
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
     norm : float, default=2.0
         p of the distance |x - z|_p.
+    squares : tuple of ndarray of shape (n_samples_x,) and (n_samples_z,), default=None
+        Squared norms of the rows of `X` and `Z`, where they are known.
     """
     if norm != 2.0:
         return minkowski_squared(X, Z, norm)
+    if squares is None:
+        of_Z = rows_squared(Z)
+        squares = (of_Z if X is Z else rows_squared(X)), of_Z
     squared = products(X, Z)
     squared *= -2.0
-    squares = rows_squared(Z)
-    squared += (squares if X is Z else rows_squared(X))[:, None]
-    squared += squares
-    np.maximum(squared, 0.0, out=squared)
-    if start is not None:
-        rows = np.arange(X.shape[0])
-        squared[rows, start + rows] = 0.0
-    _recompute_cancelled(squared, X, Z, squares)
+    squared += squares[0][:, None]
+    squared += squares[1]
+    recompute_cancelled(squared, X, Z, squares[1], start)
     return squared
 
 
-def _recompute_cancelled(squared: Array, X: Features, Z: Features, squares: Array) -> None:
+def recompute_cancelled(
+    squared: Array, X: Features, Z: Features, squares: Array, start: int | None
+) -> None:
     """Replace distances that are rounding errors of inner products by those of differences.
 
     Equal rows are then at distance zero exactly, which matters to kernels that decrease like a
-    power of the distance. `squares` are the squared norms of the rows of `Z`.
+    power of the distance, and no distance is negative.
+
+    Parameters
+    ----------
+    squared : ndarray of shape (n_samples_x, n_samples_z)
+        Squared distances that were computed from inner products; they are overwritten.
+    X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
+    squares : ndarray of shape (n_samples_z,)
+        Squared norms of the rows of `Z`.
+    start : int or None
+        Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
     """
+    if start is not None:
+        rows = np.arange(X.shape[0])
+        squared[rows, start + rows] = 0.0
     limit = _CANCELLED * float(squares.max(initial=0.0))
-    if squared.min(initial=np.inf) >= limit:
+    smallest = squared.min(initial=np.inf)
+    if not smallest >= 0.0:
+        np.maximum(squared, 0.0, out=squared)
+    if smallest >= limit:
         return
     i, j = np.divmod(np.flatnonzero(squared < limit), squared.shape[1])
     small = (squared[i, j] > 0.0) & (squared[i, j] < _CANCELLED * squares[j])
     i, j = i[small], j[small]
-    for start in range(0, i.size, _PAIRS):
-        some = slice(start, start + _PAIRS)
+    for first in range(0, i.size, _PAIRS):
+        some = slice(first, first + _PAIRS)
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 

@@ -11,6 +11,7 @@ from sklearn.utils import check_array, gen_batches
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
+from mercer.kernels._radial_tiles import RadialTiles
 from mercer.kernels._structure import (
     Distance,
     DistanceFunction,
@@ -256,6 +257,10 @@ class Kernel(BaseEstimator):
             raise NotImplementedError(f"{type(self).__name__} must implement _contract.")
         return inner(P, self._shifted(X, Z)) + self.offset * float(P.sum()), np.empty(0)
 
+    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+        """Tiles of the Gram matrix that serve values and gradient alike; None if there are none."""
+        return None
+
 
 def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
     """Tile of a Gram matrix, less the kernel's offset; the table is not validated.
@@ -304,6 +309,23 @@ def gram_tile_vjp(
     if rows == columns:
         return kernel._contract(part, P, part, 0)
     return kernel._contract(part, P, X[columns], None)
+
+
+def gram_tiles(kernel: Kernel, X: Features) -> RadialTiles | None:
+    """Tiles of a kernel's Gram matrix that serve values and gradient alike.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    RadialTiles or None
+        None where values and gradient are computed apart, as of kernels without ARD.
+    """
+    return kernel._gram_tiles(X)
 
 
 def stack_values(kernel: Kernel, stack: Array) -> Array:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._radial_tiles import RadialTiles
 from mercer.kernels._structure import ARDFunction, InnerProduct, RadialFunction, Structure
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
@@ -149,6 +150,9 @@ class OnColumns(Composite):
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._chosen(X), P, self._chosen(Z), start)
+
+    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+        return self.kernel._gram_tiles(self._chosen(X))
 
 
 def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:

@@ -10,6 +10,7 @@ import numpy as np
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
 from mercer.kernels._kernel import Kernel
+from mercer.kernels._radial_tiles import RadialTiles
 
 
 class OnProjection(Composite):
@@ -98,3 +99,6 @@ class OnProjection(Composite):
         self, X: Features, P: Array, Z: Features, start: int | None
     ) -> tuple[float, Array]:
         return self.kernel._contract(self._projected(X), P, self._projected(Z), start)
+
+    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+        return self.kernel._gram_tiles(self._projected(X))

@@ -22,7 +22,7 @@ from mercer.kernels._distances import (
     subtract_mean,
 )
 from mercer.kernels._kernel import N_STARTS, Kernel
-from mercer.kernels._minkowski import weighted_powers
+from mercer.kernels._radial_tiles import RadialTiles, weighted_squares
 from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
@@ -47,6 +47,9 @@ class Radial(Kernel):
     norm: float = 2.0
     """p of the distance |x - x'|_p; two, the Euclidean distance, unless it is a parameter."""
 
+    gradient_reads_distances: ClassVar[bool] = True
+    """Whether derivatives need distances, rather than the kernel's values alone."""
+
     @property
     def structure(self) -> Structure:
         """A function of the distance on all columns."""
@@ -60,7 +63,7 @@ class Radial(Kernel):
         squared : ndarray
             Squared distances in the kernel's norm, of any shape; they are not overwritten.
         """
-        return self._from_scaled(squared / self._scale() ** 2)
+        return self._from_scaled(squared * np.asarray(self._scale()) ** -2.0)
 
     def at_theta(self, squared: Array, theta: float) -> Array:
         """The kernel less its offset at another width or frequency, without a new kernel.
@@ -137,29 +140,17 @@ class Radial(Kernel):
         if np.ndim(self._scale()) == 0:
             squares = np.array([inner(weighted, u)])
         else:
-            squares = _weighted_squares(X, weighted, Z, u, self.norm)
+            squares = weighted_squares(X, weighted, Z, u, self.norm)
         return value, np.append(-2.0 * squares, self._shape_gradient(P, u, X, Z))
+
+    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+        if sp.issparse(X) or np.ndim(self._scale()) == 0:
+            return None
+        return RadialTiles(self, X)
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         """Derivatives of <P, K> in the log-parameters that are no widths; of scaled features."""
         return ()
-
-
-def _weighted_squares(X: Features, W: Array, Z: Features, u: Array, norm: float) -> Array:
-    """Each feature's part of sum_ij W_ij u_ij for squared distances u, without a tensor.
-
-    In the Euclidean norm it is sum_ij W_ij (x_iz - z_jz)^2 for feature z, of centered rows. In
-    other norms u = s^(2/p) for s = sum_z |x_iz - z_jz|^p, and the part of a feature is its fraction
-    of s. `W` may be overwritten.
-    """
-    if norm != 2.0:
-        W *= u ** (1.0 - 0.5 * norm)
-        return weighted_powers(X, W, Z, norm)
-    if sp.issparse(X):
-        cross = np.asarray(X.multiply(W @ Z).sum(axis=0)).ravel()
-        return X.multiply(X).T @ W.sum(axis=1) + Z.multiply(Z).T @ W.sum(axis=0) - 2.0 * cross
-    cross = np.einsum("iz,iz->z", X, W @ Z)
-    return (X * X).T @ W.sum(axis=1) + (Z * Z).T @ W.sum(axis=0) - 2.0 * cross
 
 
 class Stationary(Radial):
@@ -333,6 +324,8 @@ class Gaussian(Stationary):
     array([[1.    , 0.3679],
            [0.3679, 1.    ]])
     """
+
+    gradient_reads_distances = False
 
     def _from_scaled(self, u: Array) -> Array:
         np.negative(u, out=u)
