@@ -77,6 +77,13 @@ def problem(kind: str, n: int = 60) -> tuple[np.ndarray, Any]:
 KINDS = ["binary", "strings", "three classes", "regression", "two outputs"]
 
 
+def training_gram(learner: Any, X: np.ndarray) -> np.ndarray:
+    """The Gram matrix that `alignment_` is about: stagewise steps keep their part eps I."""
+    etas = [step.step_size for step in learner.history_ if getattr(step, "step_size", None)]
+    identity = learner.eps / sum(etas) * np.eye(len(X)) if etas else 0.0
+    return learner.scale_ * learner.kernel_(X) + identity
+
+
 def target_gram(kind: str, y: Any) -> np.ndarray:
     """The target kernel by its definition."""
     task = "classification" if kind in KINDS[:3] else "regression"

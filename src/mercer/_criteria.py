@@ -42,6 +42,9 @@ class Sensitivity:
         An upper bound of the Frobenius norm of P.
     absolute : float
         An upper bound of the sum of the absolute values of P's entries.
+    gram_norm : float
+        |K_c| where P is the gradient of the alignment at the Gram matrix K times this norm; one
+        where P is a gradient itself.
     """
 
     factor: Array
@@ -53,6 +56,7 @@ class Sensitivity:
     identity: float = 0.0
     norm: float = np.inf
     absolute: float = np.inf
+    gram_norm: float = 1.0
 
     def terms(self) -> list[tuple[float, Kernel, Array]]:
         """Coefficient, kernel and row means of each centered kernel."""

@@ -24,6 +24,8 @@ class Step:
         Centered alignment of the learned kernel after the step.
     gap : float or None
         Certified bound on the difference to the maximum of the objective; None without certificate.
+    step_size : float or None
+        The coefficient eta that a stagewise step gives its kernel; None for other steps.
     """
 
     kernel: Kernel
@@ -31,6 +33,7 @@ class Step:
     objective: float
     alignment: float
     gap: float | None
+    step_size: float | None = None
 
 
 @dataclass(frozen=True)

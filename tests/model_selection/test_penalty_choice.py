@@ -24,7 +24,7 @@ from mercer._model_selection.penalty_choice import (
     candidate_penalties,
     choose_penalty_by_prediction,
 )
-from mercer._search.parameter_search import STRENGTHS, WidthPenalty
+from mercer._search.width_penalty import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.datasets import make_relevance
 from mercer.kernels import Gaussian, Kernel, Linear, Matern, OnColumns, RationalQuadratic

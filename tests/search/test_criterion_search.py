@@ -29,7 +29,7 @@ from mercer import KernelOptimization
 from mercer._criteria import CRITERIA
 from mercer._gram.tiles import Samples
 from mercer._search.criterion_search import ard_kernels, optimize_criterion
-from mercer._search.parameter_search import STRENGTHS, WidthPenalty
+from mercer._search.width_penalty import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.kernels import Gaussian, Linear
 

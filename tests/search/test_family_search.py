@@ -24,9 +24,7 @@ from mercer._criteria import Sensitivity
 from mercer._gram.tiles import Samples
 from mercer._search.family_search import FixedSearch, GradientSearch, family_search
 from mercer._search.mesh_search import MeshSearch
-from mercer._search.parameter_search import (
-    WidthPenalty,
-)
+from mercer._search.width_penalty import WidthPenalty
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,

@@ -74,6 +74,18 @@ class Moments:
         return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
 
 
+def empty_moments(Y: Array) -> Moments:
+    """Moments of a dictionary without kernels.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, n_targets)
+        Centered target factor.
+    """
+    none = np.empty(0)
+    return Moments(none, np.empty((0, 0)), none, np.empty((0, len(Y))), *_target_scale(Y), len(Y))
+
+
 def moments(
     samples: Samples,
     kernels: Sequence[Kernel],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -10,84 +9,23 @@ from typing import Self
 import numpy as np
 
 from mercer._criteria import Sensitivity
-from mercer._gram.moments import Moments, moments
+from mercer._gram.moments import Moments, empty_moments, moments
 from mercer._gram.tiles import Samples, serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
+from mercer._greedy.step_rules import StepRule
 from mercer._history import Step
-from mercer._search.family_search import family_searches
-from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._search.family_search import STEP_TOLERANCE, family_searches
+from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
-from mercer._weights.alignment_weights import nonnegative_weights, normalized
+from mercer._weights.alignment_weights import normalized
 from mercer.kernels._distances import scaled_features
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import RadialFunction
 
 _SMALLEST_STEP = 0.1
 """A corrective step is taken only if the alignment grows by this fraction of the tolerance."""
-
-
-class StepRule(ABC):
-    """A rule that updates the weights when a kernel joins the dictionary."""
-
-    identity: float = 0.0
-    """Coefficient of the identity matrix in the learned Gram matrix before the first step."""
-
-    moves_kernels: bool = False
-    """Whether a step may also move the parameters of kernels found earlier."""
-
-    @abstractmethod
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """Weights of all kernels, given those of all but the last, and the moments of all."""
-
-
-class CorrectiveStep(StepRule):
-    """Fully corrective steps: all weights are solved for anew, as in alignf; widths may move."""
-
-    moves_kernels = True
-
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """The non-negative weights of the largest alignment; see :meth:`StepRule.update`."""
-        return nonnegative_weights(moments)
-
-
-class StagewiseStep(StepRule):
-    """Steps of forward stagewise additive modeling: earlier weights stay.
-
-    Parameters
-    ----------
-    eta_max : float, default=1.0
-        Largest weight of a new kernel.
-    eps : float, default=1e-10
-        The loop starts from eps I.
-
-    References
-    ----------
-    Afkanpour, Szepesvari, Bowling (2013), Algorithm 1 and Proposition 2.
-    """
-
-    def __init__(self, eta_max: float = 1.0, eps: float = 1e-10) -> None:
-        self.eta_max = eta_max
-        self.identity = eps
-
-    def update(self, weights: Array, moments: Moments) -> Array:
-        """Append the best of 0, eta* and eta_max; see :meth:`StepRule.update`."""
-        old, new = moments.M[:-1, :-1], moments.M[-1, :-1]
-        eps, n = self.identity, moments.n_samples
-        a = weights @ moments.a[:-1] + eps * moments.target_trace
-        b = moments.a[-1]
-        c = weights @ old @ weights + 2 * eps * weights @ moments.traces[:-1] + eps**2 * (n - 1)
-        d = weights @ new + eps * moments.traces[-1]
-        e = moments.M[-1, -1]
-        # eta* = (ad - bc) / (bd - ae)
-        denominator = b * d - a * e
-        best = max(0.0, (a * d - b * c) / denominator) if denominator != 0.0 else 0.0
-
-        def alignment(eta: float) -> float:
-            return float((a + eta * b) / np.sqrt(c + 2.0 * eta * d + eta**2 * e))
-
-        eta = max((0.0, min(best, self.eta_max), self.eta_max), key=alignment)
-        return np.append(weights, eta)
 
 
 @dataclass(frozen=True)
@@ -104,12 +42,19 @@ class Growth:
         Largest number of steps.
     certificate : bool
         Whether each step proves how much better another kernel can be.
+    search_tol : float
+        Relative change of <P, K> at which a search over several parameters stops.
+    normalize_families : bool
+        Whether the best kernels of several families are compared by <P, K> / |K_c|, so that their
+        scales do not matter, or by the objective that each of them maximizes.
     """
 
     rule: StepRule
     tol: float = 1e-3
     max_kernels: int = 50
     certificate: bool = False
+    search_tol: float = STEP_TOLERANCE
+    normalize_families: bool = True
 
 
 @dataclass(frozen=True)
@@ -124,7 +69,8 @@ class Dictionary:
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' centered training Gram matrices.
     alignment : float
-        Centered alignment of the weighted sum.
+        Centered alignment of the learned Gram matrix, which is the weighted sum plus the rule's
+        multiple of the identity.
     history : list of Step
     status : {"converged", "limit"}
     """
@@ -185,6 +131,7 @@ def learn_families(
         width_penalty=width_penalty,
         certificate=growth.certificate,
         movable=growth.rule.moves_kernels,
+        tol=growth.search_tol,
     )
     return grow_dictionary(searches, samples, target.centered, growth, on_step)
 
@@ -277,7 +224,7 @@ def grow_dictionary(
     Parameters
     ----------
     searches : sequence of FamilySearch
-        One for each family; the best kernel of all, compared at unit norm, is added.
+        One for each family; the best kernel of all is added.
     samples : Samples
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
@@ -293,14 +240,16 @@ def grow_dictionary(
     -----
     With K the learned kernel so far, a step maximizes <P, K_theta> for P = (L_c - rho K_c) / |L_c|
     and rho = <K_c, L_c> / |K_c|^2. This P is the gradient of the alignment times |K_c|, so that the
-    objectives of all steps are on one scale and that of the first step, which starts from no kernel
-    at all, is proportional to <L_c, K_theta>.
+    objectives of all steps are on one scale. Width penalties in the unit of the widths are
+    multiplied by |K_c| too, so that they weigh as they do beside the gradient itself, as published;
+    in the first step K is eps I, also where steps are corrective.
 
     References
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    start = _Aligned(samples, Y, growth, (), np.empty(0))
+    rule, none, known = growth.rule, np.empty(0), empty_moments(Y)
+    start = _Aligned(samples, Y, growth, (), none, known, rule.alignment(none, known))
     return grow(start, searches, growth.max_kernels, on_step).dictionary()
 
 
@@ -313,8 +262,8 @@ class _Aligned(Stage):
     growth: Growth
     kernels: tuple[Kernel, ...]
     weights: Array
-    moments: Moments | None = None
-    alignment: float = 0.0
+    moments: Moments
+    alignment: float
     history: tuple[Step, ...] = ()
     is_final: bool = False
 
@@ -322,13 +271,20 @@ class _Aligned(Stage):
         rule, tol = self.growth.rule, self.growth.tol
         candidate, kernels, extended = self._extended(found)
         weights = rule.update(self.weights, extended)
-        alignment = extended.alignment(weights)
+        is_idle = not rule.moves_kernels and weights[-1] == 0.0
+        alignment = self.alignment if is_idle else rule.alignment(weights, extended)
         gain = alignment - self.alignment
-        least = _SMALLEST_STEP * tol if rule.moves_kernels else 0.0
-        if self.kernels and not (candidate.value > 0.0 and gain > least):
+        is_worthwhile = candidate.value > 0.0 and gain > _SMALLEST_STEP * tol
+        if rule.moves_kernels and self.kernels and not is_worthwhile:
             return replace(self, is_final=True)
-        used = int(np.count_nonzero(weights))
-        step = Step(candidate.kernel, used, candidate.value, alignment, candidate.gap)
+        step = Step(
+            candidate.kernel,
+            int(np.count_nonzero(weights)),
+            candidate.value,
+            alignment,
+            candidate.gap,
+            None if rule.moves_kernels else float(weights[-1]),
+        )
         return replace(
             self,
             kernels=tuple(kernels),
@@ -336,57 +292,59 @@ class _Aligned(Stage):
             moments=extended,
             alignment=alignment,
             history=(*self.history, step),
-            is_final=gain < tol,
+            is_final=gain < tol or is_idle,
         )
 
     def dictionary(self) -> Dictionary:
         """The kernels of positive weight, or the first kernel if all weights are zero."""
-        assert self.moments is not None
-        weights = self.weights if self.weights.any() else np.eye(len(self.kernels))[0]
+        weights, alignment = self.weights, self.alignment
+        if not weights.any():
+            weights = np.eye(len(self.kernels))[0]
+            alignment = self.moments.alignment(weights)
         used = np.flatnonzero(weights > 0.0)
         return Dictionary(
             [self.kernels[k] for k in used],
             normalized(weights[used]),
             self.moments.traces[used],
-            self.moments.alignment(weights),
+            alignment,
             list(self.history),
             "converged" if self.is_final else "limit",
         )
 
     def sensitivity(self) -> Sensitivity:
         """P = (L_c - rho K_c) / |L_c|, where K includes the rule's multiple of the identity."""
-        Y, identity = self.Y, self.growth.rule.identity
-        norm = float(np.linalg.norm(Y.T @ Y)) or 1.0
-        signs = np.ones(Y.shape[1])
-        weights, found = self.weights, self.moments
-        a, square = identity * float((Y * Y).sum()), identity**2 * (len(Y) - 1)
-        if found is not None:
-            a += float(weights @ found.a)
-            square += float(weights @ found.M @ weights + 2.0 * identity * weights @ found.traces)
+        rule, found = self.growth.rule, self.moments
+        norm = found.target_norm or 1.0
+        signs = np.ones(self.Y.shape[1])
+        a, square = rule.products(self.weights, found)
         if square == 0.0:
-            return Sensitivity(Y, signs, 1.0 / norm, norm=1.0)
+            start = rule.eps * float(np.sqrt(found.n_samples - 1))
+            return Sensitivity(self.Y, signs, 1.0 / norm, norm=1.0, gram_norm=start)
         ratio = -a / (square * norm)
-        used = np.flatnonzero(weights)
-        means = None if found is None or found.row_means is None else found.row_means[used]
+        used = np.flatnonzero(self.weights)
         return Sensitivity(
-            Y,
+            self.Y,
             signs,
             1.0 / norm,
             tuple(self.kernels[k] for k in used),
-            ratio * weights[used],
-            means,
-            ratio * identity,
+            ratio * self.weights[used],
+            None if found.row_means is None else found.row_means[used],
+            ratio * rule.identity,
             norm=1.0,
+            gram_norm=float(np.sqrt(square)),
         )
 
     def _extended(
         self, found: Sequence[tuple[FamilySearch, Candidate]]
     ) -> tuple[Candidate, list[Kernel], Moments]:
-        """The best kernel by <P, K> / |K_c|, the dictionary with it, and its moments."""
+        """The best kernel of all families, the dictionary with it, and its moments."""
         movable = self.growth.rule.moves_kernels and len(found) == 1
+        if not self.growth.normalize_families:
+            found = [max(found, key=lambda pair: pair[1].objective)]
         tried = []
         for search, candidate in found:
-            kernels, known = [*self.kernels, candidate.kernel], self.moments
+            kernels: list[Kernel] = [*self.kernels, candidate.kernel]
+            known: Moments | None = self.moments
             if movable and (polished := search.polish(kernels, self.sensitivity())) != kernels:
                 kernels, known = polished, None
             extended = moments(self.samples, kernels, self.Y, known, dense=True)

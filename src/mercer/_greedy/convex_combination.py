@@ -14,7 +14,8 @@ from mercer._gram.tiles import Samples, serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._history import MixingStep
 from mercer._search.family_search import family_search, is_searched_globally
-from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
+from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
 from mercer._weights.weight_sets import Simplex

@@ -10,14 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.tiles import Samples
-from mercer._greedy.alignment import (
-    CorrectiveStep,
-    Growth,
-    StagewiseStep,
-    learn_families,
-    learn_scaled,
-    scalable,
-)
+from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
+from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
 from mercer._kernel_estimator import KernelLearner, LearnedKernel, TrainingData, training_data
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
@@ -25,11 +19,15 @@ from mercer._model_selection.penalty_choice import (
     choose_strength_by_alignment,
     choose_strength_by_prediction,
 )
-from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
+from mercer._search.family_search import STEP_TOLERANCE
+from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Kernel
+
+_STAGEWISE_TOLERANCE = 1e-7
+"""Searches for several widths in the published steps stop at this relative change."""
 
 
 class ContinuousAlignment(KernelLearner):
@@ -46,17 +44,19 @@ class ContinuousAlignment(KernelLearner):
         from the mean width that CA-1D finds.
     step : {"corrective", "stagewise"}, default="corrective"
         Whether all weights are solved for anew after each kernel, and the widths of a single radial
-        family moved together to their best, or only the new kernel's weight is chosen, as
-        published.
+        family moved together to their best, or only the new kernel's weight is chosen. The latter
+        is Algorithm 1 of the reference: see the notes.
     width_penalty : float or "auto", default=0.0
         Strength of the penalty on differences between the widths of one ARD kernel; infinity for
         isotropic kernels. `"auto"` selects it on held-out samples.
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
-        `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, as
-        published; "auto" takes the strength whose kernel aligns best with held-out samples. The
-        others are relative to the best single width, as in :class:`KernelOptimization`, and "auto"
-        takes the strength that predicts held-out samples best, or infinity unless a finite strength
-        is better by more than a standard error.
+        `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is taken
+        from <F', K>, where F' is the gradient of the alignment at the learned kernel, as published
+        (eq. 4; F' is the larger, the smaller the kernel's weights are, and largest in the first
+        step, at eps I, for which lambda has to be large); "auto" takes the strength whose kernel
+        aligns best with held-out samples. The others are relative to the best single width, as in
+        :class:`KernelOptimization`, and "auto" takes the strength that predicts held-out samples
+        best, or infinity unless a finite strength is better by more than a standard error.
     scaling : None, array-like of shape (n_features,) or KernelOptimization, default=None
         Lengths that features are divided by before families of one width are searched: all kernels
         then share one ratio of widths, and their common factor is searched globally, within the
@@ -69,7 +69,18 @@ class ContinuousAlignment(KernelLearner):
     eta_max : float, default=1.0
         Largest weight of a new kernel; stagewise only.
     eps : float, default=1e-10
-        Part of the identity that stagewise steps start from.
+        Coefficient of the identity matrix that the learned training Gram matrix starts from.
+        Stagewise steps keep it; corrective ones use it only for the scale of the first step's
+        penalty, which vanishes with it.
+    search_tol : float or None, default=None
+        Relative change of the objective in an iteration at which the gradient search of several
+        parameters stops; one width or frequency needs none. None is 1e-7 for stagewise steps, and
+        2e-2 for corrective ones: they take less than a half of the time then, but may stop on a
+        plateau, and the alignment is somewhat lower (`benchmarks/search_tolerance.py`).
+    normalize_families : bool or None, default=None
+        Whether the best kernels K of several families are compared by <F', K> / |K_c|, so that a
+        family is not preferred because its values are larger, or by <F', K> less the penalty, as
+        published. None is True for corrective and False for stagewise steps.
     certificate : bool, default=False
         Whether each step proves how much better another width could have been (`history_[t].gap`);
         for families of one width or frequency.
@@ -98,9 +109,11 @@ class ContinuousAlignment(KernelLearner):
         Part of each kernel in the trace of the centered training Gram matrix, summing to one. A
         wide kernel is nearly constant, so that a large weight can be a small share.
     alignment_ : float
-        Centered alignment of the learned kernel with the target on the training set.
+        Centered alignment of the learned kernel with the target on the training set; with stagewise
+        steps that of the training Gram matrix with its part eps I, which matters only where weights
+        are about as small.
     history_ : list of Step
-        The steps taken.
+        The steps taken. `step_size` is the published eta of a stagewise step.
     n_iter_ : int
         Number of steps taken.
     width_penalty_ : float
@@ -117,6 +130,14 @@ class ContinuousAlignment(KernelLearner):
 
     Notes
     -----
+    With ``step="stagewise"`` the learner is Algorithm 1: the training Gram matrix is eps I at
+    first; each step maximizes <F', K> - lambda Reg over all families and adds eta K with the eta
+    of Proposition 2; the last is the first by which the alignment, eps I included, grows by less
+    than `tol`. Centered matrices are meant throughout, as in the propositions. One width or
+    frequency is found to rounding errors, on the samples; several by L-BFGS-B within their bounds,
+    from the weighted mean of the widths of CA-1D, or from the best common width under a penalty if
+    that is better. The learned kernel is the sum of eta K, without eps I, at unit scale.
+
     CA-1D costs O(n^2 d) for the distances and O(n^2) a step: the search and the polishing of
     widths use a histogram of distances, good to about three digits; alignments and weights are
     then computed from the exact Gram matrices. CA-nD costs O(n^2 d) an evaluation of the gradient.
@@ -152,6 +173,8 @@ class ContinuousAlignment(KernelLearner):
         max_kernels: int = 50,
         eta_max: float = 1.0,
         eps: float = 1e-10,
+        search_tol: float | None = None,
+        normalize_families: bool | None = None,
         certificate: bool = False,
         task: Task = "auto",
         output_kernel: Any = None,
@@ -166,6 +189,8 @@ class ContinuousAlignment(KernelLearner):
         self.max_kernels = max_kernels
         self.eta_max = eta_max
         self.eps = eps
+        self.search_tol = search_tol
+        self.normalize_families = normalize_families
         self.certificate = certificate
         self.task = task
         self.output_kernel = output_kernel
@@ -244,10 +269,23 @@ class ContinuousAlignment(KernelLearner):
 
     def _growth(self) -> Growth:
         """Return how the dictionary grows."""
-        rule = (
-            CorrectiveStep() if self.step == "corrective" else StagewiseStep(self.eta_max, self.eps)
+        corrective = self.step == "corrective"
+        rule = CorrectiveStep(self.eps) if corrective else StagewiseStep(self.eta_max, self.eps)
+        normalize = corrective if self.normalize_families is None else self.normalize_families
+        return Growth(
+            rule,
+            self.tol,
+            self.max_kernels,
+            self.certificate,
+            search_tol=self._search_tol(),
+            normalize_families=bool(normalize),
         )
-        return Growth(rule, self.tol, self.max_kernels, self.certificate)
+
+    def _search_tol(self) -> float:
+        """Return the tolerance of gradient searches."""
+        if self.search_tol is not None:
+            return float(self.search_tol)
+        return STEP_TOLERANCE if self.step == "corrective" else _STAGEWISE_TOLERANCE
 
     def _strength(self, families: list[Kernel], samples: Samples, target: Target) -> float:
         """Return the strength of the penalty, selected where that is asked for and matters."""
@@ -289,11 +327,15 @@ class ContinuousAlignment(KernelLearner):
         self._check_target_settings()
         for name in ("tol", "eta_max", "eps"):
             check_number(name, getattr(self, name))
+        if self.search_tol is not None:
+            check_number("search_tol", self.search_tol)
         check_strength("width_penalty", self.width_penalty)
         check_choice("width_penalty_on", self.width_penalty_on, ("widths", *RELATIVE_FORMS))
         check_number("max_kernels", self.max_kernels, whole=True, low=1)
         check_choice("step", self.step, ("corrective", "stagewise"))
         check_bool("certificate", self.certificate)
+        if self.normalize_families is not None:
+            check_bool("normalize_families", self.normalize_families)
         _check_scaling(self.scaling)
 
 

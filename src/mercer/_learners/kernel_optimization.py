@@ -18,7 +18,7 @@ from mercer._model_selection.penalty_choice import (
     choose_stop,
 )
 from mercer._search.criterion_search import optimize_criterion
-from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
+from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Features
 from mercer._validation import check_choice, check_number, warn

@@ -14,7 +14,7 @@ from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._search.criterion_search import OptimizedKernel, ard_kernels, optimize_criterion
-from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
+from mercer._search.width_penalty import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels import Kernel, WeightedSum

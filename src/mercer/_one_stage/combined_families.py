@@ -11,7 +11,7 @@ from mercer._gram.kernel_products import base_grams
 from mercer._greedy.convex_combination import CombinationSettings, ConvexCombination
 from mercer._kernel_estimator import TrainingData
 from mercer._one_stage.kernel_machines import KernelMachines, LearnedKernel, store_machines
-from mercer._search.parameter_search import WidthPenalty
+from mercer._search.width_penalty import WidthPenalty
 from mercer._targets import Target
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 

@@ -9,14 +9,13 @@ import numpy as np
 
 from mercer._criteria import Criterion, value_and_gradient
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._search.parameter_search import (
+from mercer._search.parameter_search import Maximum, maximize
+from mercer._search.width_penalty import (
     NO_PENALTY,
     STRENGTHS,
     UNPENALIZED,
     BoundPenalty,
-    Maximum,
     WidthPenalty,
-    maximize,
 )
 from mercer._search.width_search import best_width, has_one_width
 from mercer._targets import Target

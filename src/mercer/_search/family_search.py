@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.optimize import brentq
 
 from mercer._criteria import KeptSensitivity, Sensitivity, contract
 from mercer._gram.tiles import Samples, Tile, map_tiles, working_memory
 from mercer._search.mesh_search import MeshSearch
-from mercer._search.parameter_search import (
-    UNPENALIZED,
-    BoundPenalty,
-    Candidate,
-    FamilySearch,
-    Objective,
-    WidthPenalty,
-    maximize,
-)
+from mercer._search.parameter_search import Candidate, FamilySearch, Objective, maximize
+from mercer._search.width_penalty import UNPENALIZED, BoundPenalty, WidthPenalty
 from mercer._search.width_search import HistogramSearch, has_one_width
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import RadialFunction
 
-_STEP_TOLERANCE = 2e-2
-"""A search by gradients stops at this relative change: a greedy step need not be exact."""
+STEP_TOLERANCE = 2e-2
+"""A search by gradients stops at this relative change unless another tolerance is given: a kernel
+whose weight is solved for anew in every step need not be exact."""
+
+_MOST_ITERATIONS = 1000
+"""A search by gradients has at most so many iterations."""
+
+_FIRST_BRACKET = 1e-5
+"""The first interval of log-parameters, on either side of a peak of the mesh, in which the slope on
+the samples is looked for a zero."""
+
+_WIDER = 8.0
+"""The interval grows by this factor until the slope changes its sign in it."""
+
+_ROUNDING = 1e-13
+"""Peaks on the samples are found to this error of the log-parameter."""
 
 
 class FixedSearch(FamilySearch):
@@ -63,6 +71,8 @@ class GradientSearch(FamilySearch):
     isotropic : FamilySearch, default=None
         Finds the best common width, which is one more start. A strong penalty needs it, because the
         penalty keeps all widths so near to their mean that the mean itself hardly moves.
+    tol : float, default=STEP_TOLERANCE
+        The search stops when the objective changes by less than this fraction in an iteration.
     """
 
     def __init__(
@@ -73,12 +83,14 @@ class GradientSearch(FamilySearch):
         start: Array | None = None,
         width_penalty: WidthPenalty = UNPENALIZED,
         isotropic: FamilySearch | None = None,
+        tol: float = STEP_TOLERANCE,
     ) -> None:
         self.family, self.samples = family, samples
         self.log_bounds = family.log_bounds(samples.X)
         self.start = start
         self.width_penalty = width_penalty
         self.isotropic = isotropic
+        self.tol = tol
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
@@ -89,8 +101,7 @@ class GradientSearch(FamilySearch):
         working memory.
         """
         samples, family = self.samples, self.family
-        keep = 4.0 * samples.n_samples**2 <= working_memory() / 2
-        tiles = KeptSensitivity(P, samples) if keep else P
+        tiles = _kept(P, samples)
 
         def objective(theta: Array) -> tuple[float, Array]:
             return contract(samples, family.with_theta(theta), tiles)
@@ -105,17 +116,83 @@ class GradientSearch(FamilySearch):
             objective,
             starts[int(np.argmax(values))],
             self.log_bounds,
-            tol=_STEP_TOLERANCE,
-            width_penalty=self._bound_penalty(starts[-1], objective),
+            tol=self.tol,
+            max_iter=_MOST_ITERATIONS,
+            width_penalty=self._bound_penalty(starts[-1], objective, P.gram_norm),
         )
-        return Candidate(family.with_theta(found.theta), found.value + found.cost, None)
+        kernel = family.with_theta(found.theta)
+        return Candidate(kernel, found.value + found.cost, None, found.cost)
 
-    def _bound_penalty(self, common: Array, objective: Objective) -> BoundPenalty:
+    def _bound_penalty(self, common: Array, objective: Objective, unit: float) -> BoundPenalty:
         """The penalty; a relative one is relative to the kernel of these common widths."""
         penalty, n_widths = self.width_penalty, self.family.structure.n_widths
         if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
-            return penalty.bind(0.0, 0.0, n_widths)
+            return penalty.bind(0.0, 0.0, n_widths, unit)
         return penalty.bind(float(common[0]), objective(common)[0], n_widths)
+
+
+class RefinedSearch(FamilySearch):
+    """One width or frequency: the peak that a search on a mesh finds, refined on the samples.
+
+    Parameters
+    ----------
+    coarse : MeshSearch
+    """
+
+    def __init__(self, coarse: MeshSearch) -> None:
+        self.coarse = coarse
+        self.family, self.samples = coarse.family, coarse.samples
+
+    def best(self, P: Sensitivity) -> Candidate:
+        """The best parameter up to rounding; see :meth:`FamilySearch.best`.
+
+        Notes
+        -----
+        About ten evaluations of <P, K> and its slope, O(n^2 d) each, beside those of the mesh.
+        """
+        found, family = self.coarse.best(P), self.family
+        tiles = _kept(P, self.samples)
+
+        def slope(theta: float) -> float:
+            kernel = family.with_theta(np.array([theta]))
+            return float(contract(self.samples, kernel, tiles)[1][0])
+
+        start = float(found.kernel.theta[0])
+        top = _zero_of_slope(slope, start, self.coarse.log_bounds)
+        kernels = [family.with_theta(np.array([theta])) for theta in dict.fromkeys((top, start))]
+        values = [contract(self.samples, kernel, tiles)[0] for kernel in kernels]
+        best = int(np.argmax(values))
+        gap = None if found.gap is None else max(found.gap + found.value - values[best], 0.0)
+        return Candidate(kernels[best], values[best], gap)
+
+
+def _zero_of_slope(slope: Callable[[float], float], start: float, bounds: Array) -> float:
+    """Where the slope vanishes uphill of a start, or the bound that is met before."""
+    steepness = slope(start)
+    if steepness == 0.0:
+        return start
+    bound, span = float(bounds[1] if steepness > 0.0 else bounds[0]), _FIRST_BRACKET
+    while abs(bound - start) > span:
+        end = start + np.copysign(span, steepness)
+        if slope(end) * steepness <= 0.0:
+            break
+        span *= _WIDER
+    else:
+        end = bound
+        if slope(end) * steepness > 0.0:
+            return bound
+    return float(brentq(slope, start, end, xtol=_ROUNDING)) if end != start else start
+
+
+def _refined(search: FamilySearch) -> FamilySearch:
+    """The search itself, with peaks that are refined on the samples if they come from a mesh."""
+    return RefinedSearch(search) if isinstance(search, MeshSearch) else search
+
+
+def _kept(P: Sensitivity, samples: Samples) -> Sensitivity | KeptSensitivity:
+    """The tiles of P, computed once if half a matrix fits into half of the working memory."""
+    keep = 4.0 * samples.n_samples**2 <= working_memory() / 2
+    return KeptSensitivity(P, samples) if keep else P
 
 
 def family_searches(
@@ -127,6 +204,7 @@ def family_searches(
     width_penalty: WidthPenalty = UNPENALIZED,
     certificate: bool = False,
     movable: bool = True,
+    tol: float = STEP_TOLERANCE,
 ) -> list[FamilySearch]:
     """The searches that suit the families of one dictionary.
 
@@ -142,7 +220,10 @@ def family_searches(
     width_penalty : WidthPenalty, default=UNPENALIZED
     certificate : bool, default=False
     movable : bool, default=True
-        Whether kernels found earlier may move.
+        Whether kernels found earlier may move. Where they stay, single widths and frequencies are
+        refined on the samples.
+    tol : float, default=STEP_TOLERANCE
+        Relative change at which searches by gradients stop.
 
     Raises
     ------
@@ -152,12 +233,18 @@ def family_searches(
     if len(families) == 1 and movable and has_one_width(families[0]):
         certified = MeshSearch(families[0], samples, certificate=True) if certificate else None
         return [HistogramSearch(families[0], samples, Y, certified=certified)]
-    return [
+    searches = [
         family_search(
-            family, samples, start=start, width_penalty=width_penalty, certificate=certificate
+            family,
+            samples,
+            start=start,
+            width_penalty=width_penalty,
+            certificate=certificate,
+            tol=tol,
         )
         for family, start in zip(families, starts, strict=True)
     ]
+    return searches if movable else [_refined(search) for search in searches]
 
 
 def family_search(
@@ -168,6 +255,7 @@ def family_search(
     width_penalty: WidthPenalty = UNPENALIZED,
     certificate: bool = False,
     local: bool = False,
+    tol: float = STEP_TOLERANCE,
 ) -> FamilySearch:
     """The search that suits one family among others; see :func:`family_searches`.
 
@@ -181,6 +269,7 @@ def family_search(
     certificate : bool, default=False
     local : bool, default=False
         Whether to follow gradients even if the family could be searched globally.
+    tol : float, default=STEP_TOLERANCE
 
     Raises
     ------
@@ -198,9 +287,9 @@ def family_search(
             f"{family.describe()} has {n_theta} parameters or is no function of a distance."
         )
     common = family.structure.isotropic() if width_penalty.strength > 0.0 else None
-    isotropic = None if common is None else family_search(common, samples)
+    isotropic = None if common is None else _refined(family_search(common, samples))
     return GradientSearch(
-        family, samples, start=start, width_penalty=width_penalty, isotropic=isotropic
+        family, samples, start=start, width_penalty=width_penalty, isotropic=isotropic, tol=tol
     )
 
 
