@@ -24,7 +24,7 @@ from mercer.kernels import Dirichlet
 HIGHEST = 20.0
 """The upper end of the paper's range of frequencies, [0, 20]."""
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-"""Spacings of dictionaries; frequency 0 is a constant, which centering removes."""
+"""Spacings of dictionaries, which begin with frequency 0: a constant, which centering removes."""
 GRID: Array = 10.0 ** np.arange(-3, 1)
 """The values of C of one-stage methods; with larger ones CR selects ever more frequencies."""
 LOWEST = 0.01
@@ -47,8 +47,8 @@ def discrete_name(method: str, step: float) -> str:
 
 
 def dictionary(step: float) -> list[Dirichlet]:
-    """Return Dirichlet kernels with frequencies from one step to 9."""
-    return [Dirichlet(float(s)) for s in step * np.arange(1, round(9.0 / step) + 1)]
+    """Return Dirichlet kernels with frequencies from 0 to 9, as in section 3.1."""
+    return [Dirichlet(float(s)) for s in step * np.arange(round(9.0 / step) + 1)]
 
 
 def continuous(step: Step) -> Method:

@@ -277,7 +277,7 @@ def draw_steps(results: Results, axes: Axes) -> None:
 BODY = """The label is the sign of sin(√2 x) + sin(√12 x) + sin(√60 x), x uniform on [-10, 10]; 500
 training, 500 validation and 1,000 test points; Dirichlet kernels. CA-1D searches frequencies up
 to 20, with corrective steps (the package's default) or stagewise ones (the paper's). Finite methods
-have frequencies from one step to 9, the step being 1 where none is named; the paper's frequency 0
+have frequencies from 0 to 9, in steps of 1 where none is named; the frequency 0
 is a constant, which centering removes. One-stage methods (CR-1D, D1, D2) choose C from 10^-3,
 10^-2, 10^-1 and 1, and CR takes at most 50 steps; the others' machines choose it from the
 paper's grid.

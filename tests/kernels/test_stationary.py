@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from kernel_cases import N_FEATURES, STATIONARY, WIDTHS
 from numpy.testing import assert_allclose
-from reference import gaussian, gaussian_ard_gradient
+from reference import center, gaussian, gaussian_ard_gradient
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.gaussian_process import kernels as gp
@@ -151,3 +152,23 @@ def test_frequencies_end_at_one_period_over_a_small_distance(
     x = np.concatenate([np.zeros(10), np.full(10, distance), [1.0]])[:, None]
     high = np.exp(Dirichlet().log_bounds(x)[0, 1])
     assert_allclose(high, 2.0 * np.pi * periods, rtol=1e-9)
+
+
+def test_a_dirichlet_kernel_of_frequency_zero_is_constant(X: np.ndarray) -> None:
+    kernel = Dirichlet(0)
+    assert_allclose(kernel(X, X[:3]), np.full((20, 3), 3.0), rtol=0)
+    assert_allclose(kernel(sp.csr_array(X)), np.full((20, 20), 3.0), rtol=0)
+    assert_allclose(kernel.diag(X), 3.0, rtol=0)
+    assert_allclose(center(kernel(X)), 0.0, atol=1e-12)
+    assert kernel.with_theta(kernel.theta) == Dirichlet(0.0)
+    value, gradient = kernel.vjp(X, np.ones((20, 20)))
+    assert (value, gradient.tolist()) == (1200.0, [0.0])
+    assert kernel.describe() == "Dirichlet, frequency 0"
+    near = Dirichlet(1e-9)(X)
+    assert_allclose(near, kernel(X), atol=1e-15)
+
+
+@pytest.mark.parametrize("frequency", [-1e-300, np.nan, np.inf])
+def test_frequencies_are_finite_and_not_negative(frequency: float, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="frequency must be finite and not negative; got"):
+        Dirichlet(frequency)(X)

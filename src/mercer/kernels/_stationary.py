@@ -193,7 +193,9 @@ class Dirichlet(Radial):
     Parameters
     ----------
     frequency : float, default=1.0
-        Angular frequency s, in radians per unit of the features.
+        Angular frequency s, in radians per unit of the features. At zero the kernel is the constant
+        3: `theta` is minus infinity, and centering leaves nothing of it, so that its centered Gram
+        matrix and its alignment are zero.
     bounds : "data" or (float, float), default="data"
         Interval in which frequencies are searched. With `"data"` it starts at a quarter of a period
         over the largest distance and ends at one period over a small distance, or at a thousand
@@ -255,9 +257,9 @@ class Dirichlet(Radial):
         return super().at_theta(squared, -theta)
 
     def _scale(self) -> float:
-        if not (np.isfinite(self.frequency) and self.frequency > 0):
-            raise ValueError(f"frequency must be positive and finite; got {self.frequency!r}.")
-        return 1.0 / self.frequency
+        if not (np.isfinite(self.frequency) and self.frequency >= 0):
+            raise ValueError(f"frequency must be finite and not negative; got {self.frequency!r}.")
+        return 1.0 / self.frequency if self.frequency else np.inf
 
     def _from_scaled(self, u: Array) -> Array:
         np.sqrt(u, out=u)
