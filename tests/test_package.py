@@ -104,7 +104,13 @@ PUBLIC_NAMES = {
         "QuadraticModel",
         "Squared",
     ],
-    "mercer.metrics": ["alignment", "centered_alignment", "hsic"],
+    "mercer.metrics": [
+        "AlignmentBounds",
+        "alignment",
+        "alignment_bounds",
+        "centered_alignment",
+        "hsic",
+    ],
     "mercer.preprocessing": ["SoftClippingScaler", "table_encoder"],
     "mercer.probabilistic": [
         "BayesianMKLClassifier",
