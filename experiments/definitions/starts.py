@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import Halves, machine_of_gram, problems
 from experiments.problems import Array
+from mercer import KernelOptimization
 from mercer._criteria import CRITERIA, contract
 from mercer._gram.tiles import Samples
-from mercer._targets import Target, as_target
+from mercer._targets import as_target
 from mercer.kernels import Gaussian
-
-TOL = 1e-5
-"""The search ends when an iteration raises the criterion by less than this, relatively."""
 
 N_STARTS = 9
 """The number of widths, over the range of the data's distances, of which the best is taken."""
 
-MOST = 150.0
-"""Log-widths are clipped to this magnitude, so that exp does not overflow; a feature of a larger
-width has no influence."""
+MOST_STEPS = 500
+"""The search ends after this number of iterations at the latest."""
 
 
 @dataclass(frozen=True)
@@ -31,81 +29,81 @@ class Objective:
     """A criterion as the paper defines it: tr(KHLH) for HSIC, else the alignment."""
 
     criterion: str
-    samples: Samples
-    target: Target
+    X: Array
+    y: Array
     ard: bool
-
-    def kernel(self, log_widths: Array) -> Gaussian:
-        """Return the kernel of these log-widths."""
-        widths = np.exp(np.clip(log_widths, -MOST, MOST))
-        return Gaussian(widths if self.ard else widths[0], ard=self.ard)
 
     def __call__(self, log_widths: Array) -> tuple[float, Array]:
         """Return the criterion and its gradient."""
-        criterion, kernel = CRITERIA[self.criterion], self.kernel(log_widths)
-        kernel = kernel.bind(self.samples.X)
-        value, sensitivity = criterion.evaluate(self.samples, kernel, self.target)
-        gradient = contract(self.samples, kernel, sensitivity)[1]
-        scale = (self.samples.n_samples - 1) ** 2 if self.criterion == "hsic" else 1
-        return scale * value, scale * gradient
+        samples, target, criterion = Samples(self.X), as_target(self.y), CRITERIA[self.criterion]
+        widths = np.exp(log_widths)
+        kernel = Gaussian(widths if self.ard else widths[0], ard=self.ard).bind(self.X)
+        value, sensitivity = criterion.evaluate(samples, kernel, target)
+        gradient = contract(samples, kernel, sensitivity)[1]
+        return self.scale * value, self.scale * gradient
+
+    @property
+    def scale(self) -> float:
+        """What the criterion of the package is multiplied by."""
+        return float((len(self.X) - 1) ** 2) if self.criterion == "hsic" else 1.0
+
+    def n_widths(self) -> int:
+        """Return the number of widths."""
+        return self.X.shape[1] if self.ard else 1
 
 
 @dataclass(frozen=True)
 class Found:
     """The end of a search, and its number of iterations."""
 
-    log_widths: Array
+    kernel: Gaussian
     value: float
     n_iter: int
 
+    @property
+    def log_widths(self) -> Array:
+        """The log-widths that were found."""
+        return self.kernel.theta
 
-def bfgs(objective: Objective, start: Array) -> Found:
+
+def bfgs(objective: Objective, log_width: float) -> Found:
     """Run BFGS until an iteration gains less than 1e-5 of the criterion, as in the paper."""
-    values = [objective(start)[0]]
-    latest = [start]
-
-    def stop(intermediate_result: object) -> None:
-        latest.append(np.array(intermediate_result.x))  # type: ignore[attr-defined]
-        values.append(-intermediate_result.fun)  # type: ignore[attr-defined]
-        if values[-1] - values[-2] <= TOL * abs(values[-2]):
-            raise StopIteration
-
-    def negative(log_widths: Array) -> tuple[float, Array]:
-        value, gradient = objective(log_widths)
-        return -value, -gradient
-
-    minimize(
-        negative, start, jac=True, method="BFGS", callback=stop, options={"gtol": 0, "maxiter": 500}
+    learner = KernelOptimization(
+        Gaussian(ard=objective.ard),
+        objective.criterion,  # type: ignore[arg-type]
+        start=float(np.exp(log_width)),
+        ard_penalty=0.0,
+        max_iter=MOST_STEPS,
+        task="classification",
     )
-    return Found(latest[-1], values[-1], len(values) - 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        learner.fit(objective.X, objective.y)
+    return Found(learner.kernels_[0], objective.scale * learner.objective_, learner.n_iter_)
 
 
 def from_features(objective: Objective) -> Found:
     """Search from the paper's start, widths of one over the number of features."""
-    d = objective.samples.X.shape[1]
-    return bfgs(objective, np.full(d if objective.ard else 1, -np.log(d)))
+    return bfgs(objective, -np.log(objective.X.shape[1]))
 
 
 def from_gamma(objective: Objective) -> Found:
     """Search from gamma = 1 / s^2 of one over the number of features, LIBSVM's default."""
-    d = objective.samples.X.shape[1]
-    return bfgs(objective, np.full(d if objective.ard else 1, 0.5 * np.log(d)))
+    return bfgs(objective, 0.5 * np.log(objective.X.shape[1]))
 
 
 def from_grid(objective: Objective) -> Found:
     """Search from the best of nine widths over the range of the data's distances."""
-    low, high = Gaussian().log_bounds(objective.samples.X)[0]
+    low, high = Gaussian().log_bounds(objective.X)[0]
     starts = np.linspace(low, high, N_STARTS + 2)[1:-1, None]
-    return bfgs(objective, max(starts, key=lambda start: objective(start)[0]))
+    return bfgs(objective, float(max(starts, key=lambda start: objective(start)[0])[0]))
 
 
 def from_isotropic(objective: Objective) -> Found:
     """Search for widths per feature from the best single width."""
-    isotropic = from_grid(
-        Objective(objective.criterion, objective.samples, objective.target, False)
-    )
-    found = bfgs(objective, np.full(objective.samples.X.shape[1], isotropic.log_widths[0]))
-    return Found(found.log_widths, found.value, isotropic.n_iter + found.n_iter)
+    isotropic = from_grid(replace(objective, ard=False))
+    found = bfgs(objective, float(isotropic.log_widths[0]))
+    return replace(found, n_iter=isotropic.n_iter + found.n_iter)
 
 
 STARTS = {
@@ -121,13 +119,11 @@ def search(criterion: str, start: str, *, ard: bool) -> Method:
 
     def measure(data: Halves) -> Measures:
         X, y = data.train
-        samples, target = Samples(X), as_target(y)
-        objective = Objective(criterion, samples, target, ard)
+        objective = Objective(criterion, X, y, ard)
         found = STARTS[ard][start](objective)
-        kernel = objective.kernel(found.log_widths)
+        kernel = found.kernel
         machine = machine_of_gram(kernel(X), y)
-        d = X.shape[1]
-        value, gradient = objective(np.full(len(found.log_widths), -np.log(d)))
+        value, gradient = objective(np.full(objective.n_widths(), -np.log(X.shape[1])))
         return {
             "error": 1.0 - machine.score(kernel(data.test[0], X), data.test[1]),
             "criterion": found.value,

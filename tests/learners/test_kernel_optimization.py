@@ -15,10 +15,19 @@ from ard_cases import (
     widths,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import hsic, target_kernel
+from reference import (
+    center,
+    centered_alignment,
+    cka_sensitivity,
+    gaussian,
+    gaussian_ard_gradient,
+    hsic,
+    target_kernel,
+)
+from scipy.optimize import minimize
 
 from mercer import KernelOptimization
-from mercer.kernels import Gaussian, Matern, OnColumns, RationalQuadratic
+from mercer.kernels import Gaussian, Linear, Matern, OnColumns, RationalQuadratic
 
 # --- units -------------------------------------------------------------------------------------
 
@@ -170,3 +179,95 @@ def test_one_feature_has_one_width(form: str) -> None:
     sphere = KernelOptimization(criterion="cka").fit(X[:, :1], y)
     assert_allclose(fit.kernels_[0](X[:, :1]), sphere.kernels_[0](X[:, :1]), rtol=1e-3)
     assert fit.ard_penalty_ == 0.0
+
+
+# --- from a start ------------------------------------------------------------------------------
+
+
+def published(X: np.ndarray, L: np.ndarray, start: np.ndarray, criterion: str) -> Any:
+    """Plain BFGS on the widths, with dense matrices and gradients of all entries."""
+    values = []
+
+    def negative(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        s = np.broadcast_to(np.exp(theta), X.shape[1])
+        K = gaussian(X, s)
+        P = center(L) / (len(X) - 1) ** 2 if criterion == "hsic" else cka_sensitivity(K, L)
+        value = hsic(K, L) if criterion == "hsic" else centered_alignment(K, L)
+        slope = gaussian_ard_gradient(X, s, P)
+        return -value, -(slope if theta.size > 1 else np.array([slope.sum()]))
+
+    scale = -negative(start)[0]
+
+    def stop(intermediate_result: Any) -> None:
+        values.append((-scale * intermediate_result.fun, intermediate_result.x))
+        before = values[-2][0] if len(values) > 1 else scale
+        if values[-1][0] - before <= 1e-5 * before:
+            raise StopIteration
+
+    minimize(
+        lambda theta: tuple(part / scale for part in negative(theta)),
+        start,
+        jac=True,
+        method="BFGS",
+        callback=stop,
+        options={"gtol": 0.0},
+    )
+    return *(values[-1] if values else (scale, start)), len(values)
+
+
+@pytest.mark.parametrize("criterion", ["hsic", "cka"])
+@pytest.mark.parametrize("ard", [False, True])
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_the_published_search_starts_from_one_over_the_number_of_features(
+    criterion: Any, ard: bool, factor: float
+) -> None:
+    X, y = table(3)
+    start = factor / X.shape[1]
+    learner = KernelOptimization(Gaussian(ard=ard), criterion, start=start, ard_penalty=0.0)
+    learner.fit(X, y)
+    theta = np.full(X.shape[1] if ard else 1, np.log(start))
+    value, found, n_iter = published(X, target_kernel(y), theta, criterion)
+    assert learner.n_iter_ == n_iter
+    assert_allclose(learner.objective_, value, rtol=1e-7)
+    assert_allclose(learner.kernels_[0](X), gaussian(X, np.exp(found)), atol=1e-5)
+
+
+def test_the_start_is_where_a_plateau_keeps_the_search() -> None:
+    X, y = table(3)
+    learner = KernelOptimization(Gaussian(bounds=(0.5, 2.0)), start=1e-6).fit(X, y)
+    assert learner.kernels_[0].bandwidth == pytest.approx(1e-6)
+    wide = KernelOptimization(Gaussian(bounds=(0.5, 0.6)), start=1.0).fit(X, y)
+    assert wide.kernels_[0].bandwidth > 0.6
+
+
+def test_one_start_for_each_width() -> None:
+    X, y = table(3)
+    widths = [0.5, 1.0, 2.0]
+    both = [
+        KernelOptimization(Gaussian(ard=True), start=start, ard_penalty=0.0, tol=1e-12).fit(X, y)
+        for start in (widths, 1.0)
+    ]
+    assert np.isfinite([one.objective_ for one in both]).all()
+    other = KernelOptimization(RationalQuadratic(), start=1.0).fit(X, y)
+    assert other.objective_ > 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"start": 0.0}, "start must hold positive and finite widths"),
+        ({"start": [1.0, np.inf, 1.0]}, "start must hold positive and finite widths"),
+        ({"start": "1/d"}, "start must hold positive and finite widths"),
+        ({"start": [1.0, 2.0]}, "start must be one width, or one for each"),
+        ({"start": 1.0, "kernel": Linear()}, "start must be one width, or one for each"),
+        ({"start": 1.0, "kernel": Gaussian(ard=True)}, "set ard_penalty=0.0"),
+        (
+            {"start": 1.0, "kernel": Gaussian(ard=True), "ard_penalty": 0.0, "early_stopping": 3},
+            "set ard_penalty=0.0 and early_stopping=False",
+        ),
+    ],
+)
+def test_starts_are_validated(settings: dict[str, Any], message: str) -> None:
+    X, y = table(3)
+    with pytest.raises(ValueError, match=message):
+        KernelOptimization(**settings).fit(X, y)

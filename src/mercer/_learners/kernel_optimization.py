@@ -20,7 +20,7 @@ from mercer._model_selection.penalty_choice import (
 from mercer._search.criterion_search import optimize_criterion
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
-from mercer._typing import Features
+from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, warn
 from mercer.kernels import Kernel
 
@@ -32,9 +32,15 @@ class KernelOptimization(KernelLearner):
     ----------
     kernel : kernel, name or scikit-learn Gaussian-process kernel, default=None
         An isotropic kernel (`Gaussian()`, the default), an ARD kernel (`Gaussian(ard=True)`), or
-        any kernel with a gradient. Its bounds hold, its present parameters do not matter.
+        any kernel with a gradient. Its bounds hold, its present parameters do not matter, unless
+        `start` is given.
     criterion : {"hsic", "cka", "ka"}, default="hsic"
         Hilbert-Schmidt independence criterion, centered or uncentered kernel alignment.
+    start : None, float or array-like of shape (n_widths,), default=None
+        Widths from which plain BFGS starts, without bounds: 1 / n_features as published. Other
+        parameters start from the kernel's own. It finds a local maximum, and stays where it starts
+        on a plateau, such as that of very narrow kernels. None searches one width globally, and
+        several from there, within the bounds. An ARD kernel needs ``ard_penalty=0.0`` with it.
     tol : float, default=1e-5
         Relative change of the criterion at which the search stops.
     max_iter : int, default=200
@@ -124,6 +130,7 @@ class KernelOptimization(KernelLearner):
         kernel: Any = None,
         criterion: Literal["hsic", "cka", "ka"] = "hsic",
         *,
+        start: float | Array | None = None,
         ard_penalty: float | Literal["auto"] = "auto",
         ard_penalty_on: PenaltyForm | None = None,
         early_stopping: bool | int = False,
@@ -135,6 +142,7 @@ class KernelOptimization(KernelLearner):
     ) -> None:
         self.kernel = kernel
         self.criterion = criterion
+        self.start = start
         self.ard_penalty = ard_penalty
         self.ard_penalty_on = ard_penalty_on
         self.early_stopping = early_stopping
@@ -173,6 +181,7 @@ class KernelOptimization(KernelLearner):
         data = training_data(self, X, y)
         samples, target = data.samples(), self._target(data)
         kernel = data.kernel(self.kernel)
+        start = self._log_start(kernel)
         with reported_steps(self) as report:
             penalty, limit = self._selected(kernel, samples, target)
             found = optimize_criterion(
@@ -184,6 +193,7 @@ class KernelOptimization(KernelLearner):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 max_ard_iter=limit,
+                start=start,
                 on_step=report,
             )
         if not found.converged and limit is None:
@@ -210,9 +220,31 @@ class KernelOptimization(KernelLearner):
             "ard_penalty_on": self.ard_penalty_on_,
         }
 
+    def _log_start(self, kernel: Kernel) -> Array | None:
+        """Return the log-parameters that the search starts from, None for the global search."""
+        if self.start is None:
+            return None
+        n_widths = kernel.structure.n_widths
+        widths = np.asarray(self.start, dtype=float).ravel()
+        if n_widths == 0 or widths.size not in (1, n_widths):
+            raise ValueError(
+                f"start must be one width, or one for each of the kernel's; got {widths.size}, and "
+                f"{kernel.describe()} has {n_widths}."
+            )
+        if n_widths > 1 and (self.ard_penalty != 0.0 or self.early_stopping is not False):
+            raise ValueError(
+                "A search of several widths from start has no penalty: set ard_penalty=0.0 and "
+                "early_stopping=False."
+            )
+        theta = np.array(kernel.theta)
+        theta[:n_widths] = np.log(widths)
+        return theta
+
     def _check_settings(self) -> None:
         self._check_target_settings()
         check_choice("criterion", self.criterion, tuple(CRITERIA))
+        if self.start is not None:
+            _check_widths(self.start)
         check_number("tol", self.tol)
         check_number("max_iter", self.max_iter, whole=True, low=1)
         check_strength("ard_penalty", self.ard_penalty)
@@ -244,3 +276,13 @@ class KernelOptimization(KernelLearner):
             criterion, kernel, samples, target, forms=forms, random_state=self.random_state
         )
         return chosen, None
+
+
+def _check_widths(start: Any) -> None:
+    """Refuse widths that are no positive and finite numbers."""
+    try:
+        widths = np.asarray(start, dtype=float)
+    except (TypeError, ValueError):
+        widths = np.zeros(1)
+    if widths.size == 0 or not np.all((widths > 0.0) & np.isfinite(widths)):
+        raise ValueError(f"start must hold positive and finite widths; got {start!r}.")

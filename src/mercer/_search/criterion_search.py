@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._criteria import Criterion, value_and_gradient
 from mercer._gram.tiles import Samples, serial_algebra
-from mercer._search.parameter_search import Maximum, maximize
+from mercer._search.parameter_search import Maximum, maximize, maximize_unbounded
 from mercer._search.width_penalty import (
     NO_PENALTY,
     STRENGTHS,
@@ -60,6 +60,7 @@ def optimize_criterion(
     tol: float = 1e-5,
     max_iter: int = 200,
     max_ard_iter: int | None = None,
+    start: Array | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> OptimizedKernel:
     """Maximize a criterion over a kernel's log-parameters.
@@ -80,6 +81,9 @@ def optimize_criterion(
     max_ard_iter : int, default=None
         Largest number of iterations of each search over the widths of an ARD kernel, `max_iter`
         where None. Zero leaves the best isotropic kernel.
+    start : ndarray of shape (n_theta,), default=None
+        Log-parameters from which BFGS starts without bounds or penalty, in place of all other
+        searches.
     on_step : callable, default=None
         Called after each search.
 
@@ -98,8 +102,14 @@ def optimize_criterion(
 
     References
     ----------
-    Wang & Li (2018), section 3. Their start, widths of 1 / d, lies on a plateau for many data sets.
+    Wang & Li (2018), section 3. Their search is that of `start`, from widths of 1 / d, which lie on
+    a plateau for many data sets.
     """
+    if start is not None:
+        problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
+        local = maximize_unbounded(problem.value_and_gradient, start, tol=tol, max_iter=max_iter)
+        on_step()
+        return _optimized(kernel, local)
     if has_one_width(kernel):
         width = best_width(criterion, kernel, samples, target, tol=tol, max_iter=max_iter)
         on_step()
@@ -111,8 +121,8 @@ def optimize_criterion(
     if isotropic_kernel is None:
         starts = kernel.starts(samples.X)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
-        start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
-        found = problem.solved(start)
+        best = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
+        found = problem.solved(best)
         on_step()
         return found
     isotropic = optimize_criterion(

@@ -28,6 +28,10 @@ _LIMIT_REACHED = 1
 _GRADIENT_TOLERANCE = 1e-2
 """L-BFGS-B also ends where the scaled gradient is below this fraction of the tolerance."""
 
+_LOG_LIMIT = 150.0
+"""Log-parameters without bounds are clipped to this magnitude: a feature of a larger width has no
+influence, and no two samples are alike under a smaller one."""
+
 _ZOOM = 0.1
 """After a parabola has found the top of a peak, the next one is narrower by this factor."""
 
@@ -202,6 +206,55 @@ def maximize(
         tuple(path),
         tuple(iterates),
     )
+
+
+def maximize_unbounded(
+    objective: Objective, start: Array, *, tol: float = 1e-5, max_iter: int = 200
+) -> Maximum:
+    """Maximize an objective by BFGS from one start, without bounds.
+
+    Parameters
+    ----------
+    objective : callable
+        Maps log-parameters to value and gradient.
+    start : ndarray of shape (n_theta,)
+    tol : float, default=1e-5
+        The search stops when an iteration raises the objective by no more than this fraction.
+    max_iter : int, default=200
+
+    Returns
+    -------
+    Maximum
+
+    Notes
+    -----
+    The objective is divided by its absolute value at the start, on which BFGS's first step depends.
+    Parameters beyond exp(-150) and exp(150), where exponentials overflow, count as these.
+    """
+    path: list[float] = []
+    iterates: list[Array] = []
+    first = objective(start)[0]
+    scale = abs(first) or 1.0
+
+    def negative(theta: Array) -> tuple[float, Array]:
+        value, gradient = objective(np.clip(theta, -_LOG_LIMIT, _LOG_LIMIT))
+        return -value / scale, -gradient / scale
+
+    def record(intermediate_result: Any) -> None:
+        before = path[-1] if path else first
+        path.append(-scale * float(intermediate_result.fun))
+        iterates.append(np.clip(intermediate_result.x, -_LOG_LIMIT, _LOG_LIMIT))
+        if path[-1] - before <= tol * abs(before):
+            raise StopIteration
+
+    options = {"gtol": 0.0, "maxiter": max_iter}
+    minimize(  # type: ignore[call-overload]
+        negative, start, jac=True, method="BFGS", callback=record, options=options
+    )
+    theta = iterates[-1] if iterates else start
+    value = path[-1] if path else first
+    converged = len(path) < max_iter
+    return Maximum(theta, value, 0.0, len(path), converged, tuple(path), tuple(iterates))
 
 
 def local_maxima(values: Array) -> Array:
