@@ -41,6 +41,7 @@ PAPERS = {
     "Nickisch, Seeger 2011: probabilistic kernel learning": (
         "taxonomy",
         "objectives",
+        "covariances",
         "newton",
     ),
     "Wang, Li 2018: dependence maximization": (

@@ -70,6 +70,9 @@ class Experiment:
         another. If it is zero, no time of this experiment is recorded.
     untimed : collection of str
         Methods that are left out when times are taken.
+    test_to_train : float, default=0.0
+        The number of test rows for each training row, where repeats are random divisions of the
+        same rows; zero where each repeat has data of its own.
     """
 
     title: str
@@ -80,6 +83,7 @@ class Experiment:
     repeats: int = 5
     timed: int = 0
     untimed: Collection[str] = ()
+    test_to_train: float = 0.0
 
     def runs(self, name: str, repeats: int, *, timing: bool = False) -> Iterator[Run]:
         """Yield the runs of the given number of repeats, the first repeat of everything first."""

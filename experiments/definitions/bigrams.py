@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.c_search import Task
 from experiments.experiment import Experiment
-from experiments.folds import Folds, folds_of, one_stage, two_stage
+from experiments.folds import N_FOLDS, Folds, folds_of, one_stage, two_stage
 from experiments.problems import whole
 from mercer import (
     L1SVM,
@@ -66,4 +66,5 @@ def experiment(small: bool) -> Experiment:
             "alignf": two_stage(AlignmentMaximization),
         },
         limits={(name, slow): n for name in (RATING, GOOD) for slow, n in SLOW.items()},
+        test_to_train=1.0 / (N_FOLDS - 2),
     )

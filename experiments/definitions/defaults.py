@@ -113,4 +113,5 @@ def experiment(small: bool) -> Experiment:
         methods=methods,
         limits=at_most(3, names, ["grid search"]),
         timed=1,
+        test_to_train=1.0,
     )

@@ -94,4 +94,5 @@ def experiment(small: bool) -> Experiment:
         problems=drawn,
         methods=methods,
         limits={**LIMITS, **left_out},
+        test_to_train=1.0,
     )

@@ -53,5 +53,5 @@ def experiment(small: bool) -> Experiment:
         problems=drawn,
         methods=methods,
         repeats=1 if small else 0,
-        timed=1,
+        timed=5,
     )

@@ -60,7 +60,7 @@ def experiment(small: bool) -> Experiment:
             **at_most(2, tasks, ["CR-1D, stagewise"]),
             **at_most(3, tasks, ["grid search", *raw_kernels(kernels)]),
         },
-        timed=1,
+        timed=5,
         untimed=(
             "CA-1D, stagewise",
             "CR-1D, stagewise",

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.c_search import Task
 from experiments.experiment import Experiment, at_most
-from experiments.folds import Folds, folds_of, grid_search, one_stage, two_stage
+from experiments.folds import N_FOLDS, Folds, folds_of, grid_search, one_stage, two_stage
 from experiments.problems import Split, whole
 from mercer import (
     L1SVM,
@@ -87,4 +87,5 @@ def experiment(small: bool) -> Experiment:
             "grid search": grid_search(widths),
         },
         limits=at_most(3, drawn, ("grid search", "one-stage")),
+        test_to_train=1.0 / (N_FOLDS - 2),
     )

@@ -61,5 +61,5 @@ def experiment(small: bool) -> Experiment:
             "alignf": partial(two_stages, make=AlignmentMaximization),
         },
         repeats=1,
-        timed=2,
+        timed=5,
     )

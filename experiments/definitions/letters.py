@@ -64,7 +64,7 @@ def experiment(small: bool) -> Experiment:
             **at_most(2, names.values(), ("CR-1D, stagewise", 'learner="auto"')),
             **at_most(3, names.values(), ("grid search", "CR-nD", "CA-nD, stagewise")),
         },
-        timed=1,
+        timed=5,
         untimed=(
             'learner="auto"',
             "CA-1D, stagewise",

@@ -223,5 +223,5 @@ def experiment(small: bool) -> Experiment:
         },
         methods=searches,
         repeats=3,
-        timed=1,
+        timed=5,
     )

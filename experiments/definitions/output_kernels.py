@@ -98,4 +98,5 @@ def experiment(small: bool) -> Experiment:
         problems=drawn,
         methods=methods,
         limits={(name, method): number for name, number in few.items() for method in methods},
+        test_to_train=1.0,
     )

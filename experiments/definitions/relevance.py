@@ -106,6 +106,6 @@ def experiment(small: bool) -> Experiment:
                 if problem.startswith("unscaled") and method not in UNSCALED
             },
         },
-        timed=1,
+        timed=5,
         untimed=(*SLOW, PUBLISHED_CR),
     )

@@ -112,5 +112,5 @@ def experiment(small: bool) -> Experiment:
         problems={**by_samples, **by_kernels},
         methods=methods,
         limits={**LIMITS, **flat},
-        timed=1,
+        timed=5,
     )

@@ -151,4 +151,5 @@ def experiment(small: bool) -> Experiment:
         limits={("yeast", name): 2 for name in methods}
         | {("waveform", name): 1 for name in methods},
         repeats=3,
+        test_to_train=1.0,
     )

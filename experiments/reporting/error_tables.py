@@ -8,7 +8,7 @@ from experiments.problems import Array
 from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
-from experiments.reporting.statistics import compare, win_tie_loss
+from experiments.reporting.statistics import MIN_PAIRS, compare_methods, win_tie_loss
 
 
 class Errors:
@@ -37,7 +37,7 @@ class Errors:
     def outcomes(self, method: str, other: str) -> dict[str, int]:
         """Return 1 for each set where a method is significantly better, -1 where worse, else 0."""
         return {
-            problem: -compare(*self.results.pairs("error", problem, method, other)).sign
+            problem: -compare_methods(self.results, "error", problem, method, other).sign
             for problem in self.both(method, other)
         }
 
@@ -48,7 +48,7 @@ class Errors:
     def tally(self, method: str, other: str) -> str:
         """Return win, tie and loss, and how many ties have too few repeats for a test."""
         pairs = [self.results.pairs("error", p, method, other) for p in self.both(method, other)]
-        few = sum(first.size < 3 for first, _ in pairs)
+        few = sum(first.size < MIN_PAIRS for first, _ in pairs)
         note = f" (with too few repeats for a test: {few})" if few else ""
         return self.count(method, other) + note
 

@@ -34,4 +34,4 @@ def compare_entries(
     if both.empty:
         return compare(np.empty(0), np.empty(0))
     entries = [np.concatenate([np.array(each[k], dtype=float) for k in both]) for each in series]
-    return compare(*entries)
+    return compare(*entries, test_to_train=results.experiment.test_to_train)

@@ -170,7 +170,7 @@ def claims_table(claims: Sequence[tuple[Chapter, Claim]]) -> str:
             cell(claim.statement).rstrip("."),
             cell(claim.source),
             cell(claim.result),
-            f"**{claim.verdict}**",
+            str(claim.judgment),
         ]
         for number, (chapter, claim) in enumerate(claims, start=1)
     ]
@@ -232,7 +232,7 @@ def chapter_text(chapter: Chapter, first: int) -> str:
         parts.append(
             f"**{number}. {claim.statement.rstrip('.')}.** ({claim.source}) *Measure:* "
             f"{claim.measure.rstrip('.')}. *Found:* {claim.result.rstrip('.')}. "
-            f"*Verdict:* **{claim.verdict}**.\n"
+            f"*Verdict:* {claim.judgment}.\n"
         )
         if claim.why:
             parts.append(f"{claim.why.strip()}\n")

@@ -19,8 +19,38 @@ class Verdict(StrEnum):
     FAILS = "does not hold"
 
 
-def verdict_of(conditions: Sequence[bool]) -> Verdict:
-    """Return whether all conditions of a claim are met, some of them, or none.
+LEAST_SHARE = 0.5
+"""A claim holds in part if at least this share of its conditions is met."""
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A verdict, and the number of a claim's conditions that are met.
+
+    Attributes
+    ----------
+    verdict : Verdict
+    n_met, n_conditions : int
+    """
+
+    verdict: Verdict
+    n_met: int
+    n_conditions: int
+
+    def __str__(self) -> str:
+        return f"**{self.verdict}** ({self.n_met} of {self.n_conditions})"
+
+
+def judge(conditions: Sequence[bool], *, qualified: bool = False) -> Judgment:
+    """Judge a claim by its conditions: it holds if all are met, in part if at least half are.
+
+    Parameters
+    ----------
+    conditions : sequence of bool
+        Whether each condition is met.
+    qualified : bool, default=False
+        Whether the paper itself says that its statement is not always true. The claim then holds in
+        part if any condition is met.
 
     Raises
     ------
@@ -29,9 +59,13 @@ def verdict_of(conditions: Sequence[bool]) -> Verdict:
     """
     if not conditions:
         raise ValueError("a claim needs at least one condition")
-    if all(conditions):
-        return Verdict.HOLDS
-    return Verdict.IN_PART if any(conditions) else Verdict.FAILS
+    met = sum(map(bool, conditions))
+    enough = met > 0 if qualified else met >= LEAST_SHARE * len(conditions)
+    if met == len(conditions):
+        verdict = Verdict.HOLDS
+    else:
+        verdict = Verdict.IN_PART if enough else Verdict.FAILS
+    return Judgment(verdict, met, len(conditions))
 
 
 @dataclass(frozen=True)
@@ -48,7 +82,7 @@ class Claim:
         What was computed to test the claim, and when it counts as true.
     result : str
         The numbers that were found.
-    verdict : Verdict
+    judgment : Judgment
     why : str
         A paragraph on a claim that does not hold, or only in part: the reason, as far as it is
         known, and the numbers of other settings that were tried.
@@ -58,8 +92,13 @@ class Claim:
     source: str
     measure: str
     result: str
-    verdict: Verdict
+    judgment: Judgment
     why: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the claim holds."""
+        return self.judgment.verdict
 
     def __post_init__(self) -> None:
         if self.verdict is Verdict.FAILS and not self.why:
@@ -67,11 +106,16 @@ class Claim:
 
 
 def explained_claim(
-    statement: str, source: str, measure: str, result: str, verdict: Verdict, *, why: str
+    statement: str, source: str, measure: str, result: str, judgment: Judgment, *, why: str
 ) -> Claim:
     """Return a claim that gives its reasons only where it does not wholly hold."""
     return Claim(
-        statement, source, measure, result, verdict, "" if verdict is Verdict.HOLDS else why
+        statement,
+        source,
+        measure,
+        result,
+        judgment,
+        "" if judgment.verdict is Verdict.HOLDS else why,
     )
 
 

@@ -12,7 +12,7 @@ from experiments.problems import Array
 from experiments.reporting.formatting import by_name, listed
 from experiments.reporting.ranking import Gap, gap, of_tasks, present
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, explained_claim, verdict_of
+from experiments.reporting.section import Claim, explained_claim, judge
 from experiments.reporting.statistics import LEVEL
 
 SOURCE = "Afkanpour et al. 2013, section 3.2"
@@ -62,7 +62,7 @@ def continuous_over_finite(
 ) -> Claim:
     """Return the claim that continuous dictionaries beat finite ones."""
     conditions, text = outperforms(results, continuous, FINITE)
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     return explained_claim(
         f"On {sets}, methods that choose widths from a continuous set outperform those with a "
         "finite set of widths",
@@ -71,7 +71,7 @@ def continuous_over_finite(
         f"of {', '.join(present(results, FINITE))}, Wilcoxon's test over tasks; all negative "
         "and significant at 5 %",
         f"{sum(conditions)} of {len(conditions)} differences are clear: {text} ({MARKED})",
-        verdict,
+        judgment,
         why=why,
     )
 
@@ -125,7 +125,7 @@ def over_uniform(
         f"{100 * LARGE:.0f} % of the errors",
         f"{text} ({MARKED}); {100 * min(reductions):.0f} to {100 * max(reductions):.0f} % of the "
         "errors",
-        verdict_of([*clear, large]),
+        judge([*clear, large]),
         "The paper adds that the advantage seems to come from the right set of kernels."
         + " It does not name its dictionary for these sets; both are this page's."
         * (len(others) > 1)
@@ -156,7 +156,7 @@ def dictionary_over_weights(results: Results, sets: str, widths: str) -> Claim:
         f"the dictionary moves DA by {by_dictionary[0]:.2f} points and DU by "
         f"{by_dictionary[1]:.2f}; DA less DU is {by_weights[0]:+.2f} on the paper's widths and "
         f"{by_weights[1]:+.2f} on those read off",
-        verdict_of(conditions),
+        judge(conditions),
         "Learned weights depend less on the dictionary than uniform ones. " * less_dependent
         + f"Mean errors less CA-1D's, in points: {by_name(less, '+.2f')}.",
     )
@@ -202,7 +202,7 @@ def alignment_indicates(
         f"median correlation {middle[0]:.2f} over all, {middle[1]:.2f} over those with one width "
         f"(negative on {negative[0]} and {negative[1]}); the largest alignment is not the least "
         f"error on {crossed} of {len(tasks)}",
-        verdict_of([value <= INDICATES for value in middle[:2]]),
+        judge([value <= INDICATES for value in middle[:2]]),
         f"Over two-stage methods with one width alone ({listed(alike)}) the median correlation is "
         f"{middle[2]:.2f}. Mean alignments and errors: {both_of(results, names, tasks)}.",
     )
@@ -244,7 +244,7 @@ def _order_claim(sets: str, order: list[bool], listed: str) -> Claim:
         f"{SOURCE}, Table 2",
         "mean over tasks of the time to learn a kernel and one machine, C being known",
         listed,
-        verdict_of(order),
+        judge(order),
         why=(
             "DA costs one pass over 20 Gram matrices and a small quadratic program, of which DU "
             "needs the sum alone; CA-1D costs a pass over the distances for each step, and its "
@@ -268,7 +268,7 @@ def _one_stage_claim(sets: str, means: dict[str, float], listed: str, results: R
         f"{SOURCE}, Table 2",
         "each of D1, D2 and CR-1D takes longer than both CA-1D and DA, C being known",
         listed,
-        verdict_of(conditions),
+        judge(conditions),
         why=(
             "Newton steps for the weights need the machines of a few weights only. One stage pays "
             "in the search for C, for each of which it learns the kernel anew"
@@ -283,7 +283,7 @@ def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
     if not {"CA-nD", "CR-nD"} <= set(means):
         return []
     ratios = [means[f"{name}-nD"] / means[f"{name}-1D"] for name in ("CA", "CR")]
-    verdict = verdict_of([ratio >= 2.0 for ratio in ratios])
+    judgment = judge([ratio >= 2.0 for ratio in ratios])
     return [
         explained_claim(
             f"On {sets}, CA-nD and CR-nD are significantly slower than CA-1D and CR-1D",
@@ -291,7 +291,7 @@ def _dimension_claim(sets: str, means: dict[str, float]) -> list[Claim]:
             "ratio of mean times, that of CA-nD with the choice of its penalty; at least 2",
             f"CA {ratios[0]:.1f} times (paper: {770 / 9:.0f}), CR {ratios[1]:.1f} times (paper: "
             f"{1550 / 590:.1f})",
-            verdict,
+            judgment,
             why=(
                 "The gradient in all widths costs one matrix product, whatever their number, and "
                 "the choice of CA-nD's penalty ends at the first that makes widths equal. CR has "
@@ -312,7 +312,7 @@ def steps(results: Results, sets: str) -> Claim:
     few = [values.max() < FEW_STEPS for name, values in found.items() if name.startswith("CA")]
     published = found.get("CR-1D, stagewise", np.empty(0))
     many = [float(np.median(published)) >= MANY_STEPS] if published.size else []
-    verdict = verdict_of([*map(bool, few), *many])
+    judgment = judge([*map(bool, few), *many])
     listed = "; ".join(
         f"{name}: median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}"
         for name, values in found.items()
@@ -323,7 +323,7 @@ def steps(results: Results, sets: str) -> Claim:
         f"steps taken: fewer than {FEW_STEPS} on every split with corrective and with published "
         f"steps, and a median of at least {MANY_STEPS} with the published line search of CR",
         listed,
-        verdict,
+        judgment,
         why=(
             "Steps depend on the tolerance and on C. Here CR ends once no kernel lowers its "
             "objective by more than a thousandth, with the C that is best on validation data; "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.reporting.resampled_tests import Ranking
+from experiments.reporting.ranks_over_tables import Ranking
 from experiments.reporting.table_results import REFERENCE, Group, geometric_mean
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.reporting.formatting import listed, mean_and_error
-from experiments.reporting.resampled_tests import Ranking, holm, rank
+from experiments.reporting.ranks_over_tables import Ranking, holm, rank
 from experiments.reporting.section import table
 from experiments.reporting.table_results import REFERENCE, Group, geometric_mean, table_of
 

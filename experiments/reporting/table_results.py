@@ -12,9 +12,8 @@ import pandas as pd
 from experiments.definitions.tables import CLASSES, SETS, TABLES
 from experiments.problems import Array
 from experiments.reporting.ranking import signed_rank_test
-from experiments.reporting.resampled_tests import MIN_SPLITS, compare_splits
 from experiments.reporting.results import Results
-from experiments.reporting.statistics import Comparison
+from experiments.reporting.statistics import MIN_PAIRS, Comparison, compare
 
 ENCODING = ", encoded"
 """The end of the names of methods that have encoded inputs instead of native ones."""
@@ -82,12 +81,14 @@ class Group:
         return [problem for problem in self.problems if problem in known]
 
     def comparison(self, problem: str, first: str, second: str) -> Comparison:
-        """Compare the errors of two methods on the splits of a problem."""
-        return compare_splits(
-            *self.results.pairs("error", problem, first, second),
-            n_test=self.results.mean("n_test", problem, first),
-            n_rows=ROWS[table_of(problem)],
-        )
+        """Compare the errors of two methods on the splits of a problem.
+
+        The expected overlap of two test parts is n_test / n_rows. It takes the place of
+        n_test / (n_train + n_test), since rows of large tables are left over.
+        """
+        n_test, n_rows = self.results.mean("n_test", problem, first), ROWS[table_of(problem)]
+        pair = self.results.pairs("error", problem, first, second)
+        return compare(*pair, test_to_train=n_test / (n_rows - n_test))
 
     def ratios(self, first: str, second: str = REFERENCE, measure: str = "error") -> pd.Series:
         """Return by problem the ratio of mean errors, or of other means, on common splits."""
@@ -116,7 +117,7 @@ class Group:
     def untested(self, first: str, second: str) -> int:
         """Count the problems on which two methods have too few common splits for a test."""
         both = self.both(first, second)
-        return sum(self.comparison(p, first, second).n_pairs < MIN_SPLITS for p in both)
+        return sum(self.comparison(p, first, second).n_pairs < MIN_PAIRS for p in both)
 
     def p_value(self, first: str, second: str) -> float:
         """Return the p-value of Wilcoxon's signed-rank test on the ratios of mean errors."""

@@ -8,7 +8,7 @@ from experiments.definitions.bigrams import GOOD, RATING
 from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.list_measures import compare_entries, flat
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 SOURCE = "Cortes et al. 2010, section 5.2, Table 2"
 PAPER = {
@@ -98,7 +98,7 @@ def claims(results: Results) -> list[Claim]:
                 "on books, differences paired by fold, t-test at 5 %; true for each task and each "
                 "of both measures",
                 "; ".join(text for *_, text in known),
-                verdict_of([part for error, alignment, _ in known for part in (error, alignment)]),
+                judge([part for error, alignment, _ in known for part in (error, alignment)]),
                 f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times "
                 "and 1.43 times. Unif is higher here than in the paper, so that there is less to "
                 "gain. Perhaps its bigrams or their counts differ from the available ones."
@@ -117,7 +117,7 @@ def claims(results: Results) -> list[Claim]:
                 "on books, mean difference in error on the rating, paired by fold; true if it is "
                 "negative",
                 pair[2],
-                verdict_of([error.difference < 0.0]),
+                judge([error.difference < 0.0]),
                 "l2-krr's weights stay within one length of the uniform ones around which they are "
                 "centered, so that they can only come as far as the radius, of which no other was "
                 "tried.",
@@ -167,6 +167,6 @@ def sparse_claim(results: Results, sparse: list[tuple[str, str]]) -> Claim:
         "on books, differences in error from unif, paired by fold; true where sparse weights are "
         "not significantly better",
         "; ".join(texts),
-        verdict_of(conditions or [False]),
+        judge(conditions or [False]),
         "The paper does not show alignf here.",
     )

@@ -11,7 +11,7 @@ from experiments.reporting.figures import panels
 from experiments.reporting.formatting import rough
 from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import rank_correlation
 
 EXACT = 1e-6
@@ -156,7 +156,7 @@ def two_points(results: Results) -> Claim:
         f"centered within {rough(below)} of 1 and uncentered within {rough(apart)} of the formula, "
         f"over shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
-        verdict_of([below < EXACT, apart < EXACT]),
+        judge([below < EXACT, apart < EXACT]),
         "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
         "defined: the centered target is zero.",
     )
@@ -195,7 +195,7 @@ def performance(results: Results) -> Claim:
         "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
         f"families and two balances; true where uncentered is below {WELL} and below centered",
         f"uncentered and centered: {'; '.join(texts)}",
-        verdict_of(conditions or [False]),
+        judge(conditions or [False]),
         "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
         "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
         f"the labels is the square of their mean. {agreement(results)} Centered alignment itself "

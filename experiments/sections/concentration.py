@@ -11,7 +11,7 @@ from experiments.reporting.figures import panels
 from experiments.reporting.formatting import listed
 from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 RATE = -0.45
 """A slope of log deviation against log m of at most this confirms the promised rate of -1/2."""
@@ -147,7 +147,7 @@ def concentration(results: Results) -> Claim:
         "slope of the logarithm of the deviation's quantile against log m, for three widths; true "
         f"for each that is at most {RATE}, and where no quantile is above the bound",
         f"slopes {'; '.join(texts)}; {exceeded}",
-        verdict_of([bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)]),
+        judge([bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)]),
         "The rate is that of the theorem, its constant is not of use: the least value of the bound "
         f"over all m and widths tried is {min(vacuous):.1f}, while alignments lie between 0 and 1.",
     )
@@ -185,7 +185,7 @@ def classification(results: Results) -> Claim:
         "Cortes et al. 2010, theorem 2",
         "error of h and the bound, on each population and width; true where the bound is kept",
         f"kept in {kept} cases, exceeded on {listed(names)}; the least slack is {slack:.2f}",
-        verdict_of([not names]),
+        judge([not names]),
         "The proof takes E[y h(x)] for the alignment, which it is only if the labels' mean is "
         f"zero: here both differ by up to {max(off, default=0.0):.3f}. Alignments of Gaussian "
         "kernels are far below 1, so that the bound is near 1 whatever the error is.",
@@ -204,7 +204,7 @@ def regression(results: Results) -> Claim:
         "they are, and of centered labels, where the bound is kept everywhere",
         f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
         f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
-        verdict_of([not names, not centered]),
+        judge([not names, not centered]),
         "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "
         "mean is zero too: h, built from a centered kernel, cannot predict a mean. With labels "
         "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "

@@ -7,7 +7,7 @@ import numpy as np
 from experiments.problems import Array
 from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import compare, win_tie_loss
 
 FULL, STAGEWISE = "corrective", "stagewise"
@@ -109,7 +109,7 @@ def limit(results: Results) -> Claim | None:
         source="Afkanpour et al. 2013, footnote 3",
         measure="published steps take fewer than 50 on every set",
         result=f"at most {max(steps)} steps, 50 in {over} of {len(steps)} runs",
-        verdict=verdict_of([over == 0]),
+        judgment=judge([over == 0]),
         why="Each of the steps there still raises the alignment by more than 10^-3."
         if over
         else "",

@@ -10,7 +10,7 @@ from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.ranking import gap
 from experiments.reporting.results import Results
 from experiments.reporting.section import Section, table
-from experiments.reporting.statistics import compare, win_tie_loss
+from experiments.reporting.statistics import compare_methods, win_tie_loss
 
 METHODS = ("grid search", "default", "CA-1D", "HSIC")
 OURS = METHODS[1:]
@@ -27,7 +27,7 @@ scikit-learn's `SVC`, or of `KernelRidge` for responses. *default* is `TwoStageC
 `KernelOptimization()`. All methods see the training samples only. Errors are in %, with their
 standard errors; for responses the error is the root mean squared error over the standard deviation
 of the test responses. + and - where a method is significantly better or worse than the grid search
-(two-tailed paired t-test at 0.05). Seconds include all choices of parameters.
+(two-tailed corrected resampled t-test at 0.05). Seconds include all choices of parameters.
 
 {errors_and_times(results)}
 {summary(results)}
@@ -45,7 +45,7 @@ def errors_and_times(results: Results) -> str:
     for problem in results.problems:
         row = [problem]
         for method in METHODS:
-            sign = compare(*results.pairs("error", problem, method, "grid search")).sign
+            sign = compare_methods(results, "error", problem, method, "grid search").sign
             row.append(
                 mean_and_error(results.values("error", problem, method), 100.0) + marks[sign]
             )

@@ -11,7 +11,7 @@ from experiments.halves import N_FEATURES
 from experiments.reporting.figures import grouped_bars
 from experiments.reporting.formatting import by_name
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge, table
 
 SOURCE = "Wang & Li 2018, section 4.3"
 ISOTROPIC = ("HSIC", "KA", "CKA")
@@ -136,7 +136,7 @@ def fastest(results: Results, statement: str, where: str, methods: Sequence[str]
             f"{len(won['seconds_learning'])}. Learning by "
             + " and by ".join(f"{m} takes {r:.1f} times as long" for m, r in slower.items())
             + " (median)",
-            verdict_of([p in won["seconds"] for p in sets]),
+            judge([p in won["seconds"] for p in sets]),
             why="Without the denominator each evaluation has one product with the kernel matrix "
             "less, but learning is a small part of the whole. Most of it is the search for "
             "C, whose time depends on the kernel that was found (machines take longer on kernels "
@@ -165,7 +165,7 @@ def on_zoo(results: Results) -> list[Claim]:
             SOURCE,
             "Each ratio at least two thirds of the paper's.",
             f"{listed}; of learning alone {learning}",
-            verdict_of([here[m] >= paper[m] / 1.5 for m in here]),
+            judge([here[m] >= paper[m] / 1.5 for m in here]),
             why="The search for C takes the same time after each criterion and hides what learning "
             "saves; learning itself takes milliseconds on fifty samples, most of which is the cost "
             "of a call, not of arithmetic.",
@@ -189,7 +189,7 @@ def against_cv(results: Results) -> list[Claim]:
             "CV takes at least five times as long on each set.",
             f"{min(found.values()):.0f} to {max(found.values()):.0f} times as long with the search "
             f"for C, {min(learning.values()):.0f} to {max(learning.values()):.0f} times without",
-            verdict_of([ratio >= 5.0 for ratio in found.values()]),
+            judge([ratio >= 5.0 for ratio in found.values()]),
             why="Both share the search for C, so that the ratio cannot much exceed the nineteen "
             "widths of the grid.",
         )
@@ -209,7 +209,7 @@ def claims_on_forms(results: Results) -> list[Claim]:
             "Time of HSIC ARD, search for C included, above that of HSIC on each set.",
             f"{min(found.values()):.1f} to {max(found.values()):.1f} times as long, learning alone "
             f"{min(learning.values()):.0f} to {max(learning.values()):.0f} times",
-            verdict_of([ratio > 1.0 for ratio in found.values()]),
+            judge([ratio > 1.0 for ratio in found.values()]),
             why="On small sets the search for C takes most of the time of both.",
         )
     ]
@@ -223,7 +223,7 @@ def claims_on_forms(results: Results) -> list[Claim]:
                 "Rank correlation between the number of features and how many times longer "
                 "learning an ARD kernel takes above 0.5 (in part: above 0).",
                 f"rank correlation {rank:.2f}",
-                verdict_of([rank > 0.0, rank > 0.5]),
+                judge([rank > 0.0, rank > 0.5]),
                 why="All widths together cost one more product with the samples an evaluation; "
                 "the number of iterations, which depends on the set, matters as much.",
             )
@@ -251,7 +251,7 @@ def claims_on_iterations(results: Results) -> list[Claim]:
                 for kind, found in counts.items()
             )
             + " (here L-BFGS-B, after the search for the isotropic kernel)",
-            verdict_of([count < 100 for found in counts.values() for count in found]),
+            judge([count < 100 for found in counts.values() for count in found]),
             why="The search for an ARD kernel whose widths move to their bounds takes many steps.",
         )
     ]

@@ -15,7 +15,7 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge
 from experiments.reporting.shared_claims import (
     FINITE,
     SOURCE,
@@ -119,7 +119,7 @@ def best_ranks(results: Results) -> Claim:
         bool(found["CA-1D"] < found["CR-1D"]),
         bool(found["CR-1D"] < finite),
     ]
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     pair = gap(results, "CA-1D", "CR-1D")
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     published = ranks_with(results, PUBLISHED)
@@ -139,7 +139,7 @@ def best_ranks(results: Results) -> Claim:
         "median ranks of mean errors over tasks; CA-1D least, below CR-1D, and CR-1D below every "
         "finite method",
         by_name(found, "g"),
-        verdict,
+        judgment,
         why=(
             f"CA-1D less CR-1D: {pair.description}. CR is fitted to the machine's own objective "
             "and its C to the validation error; CA maximizes the alignment. On test data "

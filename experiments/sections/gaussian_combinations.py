@@ -11,7 +11,7 @@ from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.formatting import listed, mean_and_deviation
 from experiments.reporting.list_measures import compare_entries, flat
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import rank_correlation
 
 SOURCE = "Cortes et al. 2010, section 5.1"
@@ -185,7 +185,7 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
         "each method and set where it is negative",
         f"alignf: {text or 'no data'}; align: lower on {sum(align_lower)} of {len(align_lower)}, "
         f"significantly on {align_words.count('significant')}",
-        verdict_of([*lower, *align_lower] or [False]),
+        judge([*lower, *align_lower] or [False]),
         f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; lower "
         f"on {sum(again)} of {len(again)}. Where differences have no mark they are within the "
         "noise of the folds; the paper's own, kinematics aside, are within about one of its "
@@ -225,7 +225,7 @@ def best_alignment(results: Results, raw: list[str], other: list[str]) -> Claim:
         "the method of largest mean alignment with the labels of the test fold, of four; true "
         "where it is alignf",
         "; ".join(texts),
-        verdict_of([method == "alignf" for method in best.values()]),
+        judge([method == "alignf" for method in best.values()]),
         "On training data this is so by construction: alignf maximizes it. Features standardized, "
         f"another method has the best on test data on: {listed(lost)}.",
     )
@@ -249,7 +249,7 @@ def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
         "mean differences of align less unif, paired by fold; true for each set and each of both "
         "measures of the right sign",
         "; ".join(texts),
-        verdict_of(conditions or [False]),
+        judge(conditions or [False]),
         "Its weights are in proportion to the kernels' own alignments, and equal where these are. "
         f"Features standardized: error {difference(results, other, 'align', 'unif')[1]}.",
     )
@@ -280,7 +280,7 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
         "Spearman's correlation of mean alignment with minus the mean error over the four methods; "
         "true for each set where it is at least 0.5",
         "; ".join(texts),
-        verdict_of([value >= 0.5 for value in found.values()] or [False]),
+        judge([value >= 0.5 for value in found.values()] or [False]),
         f"Features standardized: {listed(others)}. There are only four methods, and where their "
         "errors are within the noise of each other their order is chance.",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 
 def milliseconds(value: float) -> str:
@@ -56,7 +56,7 @@ def cheap(results: Results, timed: list[str]) -> Claim:
         "time to learn the kernel; true for each set where it is below 1.5 times that of unif, "
         "which needs the Gram matrices and their traces as well, and below that of a one-stage fit",
         "; ".join(texts),
-        verdict_of(conditions),
+        judge(conditions),
         "unif learns nothing and needs the kernels' values all the same, so that what a method "
         "takes beyond it is what learning costs.",
     )

@@ -22,7 +22,7 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge, table
 from experiments.reporting.shared_claims import (
     MARKED,
     SOURCE,
@@ -160,7 +160,7 @@ def best(results: Results) -> Claim:
     found = ranks(results)
     gaps = rest_of(results, "CA-1D")
     conditions = [bool(found["CA-1D"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     others = [name for name in present(results) if name != "CA-1D"]
     stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
     ahead = [
@@ -174,7 +174,7 @@ def best(results: Results) -> Claim:
         "median ranks of mean errors over pairs, and differences in error from CA-1D to each "
         "other method of the paper, Wilcoxon's test over pairs; first, and all clear at 5 %",
         f"ranks: {by_name(found, 'g')}. {outperforms(results, ['CA-1D'], METHODS)[1]} ({MARKED})",
-        verdict,
+        judgment,
         why=(
             f"The methods that err less than CA-1D on average: {'; '.join(ahead) or 'none'}. "
             "Perhaps CR is served better here than in the paper: every step solves for all weights "
@@ -190,14 +190,14 @@ def largest_alignment(results: Results) -> Claim:
     """Return the claim that CA-nD has the largest alignment everywhere."""
     means = results.means("alignment")[present(results)]
     first = means.idxmax(axis=1) == "CA-nD"
-    verdict = verdict_of([bool(value) for value in first])
+    judgment = judge([bool(value) for value in first])
     averages = by_name(means.mean(), ".3f")
     return explained_claim(
         "On Letter, CA-nD has the largest alignment on test data in every task",
         f"{SOURCE}, Figure 7",
         "mean alignment on test data, by pair",
         f"on {int(first.sum())} of {len(first)}; means: {averages}",
-        verdict,
+        judgment,
         why="Elsewhere the first is "
         + ", ".join(f"{means.loc[task].idxmax()} ({task})" for task in first.index[~first])
         + ".",
@@ -212,14 +212,14 @@ def ard_errs_more(results: Results) -> Claim:
         bool(found["CA-nD"] > found.median()),
         gap(results, "CA-1D", "CA-nD").clearly_lower,
     ]
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     return explained_claim(
         "On Letter, CA-nD does not perform well (median rank 5.5) in spite of its alignment",
         f"{SOURCE}, Figure 6",
         "its median rank is in the worse half, and its error clearly above that of CA-1D",
         f"median rank {found['CA-nD']:g} of {len(found)} methods; CA-nD less CA-1D: "
         f"{pair.description}",
-        verdict,
+        judgment,
         why=variants(results),
     )
 
@@ -244,7 +244,7 @@ def capacity(results: Results) -> Claim:
         gap(results, "CA-nD", name) for name in ("CA-nD, no penalty", "CA-1D")
     )
     conditions = [unpenalized.clearly_lower, not gap(results, "CA-1D", "CA-nD").clearly_lower]
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     chosen = of_tasks(results, "penalty", "CA-nD")
     automatic = gap(results, 'learner="auto"', "CA-1D")
     return explained_claim(
@@ -254,7 +254,7 @@ def capacity(results: Results) -> Claim:
         "penalty, and not clearly above that of CA-1D",
         f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; mean "
         f"penalty by pair {chosen.min():.2g} to {chosen.max():.2g}",
-        verdict,
+        judgment,
         why=(
             "The paper shows it on the data of its Figure 3 (claims above); on Letter its own "
             "CA-nD, penalty and all, has a median rank of "

@@ -19,7 +19,7 @@ from experiments.reporting.ranking import (
     ranks_with,
 )
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge
 from experiments.reporting.shared_claims import (
     FINITE,
     MARKED,
@@ -92,7 +92,7 @@ def ard_ranks_first(results: Results, tasks: list[str]) -> Claim:
     found = ranks(results, problems=tasks)
     gaps = rest_of(results, "CA-nD", tasks)
     conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
-    verdict = verdict_of(conditions)
+    judgment = judge(conditions)
     text = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
     return explained_claim(
         "On the eleven sets, CA-nD outperforms the rest (median rank 2)",
@@ -100,7 +100,7 @@ def ard_ranks_first(results: Results, tasks: list[str]) -> Claim:
         "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
         "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
         f"ranks: {by_name(found, 'g')}. {text} ({MARKED})",
-        verdict,
+        judgment,
         why=why_not_first(results, tasks),
     )
 
@@ -145,13 +145,13 @@ def equal_ranks(results: Results, tasks: list[str]) -> Claim:
     alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]
     conditions = [max(alike) - min(alike) <= 1.0, *(rank > max(alike) for rank in last)]
-    verdict = verdict_of([bool(condition) for condition in conditions])
+    judgment = judge([bool(condition) for condition in conditions])
     return explained_claim(
         "On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)",
         f"{SOURCE}, Table 2",
         "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",
         by_name(found, "g"),
-        verdict,
+        judgment,
         why=(
             "Mean differences between methods of one width for all features: "
             f"{outperforms(results, ['CA-1D'], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "

@@ -9,7 +9,7 @@ from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.formatting import rough
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 SOURCE = "Nickisch, Seeger 2011, section 3"
 PRECISION = 1e-5
@@ -182,7 +182,7 @@ def slow(results: Results, known: list[str]) -> Claim:
         "alternation takes more than twice the steps, or ends 1e-4 above",
         f"steps: {'; '.join(texts)}"
         + (f"; times as a multiple: {', '.join(times)}" if times else ""),
-        verdict_of(conditions),
+        judge(conditions),
         "A step of alternation is a whole search for latent values, so that steps understate its "
         "cost; where it ends after 300 steps their number is a lower bound. A quasi-Newton "
         "method on the profile needs, in the better of both forms, "
@@ -209,7 +209,7 @@ def step_cost(costs: dict[str, float]) -> Claim:
         "seconds a step of Newton's method, 400 samples and ten kernels; true if VB's is above "
         "both others, and below ten times each",
         f"{1e3 * mkl:.1f} ms (MKL), {1e3 * joint:.1f} ms (MAP), {1e3 * bound:.1f} ms (VB)",
-        verdict_of([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
+        judge([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
         "MAP updates the same tangent of a log-determinant as VB does; MKL has none. Times include "
         "the estimate of curvature, which MAP and VB both need.",
     )

@@ -11,7 +11,7 @@ from experiments.reporting.figures import panels
 from experiments.reporting.formatting import rough
 from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 SOURCE = "Nickisch, Seeger 2011"
 APART = 1e-4
@@ -194,7 +194,7 @@ def terms(results: Results, shown: list[str]) -> Claim:
         "of the distance of both bounds from ln det K; true for each",
         f"{sum(conditions)} of {len(conditions)} hold, for n = "
         f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
-        verdict_of(conditions),
+        judge(conditions),
     )
 
 
@@ -226,7 +226,7 @@ def stationary(results: Results) -> Claim:
         f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
         f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
         f"{counts['map'].size} real problems there are several optima with {text}",
-        verdict_of(fixed + learned),
+        judge(fixed + learned),
         "The more white noise e there is, the smaller is the curvature of ln det K, so that "
         "fewer optima are expected.",
     )
@@ -250,7 +250,7 @@ def sparsity(results: Results) -> Claim:
         "than its own tangent at equal weights, and more than MKL with a penalty of 1",
         f"of {total}: MAP {sum(joint)}, tangent {sum(bound)}, MKL {sum(zeros['mkl_1'])}, MKL with "
         f"squared weights {sum(zeros['mkl_2'])}",
-        verdict_of([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
+        judge([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
         "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
         "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and only "

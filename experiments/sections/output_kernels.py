@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.reporting.error_tables import Errors
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge
 
 PAIRS = "HSIC, a width per pair"
 
@@ -46,7 +46,7 @@ def claims_on_pairs(found: Errors) -> list[Claim]:
             f"win-tie-loss of a width per pair against one width: {found.tally(PAIRS, 'HSIC')}, "
             f"mean difference {mean:+.2f} points; the largest width of a set is "
             f"{np.median(spread):.1f} times its smallest (median)",
-            verdict_of([outcome == 0 for outcome in outcomes]),
+            judge([outcome == 0 for outcome in outcomes]),
             why="Perhaps, on the sets that differ, pairs of classes differ in the width that suits "
             "them, or have too few samples for a width of their own.",
         )
@@ -73,7 +73,7 @@ def claims_on_targets(found: Errors) -> list[Claim]:
                 f"{criterion} significantly worse than *{other}* on no set.",
                 f"win-tie-loss of {criterion}: {found.tally(criterion, other)}"
                 + (f"; worse on {', '.join(worse)}" if worse else ""),
-                verdict_of([outcome != -1 for outcome in outcomes.values()]),
+                judge([outcome != -1 for outcome in outcomes.values()]),
                 why="With many classes most pairs of samples differ in class, so that the target "
                 "is mostly -1 and a kernel that is nearly the identity comes nearest to it. "
                 "Centering, or 0 in place of -1, removes that."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from experiments.reporting.formatting import mean_and_deviation
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
-from experiments.reporting.statistics import compare
+from experiments.reporting.section import Claim, Section, explained_claim, judge, table
+from experiments.reporting.statistics import compare_methods
 
 METHODS = ("HSIC", "HSIC, linear kernel", "multiple kernels")
 OTHERS = ("k-means", "spectral", "spectral, median width", "spectral, neighbors")
@@ -46,7 +46,7 @@ def claims_on_clustering(results: Results) -> list[Claim]:
         ahead, behind, comparable = [], [], []
         for problem in results.problems:
             best = max(OTHERS, key=lambda other: results.mean("index", problem, other))
-            pair = compare(*results.pairs("index", problem, method, "k-means"))
+            pair = compare_methods(results, "index", problem, method, "k-means")
             if not pair.n_pairs:
                 continue
             ahead += [problem] if pair.sign == 1 else []
@@ -68,7 +68,7 @@ def claims_on_clustering(results: Results) -> list[Claim]:
                 f"on {sum(within)} of {len(within)} sets; significantly above k-means on "
                 f"{len(ahead)}, below on {len(behind)}; within {NEAR:g} points of the best of "
                 f"{len(OTHERS)} baselines on {sum(comparable)}",
-                verdict_of(within),
+                judge(within),
                 why="The index compares clusters with classes, which no criterion of clustering "
                 "knows; the order of the baselines, too, differs from set to set.",
             )

@@ -12,7 +12,7 @@ from experiments.reporting.curves import Axis, axis, curves, trend
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
 from experiments.reporting.formatting import by_name, listed, mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import LEVEL, compare
 from mercer._model_selection.penalty_choice import PENALTIES
 
@@ -119,7 +119,7 @@ def rising(results: Results, places: Axis) -> Claim | None:
         measure="the error rises from the least gamma to the largest by at least a percentage "
         "point, by a line through all repeats whose slope is not zero at the 5 % level",
         result=f"change in points: {changes}",
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="It cannot grow on the data as the text describes them. The means of the classes are "
         "±rho theta / |theta| and the covariance is the identity, so that two values of gamma "
         "differ by a rotation, and a kernel of |x - x'| does not see rotations: these methods' "
@@ -189,7 +189,7 @@ def coping(results: Results, places: Axis) -> Claim | None:
         measure="the error of each falls from the least gamma to the largest, by the same line "
         f"as above, and is below CA-1D's for each gamma of {LARGE:g} or more",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="The fewer features matter, the more an ARD kernel gains by ignoring the others; where "
         "relevance is spread over some, 50 samples perhaps hardly tell which.",
     )
@@ -218,7 +218,7 @@ def overfitting(results: Results, places: Axis) -> Claim | None:
         measure=f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, at "
         f"most one with it, for each gamma up to {SMALL:g}",
         result=f"{'; '.join(parts)} (points, {listed(small)})",
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="A penalty large enough makes kernels isotropic, which is best where all features "
         "matter. The paper chooses it by alignment on validation data, and a higher alignment can "
         "come with a higher error"
@@ -260,7 +260,7 @@ def one_stage_slower(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="the ratio of training times, for one C, is above one for every gamma",
         result="; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
-        verdict=verdict_of([ratio > 1.0 for values in found.values() for ratio in values]),
+        judgment=judge([ratio > 1.0 for values in found.values() for ratio in values]),
         why="Stagewise steps are the published ones of both. Mean seconds with 50 training points: "
         f"{by_name(mean_seconds(results, places), '.2f')}; the times for more points are in the "
         "next section.",
@@ -286,7 +286,7 @@ def tuning_time(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="the ratio of training times, tuning included, is between 1/3 and 3 for each gamma",
         result=f"CA-nD / CR-nD: {extent(found)}",
-        verdict=verdict_of([1.0 / 3.0 <= ratio <= 3.0 for ratio in found]),
+        judgment=judge([1.0 / 3.0 <= ratio <= 3.0 for ratio in found]),
         why=f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty on trial, each with its "
         "1-D start, and evaluates them on 1,000 validation points; CR-nD's time is that of one C "
         f"of the {len(GRID)} that are tried.",
@@ -315,7 +315,7 @@ def edge(results: Results, places: Axis) -> Claim | None:
         source="Afkanpour et al. 2013, appendix B.2, Figure 10",
         measure=f"each is above all with one width, for each gamma of {LARGE:g} or more",
         result=f"{'; '.join(parts)} ({listed(large)})",
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why=""
         if all(conditions)
         else "The largest with one width is of the best of several methods, by test alignment.",
@@ -335,7 +335,7 @@ def fine_enough(results: Results, places: Axis) -> Claim | None:
         source="Afkanpour et al. 2013, appendix B.2, Figure 10",
         measure="mean alignments on test data differ by less than 0.01 for each gamma",
         result=f"at most {max(map(abs, found)):.2g} apart",
-        verdict=verdict_of([abs(value) < 0.01 for value in found]),
+        judgment=judge([abs(value) < 0.01 for value in found]),
         why="DA can differ where a width between its own is better."
         if any(abs(value) >= 0.01 for value in found)
         else "",

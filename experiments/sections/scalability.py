@@ -12,7 +12,7 @@ from experiments.reporting.curves import Axis, axis, curve, curves, growth_expon
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
 from experiments.reporting.formatting import by_name, listed, mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import LEVEL, compare
 
 SOURCE = "Afkanpour et al. 2013, section 3.1.1, Figure 4"
@@ -128,7 +128,7 @@ def similar(results: Results, places: Axis) -> Claim | None:
         "largest training set as for the smallest",
         result=f"{100 * spans[0]:.1f} percentage points with {first:g} training points, "
         f"{100 * spans[1]:.1f} with {last:g}",
-        verdict=verdict_of([spans[1] <= 0.5 * spans[0]]),
+        judgment=judge([spans[1] <= 0.5 * spans[0]]),
         why="The methods differ as much with many samples as with few."
         if spans[1] > 0.5 * spans[0]
         else "",
@@ -153,7 +153,7 @@ def small_sets(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure=f"neither's mean error is above that of another, for up to {FEW} training points",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="Paired differences in error from CA-1D with the fewest training points: "
         f"{differences(results, places)}."
         + (
@@ -205,7 +205,7 @@ def ard_has_least_error(results: Results, places: Axis) -> Claim | None:
         measure=f"each of {listed(ARD)} has a lower mean error than the best with one "
         "width, for each n",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why=f"The best possible error is 4.0 %, the best with one width and {last:g} training "
         f"points {100 * min(known(results, 'error', ONE_WIDTH, problem).values()):.1f} %.",
     )
@@ -236,7 +236,7 @@ def fastest(results: Results, places: Axis) -> Claim | None:
         source=SOURCE,
         measure="no method but DU is faster, and CA-1D takes at most twice DU's time, for each n",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why=f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "
         f"{ends['DU']}. CA-1D's search has a cost of its own however few the samples; DU's cost "
         "is that of 50 Gram matrices.",
@@ -260,7 +260,7 @@ def ard_alignment_is_faster(results: Results, places: Axis) -> Claim | None:
         measure="CR-nD takes longer than both for each n, and at least five times as long as "
         "without the penalty for the largest n",
         result=f"CR-nD in units of CA-nD without penalty: {by_size(plain)}; with: {by_size(tuned)}",
-        verdict=verdict_of([*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0]),
+        judgment=judge([*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0]),
         why="CR-nD's time is of one C, the best; CA-nD's includes 21 penalties on trial, as the "
         "paper's does. Our CR-nD solves for all weights in each step, which perhaps takes fewer "
         "steps than the published line search.",
@@ -297,7 +297,7 @@ def no_gain(results: Results, places: Axis) -> Claim | None:
         measure="the error with the most kernels is not below that with the fewest by a percentage "
         "point, on the same data",
         result=shifts(found),
-        verdict=verdict_of([difference > -POINT for difference, _ in found.values()]),
+        judgment=judge([difference > -POINT for difference, _ in found.values()]),
         why="Perhaps fifty widths are already finer than a kernel's width matters.",
     )
 
@@ -323,7 +323,7 @@ def worse(results: Results, places: Axis) -> Claim | None:
         measure="its error with the most kernels is above that with the fewest, and a paired test "
         "says so at the 5 % level",
         result=shifts({"D1": found}),
-        verdict=verdict_of([found[0] > 0.0 and found[1] < LEVEL]),
+        judgment=judge([found[0] > 0.0 and found[1] < LEVEL]),
         why="A width between two that are there already is close to a combination of them, so that "
         "more of them change the best combination by next to nothing, and ours is within 10^-3 of "
         f"it. With kernels that are not normalized, and with steps that end at a duality gap of "
@@ -353,7 +353,7 @@ def linear(results: Results, places: Axis) -> Claim | None:
         measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
         "between 0.7 and 1.3",
         result=by_name(found, ".2f"),
-        verdict=verdict_of([0.7 <= value <= 1.3 for value in found.values()]),
+        judgment=judge([0.7 <= value <= 1.3 for value in found.values()]),
         why="Our weights take Newton's steps, a quadratic program in the number of kernels, and "
         "few of them; what is linear is the cost of the Gram matrices.",
     )
@@ -371,7 +371,7 @@ def cubic(results: Results, places: Axis) -> Claim | None:
         measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
         "above 1.3 for DA, and above 0.5 for DU",
         result=by_name(found, ".2f"),
-        verdict=verdict_of([found["DA"] > 1.3, found.get("DU", 1.0) > 0.5]),
+        judgment=judge([found["DA"] > 1.3, found.get("DU", 1.0) > 0.5]),
         why="Perhaps the cubic part has a small constant: a factor of the matrix of inner "
         "products, and non-negative least squares that frees few kernels.",
     )

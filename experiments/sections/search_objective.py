@@ -12,7 +12,7 @@ from experiments.definitions.search_objective import DEPTHS, DRAWN, WIDTHS
 from experiments.problems import Array
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 
 SOURCE = "Afkanpour et al. 2013, appendix B.1, Figure 9"
 RULES = ("stagewise", "corrective")
@@ -131,7 +131,7 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
         measure="over all steps of the published method, at most two inside the interval, and at "
         f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why=""
         if all(conditions)
         else "The paper looks at plots of some steps. An end of the interval counts as a minimum "
@@ -158,7 +158,7 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
         f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
         "of the steps, and in all",
         result="; ".join(parts),
-        verdict=verdict_of(
+        judgment=judge(
             [bool(share >= goal) for share in map(np.mean, several) for goal in (MOST, 1.0)]
         ),
         why="Most starts are on a plateau, where the gradient vanishes: below the least distance "
@@ -187,7 +187,7 @@ def few_steps(results: Results) -> Claim | None:
         source="Afkanpour et al. 2013, section 3.2, training times",
         measure="published steps: fewer than ten in the median, and in every run",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why=""
         if all(conditions)
         else "The published step keeps all earlier weights, so that its alignment creeps up by "

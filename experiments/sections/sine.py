@@ -10,7 +10,7 @@ from experiments.problems import Array
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from mercer.datasets import SINE_FREQUENCIES
 
 PROBLEM = "sine"
@@ -94,7 +94,7 @@ def published_errors(results: Results) -> Claim | None:
         result=", ".join(
             f"{name} {percent(error(results, name))} ({PAPER[name]:.1f})" for name in names
         ),
-        verdict=verdict_of(near),
+        judgment=judge(near),
         why="The paper gives one figure each, probably of one sample; the standard errors of ours "
         "are in the table.",
     )
@@ -116,7 +116,7 @@ def combination(results: Results) -> Claim | None:
         source=SOURCE,
         measure="each pair errs less than either frequency alone, all three less than any pair",
         result=errors_of(results, names),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
     )
 
 
@@ -132,7 +132,7 @@ def effectiveness(results: Results) -> Claim | None:
         source=SOURCE,
         measure=f"mean errors within {100 * CLOSE:.0f} percentage points of those of {TRIPLE}",
         result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        verdict=verdict_of([error(results, name) - goal <= CLOSE for name in names]),
+        judgment=judge([error(results, name) - goal <= CLOSE for name in names]),
         why="What is left is perhaps the cost of the other kernels, which the learned sums hold as "
         f"well. The best pair of true frequencies errs on {percent(best_pair(results))}; the "
         f"paper's three err on {PAPER[TRIPLE]:.1f} %, from which ours are at most {beyond:.1f} "
@@ -186,7 +186,7 @@ def frequencies(results: Results) -> Claim | None:
         source=f"{SOURCE}, Figure 2(c)",
         measure=f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one",
         result="; ".join(parts),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="The sign of a sum of sines holds more tones than the sum, the strongest at ±√2 ± √12 "
         f"± √60. Of the {more} other frequencies that {names[0]} found, {tones} are within {TONE} "
         f"of one of these; {2 * TONE * 4 * more / HIGHEST:.1f} would be by chance.",
@@ -206,7 +206,7 @@ def coarse(results: Results) -> Claim | None:
         source=f"{SOURCE}, Figure 2(b)",
         measure=f"DA, D1, D2 and DU err at least {100 * FAR:.0f} points more than {TRIPLE}",
         result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        verdict=verdict_of([error(results, name) - goal >= FAR for name in names]),
+        judgment=judge([error(results, name) - goal >= FAR for name in names]),
         why=f"The nearest integers are off by up to {off:.2f}, {10.0 * off:.1f} radians at the "
         "ends.",
     )
@@ -238,7 +238,7 @@ def fine(results: Results) -> Claim | None:
             for method in WEIGHTED
             if any(n.startswith(method) for n in finer)
         ),
-        verdict=verdict_of(conditions),
+        judgment=judge(conditions),
         why="A step of 0.1 has a member within 0.05 of any frequency, half a radian at the ends of "
         "the interval; perhaps what that costs is small beside what weights on the many other "
         f"members cost. Coarser: {errors_of(results, coarser)}. Finer: "

@@ -7,7 +7,7 @@ import numpy as np
 from experiments.problems import Array
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, verdict_of
+from experiments.reporting.section import Claim, Section, judge
 from mercer.datasets import SINE_FREQUENCIES
 
 NEAR = 0.05
@@ -63,7 +63,7 @@ def claims(frequencies: Array, errors: Array) -> list[Claim]:
                 f"frequency more than {max(FAR, 2.0 * spacing):.2g} from all three"
             ),
             result=f"{found}; elsewhere {100 * elsewhere:.1f} % at best, at {place:.2f}",
-            verdict=verdict_of([error < elsewhere for error in at]),
+            judgment=judge([error < elsewhere for error in at]),
             why=WHY
             + TONE.format(place=place, tone=nearest) * bool(abs(nearest - place) <= RESOLVED),
         )

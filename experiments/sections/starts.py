@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge, table
 
 SOURCE = "Wang & Li 2018, section 4.2.1"
 CRITERIA = ("KA", "CKA", "HSIC")
@@ -115,7 +115,7 @@ def claims_on_starts(results: Results) -> list[Claim]:
                 f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
                 f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
                 f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
-                verdict_of([not missed, 2 * len(missed) < len(known)]),
+                judge([not missed, 2 * len(missed) < len(known)]),
                 why=f"{_plateau(results, form)} Pairs that lack more than {100 * CLOSE:g} %: "
                 f"{lacking(missed)}.",
             )
@@ -191,7 +191,7 @@ def claims_on_stability(results: Results) -> list[Claim]:
             + ", ".join(
                 f"median of {name} {100 * spread:.1f} %" for name, spread in others.items()
             ),
-            verdict_of([spread <= STABLE for spread in spreads.values()]),
+            judge([spread <= STABLE for spread in spreads.values()]),
             why="Halves of small sets differ.",
         )
     ]
@@ -212,7 +212,7 @@ def claims_on_the_papers_start(results: Results) -> list[Claim]:
             "Mean error of HSIC ARD searched from 1/d below that of HSIC with one width, "
             "on each set but those two.",
             f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
-            verdict_of([ours < one for ours, one in paper.values()]),
+            judge([ours < one for ours, one in paper.values()]),
             why=f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
             "its Figure 1: the search either converges to an ARD kernel that overfits, as from the "
             "isotropic kernel, or ends on the plateau, where the kernel matrix is the identity.",

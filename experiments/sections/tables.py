@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from experiments.definitions.tables import MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
 from experiments.reporting.formatting import listed
-from experiments.reporting.resampled_tests import Ranking
+from experiments.reporting.ranks_over_tables import Ranking
 from experiments.reporting.results import Results
 from experiments.reporting.section import Section
 from experiments.reporting.table_figures import critical_differences, ratio_strips

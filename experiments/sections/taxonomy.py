@@ -11,7 +11,7 @@ from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.formatting import listed
 from experiments.reporting.list_measures import flat, stacked
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, table, verdict_of
+from experiments.reporting.section import Claim, Section, judge, table
 from experiments.reporting.statistics import rank_correlation
 
 SOURCE = "Nickisch, Seeger 2011"
@@ -174,7 +174,7 @@ def chain(results: Results) -> Claim:
         "value (MLM is known for Gaussian noise only, where both differences are zero by "
         "construction: that VB is above MLM for other noise is not measured)",
         f"least differences: {'; '.join(texts)}",
-        verdict_of(conditions or [False]),
+        judge(conditions or [False]),
         "Joint MAP by itself bounds nothing: it is this value less ln det(K^-1 + Gamma^-1)."
         + loose,
     )
@@ -195,7 +195,7 @@ def tangent(results: Results) -> Claim:
         f"points; true where none is below zero by {PRECISION:g} of the value",
         f"least differences: {'; '.join(texts)}; at the point of tangency they differ by at most "
         f"{max(last):.1g}",
-        verdict_of(conditions or [False]),
+        judge(conditions or [False]),
         "This holds for one penalty a kernel, the tangent's slope. MKL with one penalty for all, "
         "as it is used, is that bound only where all slopes are alike.",
     )
@@ -228,7 +228,7 @@ def similar(results: Results, problem: str) -> Claim:
         "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
         "at most 5 % above that of MLM, and log-density within 0.05",
         text,
-        verdict_of(conditions),
+        judge(conditions),
         "They differ by ln det(K^-1 + I / s2), which is not constant: it penalizes weights by how "
         "much of the function the data determine. MAP is also not defined without white noise of a "
         "size that somebody has to choose, and MLM chooses its own.",
@@ -262,7 +262,7 @@ def sparser(results: Results) -> Claim:
         "error",
         f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
         f"problems; at the settings of least test error on {sum(tuned)} of {len(tuned)}",
-        verdict_of([*bounded, *tuned] or [False]),
+        judge([*bounded, *tuned] or [False]),
         f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Each at "
         f"least test error: {'; '.join(others)}. MAP is MKL with penalties updated at its current "
         "weights: the penalty of a kernel grows as its weight falls, as in reweighted l1 "
@@ -296,7 +296,7 @@ def averaging(results: Results, problems: list[str]) -> Claim:
         f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
         "e of least test error; true for each that is not larger for MLM",
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
-        verdict_of(conditions),
+        judge(conditions),
         f"In the order of the measure: {'; '.join(texts)}. MAP's e acts as a regularizer: it is "
         "chosen on test data here, in MAP's favor, while MLM has nothing to choose.",
     )

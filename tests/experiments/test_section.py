@@ -8,28 +8,47 @@ from experiments.reporting.section import (
     Claim,
     Verdict,
     explained_claim,
+    judge,
     table,
-    verdict_of,
 )
 
 
-def test_a_verdict_counts_the_conditions_that_are_met() -> None:
-    assert verdict_of([True, True]) is Verdict.HOLDS
-    assert verdict_of([True, False]) is Verdict.IN_PART
-    assert verdict_of([False]) is Verdict.FAILS
+@pytest.mark.parametrize(
+    ("conditions", "verdict"),
+    [
+        ([True, True], Verdict.HOLDS),
+        ([True, False], Verdict.IN_PART),
+        ([True, False, False], Verdict.FAILS),
+        ([False], Verdict.FAILS),
+    ],
+)
+def test_a_claim_holds_in_part_if_half_of_its_conditions_are_met(
+    conditions: list[bool], verdict: Verdict
+) -> None:
+    found = judge(conditions)
+    assert found.verdict is verdict
+    assert str(found) == f"**{verdict}** ({sum(conditions)} of {len(conditions)})"
+
+
+def test_a_claim_that_the_paper_qualifies_holds_in_part_if_any_condition_is_met() -> None:
+    assert judge([True, False, False], qualified=True).verdict is Verdict.IN_PART
+    assert judge([False, False], qualified=True).verdict is Verdict.FAILS
+
+
+def test_a_claim_without_conditions_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one condition"):
-        verdict_of([])
+        judge([])
 
 
 def test_a_claim_that_does_not_hold_needs_a_reason() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
-        Claim("The moon is a cheese", "nowhere", "a look", "it is not", Verdict.FAILS)
+        Claim("The moon is a cheese", "nowhere", "a look", "it is not", judge([False]))
 
 
-@pytest.mark.parametrize("verdict", Verdict)
-def test_reasons_are_given_only_where_a_claim_does_not_wholly_hold(verdict: Verdict) -> None:
-    claim = explained_claim("One", "Two", "Three", "Four", verdict, why="Five")
-    assert claim.why == ("" if verdict is Verdict.HOLDS else "Five")
+@pytest.mark.parametrize("conditions", [[True], [True, False], [False]])
+def test_reasons_are_given_only_where_a_claim_does_not_wholly_hold(conditions: list[bool]) -> None:
+    claim = explained_claim("One", "Two", "Three", "Four", judge(conditions), why="Five")
+    assert claim.why == ("" if all(conditions) else "Five")
 
 
 def test_columns_after_the_first_are_flush_right() -> None:

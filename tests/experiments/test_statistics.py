@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 from synthetic_results import errors_of_tasks, synthetic_results
 
 from experiments.reporting.statistics import (
@@ -81,3 +82,38 @@ def test_rank_correlations_need_three_pairs_that_vary() -> None:
     assert rank_correlation(x, -x) == pytest.approx(-1.0)
     assert np.isnan(rank_correlation(x, np.array([1.0, np.nan, 2.0, 3.0])))
     assert np.isnan(rank_correlation(x, np.ones(4)))
+
+
+def test_the_correction_for_shared_rows_is_that_of_nadeau_and_bengio() -> None:
+    """Their variance is (1/J + n_test/n_train) s^2."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 5)) + np.array([[1.0], [0.0]])
+    d = first - second
+    t = d.mean() / np.sqrt((1.0 / 5.0 + 100.0 / 400.0) * d.var(ddof=1))
+    found = compare(first, second, test_to_train=0.25)
+    assert found.difference == pytest.approx(d.mean())
+    assert_allclose(found.p_value, 2.0 * stats.t.sf(abs(t), 4), rtol=1e-12)
+
+
+def test_without_shared_rows_the_test_is_the_paired_t_test() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 6))
+    expected = stats.ttest_rel(first, second).pvalue
+    assert_allclose(compare(first, second).p_value, expected)
+
+
+def test_the_more_rows_a_test_shares_the_less_is_significant() -> None:
+    first, second = np.array([1.0, 1.2, 0.9, 1.1, 1.0]), np.zeros(5)
+    p_values = [
+        compare(first, second, test_to_train=ratio).p_value for ratio in (0.01, 0.1, 1.0, 99.0)
+    ]
+    assert p_values == sorted(p_values)
+    assert compare(first, second, test_to_train=0.01).sign == 1
+    assert compare(second, first, test_to_train=0.01).sign == -1
+
+
+def test_few_splits_and_equal_errors_are_not_significant() -> None:
+    assert compare(np.ones(2), np.zeros(2), test_to_train=0.01).sign == 0
+    assert compare(np.ones(4), np.ones(4), test_to_train=0.01).sign == 0
+    assert compare(np.ones(4), np.zeros(4), test_to_train=0.01).sign == 1
+    assert compare(np.empty(0), np.empty(0), test_to_train=0.01).n_pairs == 0

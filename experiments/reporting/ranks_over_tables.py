@@ -1,4 +1,4 @@
-"""Tests of two methods on random splits of one table, and of several methods over tables."""
+"""Ranks of several methods over tables, and p-values adjusted for their number."""
 
 from __future__ import annotations
 
@@ -9,45 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from experiments.problems import Array
-from experiments.reporting.statistics import LEVEL, Comparison
-
-MIN_SPLITS = 3
-"""Fewer splits are never significant."""
-
-
-def compare_splits(first: Array, second: Array, *, n_test: float, n_rows: float) -> Comparison:
-    """Compare two methods on random splits by the corrected resampled t-test.
-
-    The splits of one table share rows, so that the variance of the mean difference over J splits is
-    (1/J + r/(1 - r)) times that of a difference, where r is the correlation of two splits. Nadeau &
-    Bengio (2003, section 3.2) take for r the part of the rows that is for testing, the expected
-    overlap of two test parts; with all rows in use, r/(1 - r) is n_test/n_train. Here rows of large
-    tables are left over, and r is n_test/n_rows too.
-
-    Parameters
-    ----------
-    first, second : ndarray of shape (n_splits,)
-        Errors on the same splits.
-    n_test : float
-        The number of test rows.
-    n_rows : float
-        The number of rows of the table.
-
-    Returns
-    -------
-    Comparison
-        Fewer than `MIN_SPLITS` splits are never significant.
-    """
-    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
-    n_splits = differences.size
-    mean = float(differences.mean()) if n_splits else float("nan")
-    if n_splits < MIN_SPLITS or np.ptp(differences) == 0.0:
-        certain = n_splits >= MIN_SPLITS and mean != 0.0
-        return Comparison(mean, 0.0 if certain else 1.0, n_splits)
-    inflation = 1.0 / n_splits + n_test / (n_rows - n_test)
-    statistic = mean / np.sqrt(inflation * differences.var(ddof=1))
-    p_value = 2.0 * stats.t.sf(abs(statistic), n_splits - 1)
-    return Comparison(mean, float(p_value), n_splits)
+from experiments.reporting.statistics import LEVEL
 
 
 @dataclass(frozen=True)
