@@ -73,6 +73,8 @@ class Experiment:
     test_to_train : float, default=0.0
         The number of test rows for each training row, where repeats are random divisions of the
         same rows; zero where each repeat has data of its own.
+    grids : dict of str to sequence of float
+        The values that methods choose from, by the measure that holds the choice.
     """
 
     title: str
@@ -84,6 +86,7 @@ class Experiment:
     timed: int = 0
     untimed: Collection[str] = ()
     test_to_train: float = 0.0
+    grids: Mapping[str, Iterable[float]] = field(default_factory=dict)
 
     def runs(self, name: str, repeats: int, *, timing: bool = False) -> Iterator[Run]:
         """Yield the runs of the given number of repeats, the first repeat of everything first."""

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from experiments.c_search import error_of_kernel
+from experiments.c_search import C_GRID, error_of_kernel
 from experiments.experiment import Experiment, Measures
 from experiments.problems import CLASSIFICATION_SETS, Split, scaled, three_parts, whole
 from mercer import ContinuousAlignment
@@ -51,4 +51,5 @@ def experiment(small: bool) -> Experiment:
             "corrective": partial(grow, step="corrective"),
             "stagewise": partial(grow, step="stagewise"),
         },
+        grids={"C": C_GRID},
     )

@@ -47,8 +47,13 @@ def descended(S: Array, start: Array, penalty: str) -> tuple[float, Array]:
         value, slopes = value_and_slopes(S, L @ L.T, penalty)
         return value, (2.0 * slopes @ L).ravel()
 
-    options = {"maxiter": 5000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10}
-    end = minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    end = minimize(
+        objective,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 5000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10},
+    )
     L = end.x.reshape(size, size)
     return float(end.fun), L @ L.T
 

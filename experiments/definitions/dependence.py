@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.compared_methods import automatic
 from experiments.experiment import Experiment, Measures, Method, at_most
-from experiments.halves import GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
+from experiments.halves import C_GRID, GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
 from mercer import KernelOptimization
 from mercer.kernels import Gaussian
 
@@ -95,4 +95,5 @@ def experiment(small: bool) -> Experiment:
         methods=methods,
         limits={**LIMITS, **left_out},
         test_to_train=1.0,
+        grids={"C": C_GRID},
     )

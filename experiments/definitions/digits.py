@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import (
     common,
     evenly_spaced,
@@ -68,4 +69,5 @@ def experiment(small: bool) -> Experiment:
             *raw_kernels(kernels),
             *read_off(),
         ),
+        grids={"C": C_GRID},
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import (
     ard_alignment,
     automatic,
@@ -74,4 +75,5 @@ def experiment(small: bool) -> Experiment:
             *raw_kernels(kernels),
             *read_off(),
         ),
+        grids={"C": C_GRID, "penalty": PENALTIES},
     )

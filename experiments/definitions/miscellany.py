@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import (
     ard_alignment,
     automatic,
@@ -88,4 +89,5 @@ def experiment(small: bool) -> Experiment:
             **at_most(2, problems, ['learner="auto"']),
             **at_most(3, problems, ("grid search", "CR-nD", "CA-nD, stagewise")),
         },
+        grids={"C": C_GRID, "penalty": PENALTIES},
     )

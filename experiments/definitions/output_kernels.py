@@ -99,4 +99,5 @@ def experiment(small: bool) -> Experiment:
         methods=methods,
         limits={(name, method): number for name, number in few.items() for method in methods},
         test_to_train=1.0,
+        grids={"C": C_GRID},
     )

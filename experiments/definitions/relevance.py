@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import (
     ard_alignment,
     automatic,
@@ -108,4 +109,5 @@ def experiment(small: bool) -> Experiment:
         },
         timed=5,
         untimed=(*SLOW, PUBLISHED_CR),
+        grids={"C": C_GRID, "penalty": PENALTIES},
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import (
     ard_alignment,
     geometric,
@@ -113,4 +114,5 @@ def experiment(small: bool) -> Experiment:
         methods=methods,
         limits={**LIMITS, **flat},
         timed=5,
+        grids={"C": C_GRID, "penalty": PENALTIES},
     )

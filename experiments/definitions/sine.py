@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 from sklearn.base import clone
 
+from experiments.c_search import C_GRID
 from experiments.compared_methods import Step, one_stage, two_stage
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array, Split, sines
@@ -96,4 +97,5 @@ def experiment(small: bool) -> Experiment:
         problems={"sine": partial(sines, sizes)},
         methods=methods,
         limits=limits,
+        grids={"C": C_GRID},
     )

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.experiment import Experiment, Measures, Method
-from experiments.halves import Halves, machine_of_gram, problems
+from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
 from mercer import KernelOptimization
 from mercer._criteria import CRITERIA, contract
@@ -152,4 +152,5 @@ def experiment(small: bool) -> Experiment:
         | {("waveform", name): 1 for name in methods},
         repeats=3,
         test_to_train=1.0,
+        grids={"C": C_GRID},
     )

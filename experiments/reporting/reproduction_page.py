@@ -13,9 +13,11 @@ from matplotlib.figure import Figure
 from experiments import catalog
 from experiments.experiment import Experiment, Run
 from experiments.reporting.choosing_page import NEEDED, choosing
+from experiments.reporting.grid_ends import grid_ends
 from experiments.reporting.ranking import COLUMNS, table_2
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, Verdict, table
+from experiments.reporting.section import Claim, Section, table
+from experiments.reporting.verdict_changes import summary, verdict_changes
 from experiments.running.records import Archive, Record
 
 IMAGES = "images/reproduction"
@@ -88,7 +90,7 @@ def write_page(archive: Archive, folder: Path, *, small: bool = False) -> Path:
         if chapter.name in catalog.PAGES:
             write(folder / catalog.PAGES[chapter.name], own_page(chapter))
     page = folder / "reproduction.md"
-    write(page, text(chapters))
+    write(page, text(chapters, small=small))
     return page
 
 
@@ -124,10 +126,12 @@ def save(figure: Figure, path: Path) -> None:
     aside.replace(path)
 
 
-def text(chapters: Sequence[Chapter]) -> str:
-    """Return the page as Markdown."""
+def text(chapters: Sequence[Chapter], *, small: bool = False) -> str:
+    """Return the page as Markdown; verdicts of small experiments are not compared."""
     claims = [(chapter, claim) for chapter in chapters for claim in chapter.section.claims]
-    parts = [HEAD, effort(chapters), claims_table(claims), median_ranks(chapters)]
+    parts = [HEAD, effort(chapters), claims_table(claims)]
+    parts += [] if small else [verdict_changes([claim for _, claim in claims])]
+    parts.append(median_ranks(chapters))
     paper = ""
     number = 0
     for chapter in chapters:
@@ -161,9 +165,7 @@ def claims_table(claims: Sequence[tuple[Chapter, Claim]]) -> str:
     """Return the claims in one table, with the number of each verdict; nothing without claims."""
     if not claims:
         return ""
-    counts = Counter(claim.verdict for _, claim in claims)
-    several = {Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"}
-    summary = ", ".join(f"{counts[verdict]} {label}" for verdict, label in several.items())
+    found = summary(Counter(claim.verdict for _, claim in claims))
     rows = [
         [
             f"[{number}](#{anchor(chapter.experiment.title)})",
@@ -176,7 +178,7 @@ def claims_table(claims: Sequence[tuple[Chapter, Claim]]) -> str:
     ]
     header = ["", "The paper says", "where", "found", "verdict"]
     claims_and_verdicts = table(header, rows, text=True)
-    return f"## Claims and verdicts\n\n{len(claims)} claims: {summary}.\n\n{claims_and_verdicts}"
+    return f"## Claims and verdicts\n\n{len(claims)} claims: {found}.\n\n{claims_and_verdicts}"
 
 
 def median_ranks(chapters: Sequence[Chapter]) -> str:
@@ -228,6 +230,8 @@ def chapter_text(chapter: Chapter, first: int) -> str:
         f"{repeats(chapter)}.*\n",
         body,
     ]
+    if ends := grid_ends(chapter.results):
+        parts.append(f"{ends}\n")
     for number, claim in enumerate(chapter.section.claims, start=first):
         parts.append(
             f"**{number}. {claim.statement.rstrip('.')}.** ({claim.source}) *Measure:* "

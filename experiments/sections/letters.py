@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from experiments.reporting.figures import COLORS, panels
 from experiments.reporting.formatting import by_name
+from experiments.reporting.grid_ends import described
 from experiments.reporting.ranking import (
     GAPS,
     METHODS,
@@ -245,15 +246,14 @@ def capacity(results: Results) -> Claim:
     )
     conditions = [unpenalized.clearly_lower, not gap(results, "CA-1D", "CA-nD").clearly_lower]
     judgment = judge(conditions)
-    chosen = of_tasks(results, "penalty", "CA-nD")
     automatic = gap(results, 'learner="auto"', "CA-1D")
     return explained_claim(
         "With proper capacity control, overfitting of the alignment can be overcome (on Letter)",
         "Afkanpour et al. 2013, section 1",
         "error of CA-nD, its penalty chosen on validation data: clearly below that without "
         "penalty, and not clearly above that of CA-1D",
-        f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; mean "
-        f"penalty by pair {chosen.min():.2g} to {chosen.max():.2g}",
+        f"less no penalty: {unpenalized.description}; less CA-1D: {isotropic.description}; the "
+        f"penalty is {described(results, 'penalty', 'CA-nD')}",
         judgment,
         why=(
             "The paper shows it on the data of its Figure 3 (claims above); on Letter its own "

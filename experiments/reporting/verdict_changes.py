@@ -1,0 +1,67 @@
+"""Verdicts that differ from those of an earlier page, each with the reason."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from experiments.reporting.section import Claim, Verdict, table
+
+EARLIER = Path(__file__).parents[1] / "records" / "earlier_verdicts.json"
+"""Verdicts by statement, before claims were judged by shares of their conditions and tests were
+corrected for shared rows."""
+
+_SHARE = "Fewer than half of its conditions are met, which an earlier page called in part."
+_CORRECTED = "With the test that is corrected for shared rows, fewer differences are significant."
+
+REASONS: dict[str, str] = {
+    "align significantly improves both the alignment and the error over unif": _CORRECTED,
+}
+"""Why a verdict has changed, by statement."""
+
+
+def summary(counts: Mapping[Verdict, int]) -> str:
+    """Say how many claims hold, hold in part and do not hold."""
+    several = {Verdict.HOLDS: "hold", Verdict.IN_PART: "hold in part", Verdict.FAILS: "do not hold"}
+    return ", ".join(f"{counts.get(verdict, 0)} {label}" for verdict, label in several.items())
+
+
+def statement_of(claim: Claim) -> str:
+    """Return the statement of a claim in one line, without a full stop."""
+    return " ".join(claim.statement.split()).rstrip(".")
+
+
+def verdict_changes(claims: Sequence[Claim]) -> str:
+    """Return the numbers of verdicts before and now, and a table of those that have changed.
+
+    Raises
+    ------
+    ValueError
+        If a verdict has changed and no reason is known.
+    """
+    earlier = {text: Verdict(verdict) for text, verdict in json.loads(EARLIER.read_text()).items()}
+    rows, added = [], 0
+    for number, claim in enumerate(claims, start=1):
+        statement = statement_of(claim)
+        before = earlier.get(statement)
+        added += before is None
+        if before in (None, claim.verdict):
+            continue
+        if statement not in REASONS:
+            raise ValueError(
+                f"no reason is known for the change from {before!r} to {str(claim.verdict)!r}: "
+                f"{statement}"
+            )
+        rows.append([str(number), statement, before, claim.verdict, REASONS[statement]])
+    body = (
+        "## Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
+        "at least half of them are, or any where the paper itself qualifies its statement. Tests "
+        "over random divisions of the same rows are corrected for the rows that they share "
+        "(Nadeau & Bengio 2003). On an earlier page any condition sufficed for a claim to hold in "
+        "part, tests were not corrected, and the penalty of CA-nD was on a scale of its own. Then, "
+        f"of {len(earlier)} claims, {summary(Counter(earlier.values()))}; now, of {len(claims)}, "
+        f"{added} of them new, {summary(Counter(claim.verdict for claim in claims))}.\n\n"
+    )
+    return body + table(["", "claim", "before", "now", "why"], rows, text=True)

@@ -1,0 +1,37 @@
+"""How often methods choose the ends of a grid."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from synthetic_results import synthetic_results
+
+from experiments.reporting.grid_ends import at_ends, described, grid_ends
+from experiments.reporting.results import Results
+
+
+def results(chosen: dict[str, list[float]], grid: list[float]) -> Results:
+    found = synthetic_results({"p": {name: {"C": values} for name, values in chosen.items()}})
+    return replace(found, experiment=replace(found.experiment, grids={"C": grid}))
+
+
+def test_both_ends_are_counted() -> None:
+    found = results({"a": [0.1, 1.0, 10.0, 10.0]}, [0.1, 1.0, 10.0])
+    assert at_ends(found, "C", "a") == (1, 2, 4)
+    assert described(found, "C", "a") == (
+        "the smallest value of the grid in 1, the largest in 2 of 4 runs"
+    )
+
+
+def test_zero_is_no_end_of_a_grid() -> None:
+    assert at_ends(results({"a": [0.0, 0.1]}, [0.0, 0.1, 1.0]), "C", "a") == (1, 0, 2)
+
+
+def test_a_method_with_another_grid_is_left_out() -> None:
+    found = results({"a": [0.1, 0.3], "b": [1.0, 1.0]}, [0.1, 1.0])
+    assert at_ends(found, "C", "a") == (0, 0, 0)
+    assert "by: b 0 and 2 of 2." in grid_ends(found)
+
+
+def test_without_a_grid_nothing_is_said() -> None:
+    assert grid_ends(synthetic_results({"p": {"a": {"C": [1.0]}}})) == ""
