@@ -13,8 +13,6 @@ from sklearn.utils import check_scalar
 from mercer._callbacks import reported_steps
 from mercer._gram.dense import gram_alignment
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.moments import moments
-from mercer._gram.tiles import serial_algebra
 from mercer._kernel_estimator import TrainingData
 from mercer._one_stage.kernel_machines import KernelMachines, LearnedKernel, store_machines
 from mercer._targets import Target
@@ -72,7 +70,6 @@ def check_parameters(model: FiniteMKL) -> None:
     check_bool("verbose", model.verbose)
 
 
-@serial_algebra()
 def fit_dictionary(
     model: FiniteMKL,
     data: TrainingData,
@@ -121,8 +118,8 @@ def fit_dictionary(
     if rotated is None:
         alignment = gram_alignment(found.gram, target.centered)
     else:
+        alignment = rotated.alignment(found.gram, weights, target.centered)
         found = rotated.restored(found)
-        alignment = moments(samples, kernels, target.centered).alignment(weights)
     learned = LearnedKernel(
         samples, kernels, weights, traces, alignment, found, found.gap, found.history
     )

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import qr
-from scipy.linalg.lapack import dormqr
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from mercer._gram.tiles import Samples, centered_features, serial_algebra
+from mercer._gram.tiles import Samples, assembled, centered_features, serial_algebra, tile_plan
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, Problems
 from mercer.kernels import Linear, OnColumns
@@ -21,8 +20,12 @@ _LARGEST_FRACTION = 0.8
 """Samples are rotated if their number falls to this fraction or below; a smaller saving would not
 pay for the rotation."""
 
-_BLOCK = 64
-"""LAPACK's workspace has this many rows."""
+_JITTER = 1e-13
+"""Squared norms of columns are raised by this fraction, about rounding, so that columns which
+depend on each other leave a positive definite matrix."""
+
+_CONSTANT = 1e-26
+"""A centered Gram matrix is rounding if its squared norm is below this fraction of the matrix's."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,12 @@ class RotatedSamples:
         The rotated features, those alone that kernels read.
     kernels : list of Kernel
         The same kernels of the rotated features.
-    reflectors, scales : ndarray of shape (n_samples, n_rotated) and (n_rotated,)
-        Householder reflectors of the rotation Q, as LAPACK stores them.
+    members : list of ndarray of int
+        Indices of the features of each kernel.
+    columns : ndarray of shape (n_samples, n_features + n_problems)
+        Features and responses before the rotation, centered where there is an intercept.
+    factor : ndarray of shape (n_features + n_problems, n_features + n_problems)
+        R of `columns` = Q R, upper triangular.
     means : ndarray of shape (n_problems,)
         Means of the responses, or zeros where there is no intercept.
     """
@@ -46,8 +53,9 @@ class RotatedSamples:
     problems: Problems
     samples: Samples
     kernels: list[Kernel]
-    reflectors: Array
-    scales: Array
+    members: list[Array]
+    columns: Array
+    factor: Array
     means: Array
 
     def restored(self, found: LearnedWeights) -> LearnedWeights:
@@ -70,12 +78,34 @@ class RotatedSamples:
             dual_certificate=self._rotated_back(found.dual_certificate),
         )
 
+    def alignment(self, gram: Array, weights: Array, Y: Array) -> float:
+        """Centered alignment of the weighted sum of the kernels with a target, without its matrix.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (n_rotated, n_rotated)
+            The weighted sum on the rotated samples.
+        weights : ndarray of shape (n_kernels,)
+            Weights of the kernels as they are.
+        Y : ndarray of shape (n_samples, n_targets)
+            Centered target factor.
+        """
+        n, n_features = len(self.columns), self.samples.X.shape[1]
+        features, relevance = self.columns[:, :n_features], np.zeros(n_features)
+        for weight, columns in zip(weights, self.members, strict=True):
+            relevance[columns] += weight
+        sums = features.sum(axis=0)
+        row_sums = features @ (relevance * sums)
+        total, square = float(relevance @ sums**2), float(np.vdot(gram, gram))
+        centered = square - 2.0 / n * float(row_sums @ row_sums) + (total / n) ** 2
+        if centered <= _CONSTANT * square:
+            return 0.0
+        product = float(relevance @ ((features.T @ Y) ** 2).sum(axis=1))
+        return product / float(np.sqrt(centered) * np.linalg.norm(Y.T @ Y))
+
     def _rotated_back(self, values: Array) -> Array:
         """Q times some columns, shape (n_samples, n_columns)."""
-        columns = np.zeros((len(self.reflectors), values.shape[1]), order="F")
-        columns[: len(values)] = values
-        size = _BLOCK * values.shape[1]
-        return np.asarray(dormqr("L", "N", self.reflectors, self.scales, columns, size)[0])
+        return np.asarray(self.columns @ solve_triangular(self.factor, values, check_finite=False))
 
 
 @serial_algebra()
@@ -101,7 +131,8 @@ def rotated_samples(
     -----
     The squared loss and inner products of features do not change where all samples, X and y
     together, are multiplied by an orthogonal matrix. The triangular factor R of [X, y] = Q R is
-    such a product, without its rows of zeros. With d features, O(n d^2) time for the factor makes
+    such a product, without its rows of zeros; it is the Cholesky factor of [X, y]'[X, y], whose
+    rounding errors are those of a Gram matrix. With d features, O(n d^2) time for the factor makes
     each step of the solver O(d^3) in place of O(n^3). All objectives and gaps stay what they are.
     """
     n = samples.n_samples
@@ -113,20 +144,37 @@ def rotated_samples(
     used, positions = np.unique(np.concatenate(chosen).astype(int), return_inverse=True)
     if used.size + problems.Y.shape[1] > _LARGEST_FRACTION * n:
         return None
-    features, responses = samples.X[:, used], problems.Y
-    means = np.zeros(responses.shape[1])
-    if problems.intercept:
-        means = responses.mean(axis=0)
-        features, responses = centered_features(features), responses - means
-    both = np.hstack([features, responses])
-    (reflectors, scales), triangle = qr(both, mode="raw", overwrite_a=True, check_finite=False)
-    rotated = np.triu(triangle[: both.shape[1]])
-    members = np.split(positions, np.cumsum([len(columns) for columns in chosen])[:-1])
+    features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
+    means = problems.Y.mean(axis=0) if problems.intercept else np.zeros(problems.Y.shape[1])
+    columns = np.empty((n, used.size + means.size))
+    columns[:, : used.size] = centered_features(features) if problems.intercept else features
+    np.subtract(problems.Y, means, out=columns[:, used.size :])
+    factor = _factor(columns)
+    if factor is None:
+        return None
+    rotated = np.where(columns.any(axis=0), factor, 0.0)
+    members = np.split(positions, np.cumsum([len(part) for part in chosen])[:-1])
     return RotatedSamples(
         Problems(problems.loss, rotated[:, used.size :], intercept=False),
         Samples(np.ascontiguousarray(rotated[:, : used.size]), len(kernels)),
-        [OnColumns(Linear(), columns.tolist()) for columns in members],
-        reflectors,
-        scales,
+        [OnColumns(Linear(), part.tolist()) for part in members],
+        members,
+        columns,
+        factor,
         means,
     )
+
+
+def _factor(columns: Array) -> Array | None:
+    """The triangular factor R of a matrix Q R; None where rounding leaves none."""
+    p = columns.shape[1]
+    gram = assembled(
+        tile_plan(p), p, lambda tile: columns[:, tile.rows].T @ columns[:, tile.columns]
+    )
+    squares = np.diag(gram).copy()
+    raised = _JITTER * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
+    gram[np.diag_indices(p)] += raised
+    try:
+        return np.asarray(cholesky(gram, overwrite_a=True, check_finite=False))
+    except LinAlgError:
+        return None

@@ -190,6 +190,10 @@ def column_positions(X: Features, columns: Any) -> list[int]:
         positions = np.arange(n_features)[ends].tolist()
     else:
         entries = [columns] if np.ndim(columns) == 0 else list(columns)
+        if entries and set(map(type, entries)) == {int}:
+            places = np.array(entries)
+            if (-n_features <= places).all() and (places < n_features).all():
+                return (places % n_features).tolist()
         if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
             if len(entries) != n_features:
                 raise ValueError(
