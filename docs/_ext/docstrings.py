@@ -1,4 +1,4 @@
-"""Fits docstrings to the reference: their plain formulas are escaped, scikit-learn's members left out."""
+"""Fits docstrings to the reference: escapes formulas, and leaves scikit-learn's members out."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ objectives = {
     "Joint maximum a posteriori": (gaussian, {"objective": "map", "jitter": 0.01}),
     "Multiple kernel learning": (gaussian, {"objective": "mkl", "weight_penalty": 5.0}),
 }
-weights = np.geomspace(1e-3, 10.0, 16)
+weights = np.geomspace(1e-3, 10.0, 12)
 
 # %%
 # Each panel has its own levels, above its own minimum, which is marked. Joint maximum a posteriori

@@ -34,8 +34,8 @@ model = TwoStageRegressor(EvidenceMaximization(width_deviation=3.0), nested=Fals
 seconds["mercer"] = perf_counter() - start
 scores["mercer"] = model.score(X_test, y_test)
 lengths["mercer"] = 1.0 / np.sqrt(2.0 * model.learner_.kernels_[0].relevance(15))
-for name in seconds:
-    print(f"{name}: {seconds[name]:.2f} s, R² {scores[name]:.3f}")
+for name, time in seconds.items():
+    print(f"{name}: {time:.2f} s, R² {scores[name]:.3f}")
 
 # %%
 # A feature of a large length scale has no influence: the kernel does not change along it. The

@@ -2,8 +2,8 @@
 Regression with outliers
 ========================
 
-One response in ten is wrong. With Gaussian noise, the learned function follows the wrong responses or the
-noise becomes large; with Laplace noise, they have little influence.
+One response in ten is wrong. With Gaussian noise, the learned function follows the wrong responses,
+or the noise becomes large; with Laplace noise, they have little influence.
 """
 
 import matplotlib.pyplot as plt

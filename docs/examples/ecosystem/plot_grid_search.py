@@ -18,11 +18,13 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer.datasets import make_relevance
 
 # %%
-# Few of the features matter, so that learners which tell features apart should win.
-X, y = make_relevance(150, gamma=10, n_features=20, random_state=0)
+# The label is the sign of a product of two of ten features, so that learners which tell features
+# apart should win.
+random = np.random.default_rng(0)
+X = random.normal(size=(150, 10))
+y = (X[:, 0] * X[:, 1] > 0.0).astype(int)
 learners = {
     "equal weights": UniformCombination(),
     "alignf": AlignmentMaximization(),

@@ -7,7 +7,6 @@ support vector machines, kernel principal components, Gaussian processes by thei
 """
 
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.decomposition import KernelPCA
 from sklearn.model_selection import train_test_split
@@ -16,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mercer import ContinuousAlignment, EvidenceMaximization, TwoStageClassifier
+from mercer.kernels import Gaussian
 
 # %%
 # Three ways to a support vector machine: the kernel as a callable, the learner as a step of a
@@ -38,13 +38,14 @@ for name, machine in machines.items():
 # kernel was learned for them; those of a Gaussian kernel of the usual width do less so.
 relevance = EvidenceMaximization().fit(X_train, y_train).kernel_
 kernels = {
-    "Gaussian, default width": "rbf",
+    "Gaussian, width of SVC's default": Gaussian(X_train.shape[1] ** 0.5),
     "Learned, one width": learner.kernel_,
     "Learned, one width for each feature": relevance,
 }
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6))
 for ax, (name, kernel) in zip(axes, kernels.items(), strict=True):
-    components = KernelPCA(2, kernel=kernel).fit(X_train).transform(X_test)
+    model = KernelPCA(2, kernel="precomputed").fit(kernel(X_train))
+    components = model.transform(kernel(X_test, X_train))
     for label, marker in enumerate("osD"):
         shown = y_test == label
         ax.plot(*components[shown].T, marker, alpha=0.8, label=f"class {label}")

@@ -14,8 +14,8 @@ from mercer.kernels import Gaussian, Kernel
 
 
 # %%
-# The kernel is exp(-2 sin²(π |x - x'| / p) / l²) of a single feature, where the period p is learned
-# and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it
+# The kernel is ``exp(-2 sin²(π |x - x'| / p) / l²)`` of a single feature, where the period p is
+# learned and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it
 # is searched, and ``_contract`` returns <P, K> and its derivative in ``theta``.
 class Periodic(Kernel):
     """A periodic kernel of one feature."""
@@ -63,24 +63,33 @@ kernel, step = Periodic(2.3), 1e-6
 low, high = (kernel.with_theta(kernel.theta + sign * step).vjp(X, P)[0] for sign in (-1, 1))
 print(f"{(high - low) / (2 * step):.6f} {kernel.vjp(X, P)[1][0]:.6f}")
 
-# %%
-# A learner finds the period beside a trend, for which it has Gaussian kernels.
-signal = np.sign(np.sin(2.0 * np.pi * X[:, 0] / 1.7)) + 0.15 * X[:, 0]
-y = signal + random.normal(0.0, 0.3, 120)
-learner = ContinuousAlignment(
-    [Periodic(bounds=(0.5, 4.0), length=0.5), Gaussian(bounds=(3.0, 50.0))]
-)
-model = TwoStageRegressor(learner).fit(X, y)
-found = [k for k in model.learner_.kernels_ if isinstance(k, Periodic)]
-print("periods:", [round(k.period, 3) for k in found])
 
 # %%
-x = np.linspace(0.0, 14.0, 700)[:, None]
+# A learner finds the period beside a trend, for which it has Gaussian kernels.
+def truth(x):
+    """A trend and a wave that is not a sine."""
+    return np.exp(np.sin(2.0 * np.pi * x / 1.7)) + 0.15 * x
+
+
+y = truth(X[:, 0]) + random.normal(0.0, 0.3, 120)
+families = [Periodic(length=1.5, bounds=(1.0, 4.0)), Gaussian(bounds=(5.0, 50.0))]
+model = TwoStageRegressor(ContinuousAlignment(families, tol=1e-2)).fit(X, y)
+for share, kernel in zip(model.learner_.shares_, model.learner_.kernels_, strict=True):
+    period = f", period {kernel.period:.3f}" if isinstance(kernel, Periodic) else ""
+    print(f"share {share:.2f}: {kernel.describe()}{period}")
+
+# %%
+x = np.linspace(0.0, 14.0, 700)
 figure, ax = plt.subplots(figsize=(8, 3.4))
 ax.plot(X, y, ".", color="0.5", label="observations")
-ax.plot(x, np.sign(np.sin(2 * np.pi * x / 1.7)) + 0.15 * x, "--", color="C1", label="truth")
-ax.plot(x, model.predict(x), color="C0", label="prediction")
+ax.plot(x, truth(x), "--", color="C1", label="truth")
+ax.plot(x, model.predict(x[:, None]), color="C0", label="prediction")
 ax.axvline(10.0, color="0.6", linestyle=":")
-ax.set(title="The learned period goes on beyond the data", xlabel="Time", ylabel="Signal")
+ax.set(
+    title="The learned period goes on beyond the data (dotted line)",
+    xlabel="Time",
+    ylabel="Signal",
+    ylim=(-0.5, 6.5),
+)
 ax.legend(ncols=3, loc="upper left")
 plt.show()

@@ -16,7 +16,7 @@ from mercer import TwoStageRegressor
 # %%
 # Here, the workers are threads of this process. With a ``distributed.Client``, the same code runs
 # on a cluster.
-X, y = make_friedman1(8000, n_features=10, noise=1.0, random_state=0)
+X, y = make_friedman1(6000, n_features=10, noise=1.0, random_state=0)
 X_test, y_test = make_friedman1(1000, n_features=10, random_state=1)
 lazy_X, lazy_y = da.from_array(X, chunks=(1000, 10)), da.from_array(y, chunks=1000)
 settings = {"approximation": "nystroem", "n_components": 200, "max_samples": 500}

@@ -15,16 +15,16 @@ from sklearn.datasets import make_friedman1
 from mercer import TwoStageRegressor
 
 # %%
-X_test, y_test = make_friedman1(2000, n_features=10, random_state=1)
+X_test, y_test = make_friedman1(1000, n_features=10, random_state=1)
 settings = {
     "exact": {"approximation": "exact"},
-    "Nyström, 200 centers": {
+    "Nyström, 500 centers": {
         "approximation": "nystroem",
-        "n_components": 200,
+        "n_components": 500,
         "max_samples": 500,
     },
 }
-sizes = {"exact": [500, 1000, 2000], "Nyström, 200 centers": [500, 2000, 8000, 32000]}
+sizes = {"exact": [250, 500, 1000, 2000], "Nyström, 500 centers": [1000, 4000, 16000]}
 seconds = {name: [] for name in settings}
 errors = {name: [] for name in settings}
 for name, chosen in settings.items():

@@ -39,12 +39,16 @@ for name, method in methods.items():
     print(f"{name!r}: {errors[-1]:.1f} % wrong, {seconds[-1]:.1f} s")
 
 # %%
-# The times are those of the machine that built this page.
+# Learned kernels take a fraction of the time of the grid search. On these images the default errs
+# more than the other three: no method is the best one everywhere. The times are those of the
+# machine that built this page.
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.0), sharey=True)
 position = np.arange(len(methods))[::-1]
 axes[0].barh(position, errors, color="C4")
 axes[0].set(title="Error", xlabel="Wrong digits in the test set (%)", yticks=position)
 axes[0].set_yticklabels(list(methods))
-axes[1].barh(position, seconds, color="C0")
-axes[1].set(title="Time of the fit", xlabel="Seconds, logarithmic", xscale="log")
+bars = axes[1].barh(position, seconds, color="C0")
+axes[1].bar_label(bars, fmt="%.1f s", padding=3)
+axes[1].set(title="Time of the fit", xlabel="Seconds")
+axes[1].margins(x=0.15)
 plt.show()

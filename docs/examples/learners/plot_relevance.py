@@ -28,7 +28,9 @@ for name, learner in learners.items():
     relevance[name] = found / found.max()
 
 # %%
-# Each row is one learner. A relevance of zero means that the kernel ignores the feature.
+# Each row is one learner. A relevance of zero means that the kernel ignores the feature. HSIC
+# without a penalty keeps a single feature. With its penalty, which held-out samples choose, it
+# finds no clear evidence for unequal widths, and gives all features the same.
 figure, ax = plt.subplots(figsize=(8, 2.8))
 image = ax.imshow(np.array(list(relevance.values())), aspect="auto", vmin=0.0, vmax=1.0)
 ax.axvline(4.5, color="white", linestyle="--")

@@ -14,11 +14,11 @@ from mercer.datasets import SINE_FREQUENCIES, make_sine
 from mercer.kernels import Dirichlet
 
 # %%
-# The kernel 1 + 2 cos(s |x - x'|) of frequency s compares two points by their phase. One learner
-# has the frequencies 0, 1, ..., 9, the other all frequencies up to 20.
+# The kernel ``1 + 2 cos(s |x - x'|)`` of frequency s compares two points by their phase. One
+# learner has the frequencies 1, 2, ..., 10, the other one all frequencies up to 20.
 X, y = make_sine(500, random_state=0)
 X_test, y_test = make_sine(1000, random_state=1)
-on_list = TwoStageClassifier(AlignmentMaximization([Dirichlet(float(s)) for s in range(10)]))
+on_list = TwoStageClassifier(AlignmentMaximization([Dirichlet(float(s)) for s in range(1, 11)]))
 searched = TwoStageClassifier(ContinuousAlignment(Dirichlet(bounds=(0.1, 20.0))))
 errors = {}
 for name, model in (("a list of frequencies", on_list), ("all frequencies", searched)):
@@ -42,5 +42,5 @@ left.set(
 )
 right.bar(np.arange(2), [100 * error for error in errors.values()], color=["C1", "C0"], width=0.6)
 right.set(title="Error on new points", ylabel="Wrong labels (%)", xticks=np.arange(2))
-right.set_xticklabels(["frequencies\n0, 1, ..., 9", "all\nfrequencies"])
+right.set_xticklabels(["frequencies\n1, 2, ..., 10", "all\nfrequencies"])
 plt.show()

@@ -18,8 +18,8 @@ from mercer.kernels import Gaussian
 # of width s says how fast the objective would fall if this kernel were added. At the optimum, no
 # ratio exceeds one, and that of every selected kernel is one.
 X, y = make_moons(200, noise=0.25, random_state=0)
-family = Gaussian(bounds=(0.05, 20.0))
-model = ContinuousMKLClassifier(family, C=10.0).fit(X, y)
+family = Gaussian(bounds=(0.2, 20.0))
+model = ContinuousMKLClassifier(family, C=1.0).fit(X, y)
 for weight, kernel in zip(model.weights_, model.kernel_.kernels, strict=True):
     print(f"weight {weight:.3f}: {kernel.describe()}")
 print(f"excess {model.excess_:.1e}, duality gap {model.dual_gap_:.1e}")
@@ -34,8 +34,8 @@ def ratios(fitted, widths):
     return [c @ Gaussian(width)(support) @ c / norm for width in widths]
 
 
-widths = np.geomspace(0.05, 20.0, 200)
-first = ContinuousMKLClassifier(family, C=10.0, max_kernels=1, tol=10.0).fit(X, y)
+widths = np.geomspace(0.2, 20.0, 200)
+first = ContinuousMKLClassifier(family, C=1.0, max_kernels=1, tol=10.0).fit(X, y)
 
 # %%
 figure, ax = plt.subplots()
@@ -46,6 +46,7 @@ for kernel in model.kernel_.kernels:
     ax.plot(kernel.bandwidth, 1.0, "o", color="C0")
 ax.set(
     xscale="log",
+    yscale="log",
     title="No width exceeds one: the learned kernel is optimal",
     xlabel="Width of a Gaussian kernel (unit of the features)",
     ylabel="Gain by adding the kernel, c'K(s)c / c'Kc",

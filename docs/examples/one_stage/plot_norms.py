@@ -22,7 +22,7 @@ kernels = [OnColumns(Gaussian("median"), [feature]) for feature in range(12)]
 norms = [1.0, 1.25, 1.5, 2.0, 4.0]
 shares, scores = [], []
 for norm in norms:
-    model = MKLRegressor(kernels, norm=norm, alpha=0.1).fit(X, y)
+    model = MKLRegressor(kernels, norm=norm, alpha=3.0).fit(X, y)
     shares.append(model.shares_)
     scores.append(model.score(X_test, y_test))
     print(f"norm {norm:4.2f}: R² {scores[-1]:.3f}, {np.sum(model.shares_ > 1e-6)} kernels")

@@ -16,15 +16,15 @@ from mercer import AlignmentMaximization, TwoStageClassifier
 
 # %%
 # Sequences of the letters A, C, G and T are drawn. Those of the second class contain the motif
-# TATAAG somewhere, with one letter in four replaced at random.
+# TATAAG somewhere, with one letter in ten replaced at random.
 random = np.random.default_rng(0)
 letters = np.array(list("ACGT"))
-sequences = random.choice(letters, size=(300, 60))
+sequences = random.choice(letters, size=(300, 40))
 y = np.repeat([0, 1], 150)
 for row in np.flatnonzero(y):
-    start = random.integers(0, 54)
+    start = random.integers(0, 34)
     motif = np.array(list("TATAAG"))
-    wrong = random.random(6) < 0.25
+    wrong = random.random(6) < 0.1
     motif[wrong] = random.choice(letters, wrong.sum())
     sequences[row, start : start + 6] = motif
 strings = ["".join(row) for row in sequences]

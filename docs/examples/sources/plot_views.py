@@ -2,8 +2,8 @@
 One kernel for each view
 ========================
 
-The same samples are described by several views, such as shape, texture and position. One kernel for each view,
-with learned weights, shows which views carry the label, and ignores those that are noise.
+The same samples are described by several views, such as shape, texture and position. One kernel for
+each view, with learned weights, shows which views carry the label, and ignores those of noise.
 """
 
 import matplotlib.pyplot as plt
@@ -58,8 +58,10 @@ for offset, (name, found) in zip((0.2, -0.2), shares.items(), strict=True):
     left.barh(position + offset, found, height=0.38, label=name)
 left.set(title="Share of each view", xlabel="Part of the kernel's variance", yticks=position)
 left.set_yticklabels(list(parts))
+left.invert_yaxis()
 left.legend()
 right.barh(np.arange(len(errors)), [100 * e for e in errors.values()], color="C4")
 right.set(title="Error on new digits", xlabel="Wrong digits (%)", yticks=np.arange(len(errors)))
 right.set_yticklabels(list(errors))
+right.invert_yaxis()
 plt.show()

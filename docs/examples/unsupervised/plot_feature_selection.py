@@ -13,11 +13,11 @@ from sklearn.feature_selection import SelectKBest, f_regression
 from mercer import BAHSIC, HSICLasso
 
 # %%
-# Of 24 features, 0 and 1 act alone, the second without any correlation; 2 is nearly a copy of 0; and 3
-# and 4 matter only by the sign of their product. The others are noise.
+# Of 24 features, 0 and 1 act alone, the second one without any correlation; 2 is feature 0 in
+# another unit; and 3 and 4 matter only by the sign of their product. The others are noise.
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 24))
-X[:, 2] = X[:, 0] + 0.1 * random.normal(size=400)
+X[:, 2] = 2.54 * X[:, 0]
 y = X[:, 0] + X[:, 1] ** 2 + 1.5 * np.sign(X[:, 3] * X[:, 4]) + 0.2 * random.normal(size=400)
 selectors = {
     "correlation": SelectKBest(f_regression, k=5),
@@ -34,8 +34,9 @@ for name, selector in selectors.items():
 
 # %%
 # Colors are scores relative to the best feature; circles are the five features that are selected.
-# Correlation misses the squared feature, and both its copy and the original are taken. The Lasso
-# leaves the copy out, but is blind to the product. Backward elimination finds the product.
+# Correlation misses the squared feature, and takes both the copy and its original. The Lasso leaves
+# the copy out, but is blind to the product, and fills up with noise. Backward elimination finds the
+# product, and keeps the copy.
 figure, ax = plt.subplots(figsize=(9, 2.6))
 image = ax.imshow(np.array(list(scores.values())), aspect="auto", cmap="Blues", vmin=0, vmax=1)
 for row, chosen in enumerate(support.values()):

@@ -54,5 +54,6 @@ for column, (name, (first, second)) in enumerate(problems.items()):
     axes[1, column].hist(permuted, bins=25, color="C4")
     axes[1, column].axvline(observed, color="C1")
     axes[1, column].set(title=f"p-value {p_value:.3f}", xlabel="HSIC", yticks=[])
+    axes[1, column].locator_params(axis="x", nbins=3)
     axes[1, column].set_ylabel("Permutations" if column == 0 else "")
 plt.show()

@@ -2,8 +2,8 @@
 Clusters of several views
 =========================
 
-Without labels, the views of a data set can vote on clusters. Views that agree receive weight, and views of
-noise lose it.
+Without labels, the views of a data set can vote on clusters. Views that agree receive weight, and
+views of noise lose it.
 """
 
 import matplotlib.pyplot as plt

@@ -1,0 +1,71 @@
+"""The documentation: what the reference lists, and the form of public docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_package import PUBLIC_NAMES
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
+
+CHECKS = {"SS01", "SS02", "SS03", "SS04", "PR01", "PR02", "PR03", "PR04", "PR07", "RT01", "RT03"}
+"""The codes of numpydoc: one-line summaries that begin and end like a sentence; all parameters, by
+their names, in order, with types and descriptions; what functions return."""
+
+
+def listed(module: str) -> set[str]:
+    """The names that the pages of the reference list for a module."""
+    names = set()
+    for page in REFERENCE.glob("*.rst"):
+        current = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule::"):
+                current = line.split()[-1]
+            elif current == module and (entry := re.fullmatch(r"   (\w+)", line)):
+                names.add(entry[1])
+    return names
+
+
+DOCUMENTED = {module: listed(module) for module in PUBLIC_NAMES}
+EVERYWHERE = set[str]().union(*DOCUMENTED.values()) | {"SINE_FREQUENCIES"}
+OBJECTS = {
+    f"{module}.{name}": getattr(importlib.import_module(module), name)
+    for module, names in DOCUMENTED.items()
+    for name in sorted(names)
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC_NAMES)
+def test_the_reference_lists_every_public_name(module: str) -> None:
+    assert DOCUMENTED[module] <= set(PUBLIC_NAMES[module])
+    assert set(PUBLIC_NAMES[module]) - EVERYWHERE == set()
+
+
+def public_methods(owner: Any) -> list[str]:
+    """The public methods that a class defines in this package."""
+    return [
+        name
+        for name, member in inspect.getmembers(owner, callable)
+        if not name.startswith("_") and getattr(member, "__module__", "").startswith("mercer")
+    ]
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_public_docstrings_have_the_form_of_numpydoc(name: str) -> None:
+    validate = pytest.importorskip("numpydoc.validate").validate
+    found = validate(name)["errors"]
+    assert [message for code, message in found if code in CHECKS] == []
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_end_with_a_picture_whose_axes_are_labeled(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.rstrip().endswith("plt.show()")
+    assert "xlabel" in text or "set(xticks=[]" in text or "from_estimator" in text
