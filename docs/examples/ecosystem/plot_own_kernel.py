@@ -15,8 +15,8 @@ from mercer.kernels import Gaussian, Kernel
 
 # %%
 # The kernel is ``exp(-2 sin²(π |x - x'| / p) / l²)`` of a single feature, where the period p is
-# learned and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it
-# is searched, and ``_contract`` returns <P, K> and its derivative in ``theta``.
+# learned and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in
+# which it is searched, and ``_contract`` returns <P, K> and its derivative in ``theta``.
 class Periodic(Kernel):
     """A periodic kernel of one feature."""
 

@@ -41,10 +41,6 @@ class KernelOptimization(KernelLearner):
         parameters start from the kernel's own. It finds a local maximum, and stays where it starts
         on a plateau, such as that of very narrow kernels. None searches one width globally, and
         several from there, within the bounds. An ARD kernel needs ``ard_penalty=0.0`` with it.
-    tol : float, default=1e-5
-        Relative change of the criterion at which the search stops.
-    max_iter : int, default=200
-        Iterations at most, of each search.
     ard_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
         criterion of the best single width; zero for none, as published, infinity for one width.
@@ -60,6 +56,10 @@ class KernelOptimization(KernelLearner):
     early_stopping : bool or int, default=False
         Whether an unpenalized search stops after a number of iterations that is selected in the
         same way; or that number.
+    tol : float, default=1e-5
+        Relative change of the criterion at which the search stops.
+    max_iter : int, default=200
+        Iterations at most, of each search.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
         numbers of more than 20 distinct values, for responses.

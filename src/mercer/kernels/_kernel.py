@@ -34,6 +34,13 @@ class Kernel(BaseEstimator):
     Kernels are value objects: they hold parameters, never data, and no method changes them. A
     subclass implements `_shifted` (the Gram matrix less the constant `offset`), `_shifted_diag`
     and, if it has parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Kernel
+    >>> kernel = Gaussian(bandwidth=2.0)
+    >>> isinstance(kernel, Kernel), kernel.theta.round(3), kernel.diag([[0.0], [1.0]])
+    (True, array([0.693]), array([1., 1.]))
     """
 
     accepts_sparse: bool = True

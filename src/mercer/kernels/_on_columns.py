@@ -24,7 +24,8 @@ class OnColumns(Composite):
     Parameters
     ----------
     kernel : Kernel
-    columns : int, str, slice, boolean mask, sequence of positions or names, or callable
+        The kernel that is evaluated on these columns.
+    columns : int, str, slice, mask, sequence of positions or names, or callable
         The columns, as scikit-learn's `ColumnTransformer` takes them: names need a data frame
         (pandas or polars), and a callable is given the table (for instance
         :func:`sklearn.compose.make_column_selector`).

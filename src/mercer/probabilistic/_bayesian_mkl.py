@@ -140,6 +140,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Relative precision of the objective.
     max_iter : int, default=200
         Largest number of steps of each search.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------

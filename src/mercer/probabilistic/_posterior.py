@@ -101,6 +101,16 @@ class FixedPosterior:
         Variances of the Gaussians that bound the likelihood; None for "map" and "mkl".
     kernel : WeightedSum
     X : ndarray of shape (n_samples, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.probabilistic import GaussianLikelihood, posterior
+    >>> X, y = np.array([[0.0], [1.0], [3.0]]), np.array([-1.0, 0.0, 1.0])
+    >>> found = posterior(X, y, [Gaussian(2.0)], [1.0], likelihood=GaussianLikelihood(0.1))
+    >>> found.latent.round(2), found.gamma.round(2)
+    (array([-0.84, -0.09,  0.92]), array([0.1, 0.1, 0.1]))
     """
 
     objective: float
@@ -148,14 +158,17 @@ def posterior(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training samples.
     y : array-like of shape (n_samples,)
         Labels -1 and 1, or responses.
     kernels : sequence of Kernel, name or callable
+        The dictionary.
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
         A deviance that is no likelihood, such as that of the hinge loss, has objective="mkl" only.
     objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="vb"
+        What is minimized over the latent values; "marginal_likelihood" needs Gaussian noise.
     jitter : float, default=0.0
         Added to the diagonal by "map".
     weight_penalty, norm : float, default=1.0
@@ -164,6 +177,7 @@ def posterior(
     Returns
     -------
     FixedPosterior
+        The minimum over the latent values, and predictions.
 
     Notes
     -----
