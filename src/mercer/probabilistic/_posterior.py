@@ -15,6 +15,7 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
+from mercer.probabilistic._laplace import laplace_at
 from mercer.probabilistic._learned_model import LatentPosterior
 from mercer.probabilistic._likelihoods import Deviance
 from mercer.probabilistic._objectives import OBJECTIVES, ObjectiveName, Problem, as_objective
@@ -98,7 +99,7 @@ class FixedPosterior:
     dual : ndarray of shape (n_samples,)
         The dual variables alpha, with u = K alpha.
     gamma : ndarray of shape (n_samples,), or None
-        Variances of the Gaussians that bound the likelihood; None for "map" and "mkl".
+        Variances of the Gaussians that bound the likelihood; None for "laplace", "map" and "mkl".
     kernel : WeightedSum
     X : ndarray of shape (n_samples, n_features)
 
@@ -167,8 +168,9 @@ def posterior(
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
         A deviance that is no likelihood, such as that of the hinge loss, has objective="mkl" only.
-    objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="vb"
-        What is minimized over the latent values; "marginal_likelihood" needs Gaussian noise.
+    objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}, default="vb"
+        What is minimized over the latent values; "marginal_likelihood" needs Gaussian noise, and
+        "laplace" a likelihood without kinks.
     jitter : float, default=0.0
         Added to the diagonal by "map".
     weight_penalty, norm : float, default=1.0
@@ -201,7 +203,10 @@ def posterior(
     grams, Y, bound = as_problem(X, y, kernels, likelihood)
     checked = check_weights(weights, grams.n_kernels)
     problem = Problem(goal, grams, Y)
-    found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
+    if objective == "laplace":
+        found = laplace_at(problem, checked)
+    else:
+        found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
     majorizer, point = found.majorizer, found.point
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
     latent = point.latent[:, 0]
