@@ -17,7 +17,6 @@ version = release = mercer.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -25,6 +24,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "docstrings",
+    "mathml",
 ]
 smartquotes = False
 toc_object_entries_show_parents = "hide"
@@ -68,6 +68,7 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "mercer"
 html_static_path = ["_static"]
@@ -88,5 +89,7 @@ html_sidebars = {
     "index": [],
     "changelog": [],
     "glossary": [],
+    "papers": [],
+    "wishes": [],
     "auto_examples/index": [],
 }
