@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from probabilistic_cases import KERNELS, WEIGHTS, problem
+from probabilistic_reference import laplace_approximation
 from reference import central_difference
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
@@ -24,26 +25,8 @@ from mercer.probabilistic import (
 )
 
 
-def sigmoid(u: np.ndarray) -> np.ndarray:
-    return 1.0 / (1.0 + np.exp(-u))
-
-
-def laplace(K: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
-    """-2 ln of the marginal likelihood, and the mode u = K a, with dense matrices."""
-    n = len(y)
-    u = a = np.zeros(n)
-    for _ in range(200):
-        W = sigmoid(u) * sigmoid(-u)
-        a = np.linalg.solve(np.eye(n) + W[:, None] * K, W * u + y * sigmoid(-y * u))
-        u = K @ a
-    W = sigmoid(u) * sigmoid(-u)
-    sign, log_det = np.linalg.slogdet(np.eye(n) + np.sqrt(np.outer(W, W)) * K)
-    assert sign > 0
-    return float(u @ a + 2.0 * np.logaddexp(0.0, -y * u).sum() + log_det), u
-
-
 def value(grams: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    return laplace(np.tensordot(weights, grams, axes=1), y)[0]
+    return laplace_approximation(np.tensordot(weights, grams, axes=1), y)[0]
 
 
 @pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
@@ -52,7 +35,7 @@ def test_value_gradient_and_mode_of_given_weights(size: float, seed: int) -> Non
     X, y, grams = problem("logistic", seed=seed)
     weights = size * WEIGHTS
     found = posterior(X, y, KERNELS, weights, likelihood=LogisticLikelihood(), objective="laplace")
-    expected, mode = laplace(np.tensordot(weights, grams, axes=1), y)
+    expected, mode = laplace_approximation(np.tensordot(weights, grams, axes=1), y)
     assert_allclose(found.objective, expected, rtol=1e-9)
     assert_allclose(found.latent, mode, rtol=1e-6, atol=1e-8)
     slopes = central_difference(lambda w: value(grams, y, w), weights, 1e-5 * size)
@@ -126,7 +109,7 @@ def test_several_classes_sum_over_their_latent_functions() -> None:
     X, y = X[::5], y[::5]
     model = BayesianMKLClassifier([Gaussian(2.0), Gaussian(6.0)], objective="laplace").fit(X, y)
     K = model.kernel_(X)
-    expected = sum(laplace(K, np.where(y == c, 1.0, -1.0))[0] for c in range(3))
+    expected = sum(laplace_approximation(K, np.where(y == c, 1.0, -1.0))[0] for c in range(3))
     assert_allclose(model.objective_, expected, rtol=1e-6)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert model.score(X, y) > 0.9
