@@ -17,7 +17,7 @@ from mercer._model_selection.penalty_choice import (
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._search.criterion_search import optimize_criterion
+from mercer._search.criterion_search import optimize_criterion, optimize_from
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
@@ -182,20 +182,24 @@ class KernelOptimization(KernelLearner):
         samples, target = data.samples(), self._target(data)
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)
+        criterion = CRITERIA[self.criterion]
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         with reported_steps(self) as report:
             penalty, limit = self._selected(kernel, samples, target)
-            found = optimize_criterion(
-                CRITERIA[self.criterion],
-                kernel,
-                samples,
-                target,
-                width_penalty=penalty,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_ard_iter=limit,
-                start=start,
-                on_step=report,
-            )
+            if start is None:
+                found = optimize_criterion(
+                    criterion,
+                    kernel,
+                    samples,
+                    target,
+                    width_penalty=penalty,
+                    max_ard_iter=limit,
+                    on_step=report,
+                    **limits,
+                )
+            else:
+                found = optimize_from(start, criterion, kernel, samples, target, **limits)
+                report()
         if not found.converged and limit is None:
             warn(
                 f"The criterion still changed by more than tol={self.tol:g}, relatively, "
