@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
+from contextlib import redirect_stdout
 from dataclasses import is_dataclass
 from inspect import getdoc
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_package import PUBLIC_NAMES
@@ -46,6 +49,14 @@ OBJECTS = {
     for module, names in DOCUMENTED.items()
     for name in sorted(names)
 }
+METHODS = [
+    f"{name}.{method}"
+    for name, owner in OBJECTS.items()
+    if hasattr(owner, "get_params") and not name.startswith("mercer.kernels")
+    for method in ("fit", "predict", "predict_proba", "predict_interval", "transform", "score")
+    if getattr(getattr(owner, method, None), "__module__", "").startswith("mercer")
+]
+"""Methods that the package defines; those of scikit-learn have its own descriptions."""
 
 
 @pytest.mark.parametrize("module", PUBLIC_NAMES)
@@ -60,6 +71,27 @@ def test_public_docstrings_have_the_form_of_numpydoc(name: str) -> None:
     attributes_only = is_dataclass(OBJECTS[name]) and "Parameters" not in getdoc(OBJECTS[name])
     codes = CHECKS - FIELDS if attributes_only else CHECKS
     assert [text for code, text in validate(name)["errors"] if code in codes] == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_estimators_describe_their_arguments(name: str) -> None:
+    validate = pytest.importorskip("numpydoc.validate").validate
+    codes = CHECKS - {"PR07", "RT03", "EX01"}
+    assert [text for code, text in validate(name)["errors"] if code in codes] == []
+
+
+def test_the_code_of_the_first_page_runs() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    text = (ROOT / "docs" / "start" / "five_minutes.md").read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    with redirect_stdout(StringIO()) as output:
+        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+            exec(compile(block, "five_minutes.md", "exec"), namespace)
+    coverage = (
+        (namespace["low"] <= namespace["y_test"]) & (namespace["y_test"] <= namespace["high"])
+    ).mean()
+    assert 0.8 < coverage < 1.0
+    assert output.getvalue()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
