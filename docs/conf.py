@@ -31,7 +31,10 @@ toc_object_entries_show_parents = "hide"
 default_role = "literal"
 # A page that another script writes does not break the build before a page links to it.
 suppress_warnings = ["toc.not_included"]
-exclude_patterns = ["_build", "_ext", "_templates", "examples", "**/GALLERY_HEADER.rst"]
+exclude_patterns = [
+    *("_build", "_ext", "_templates", "examples"),
+    *("**/GALLERY_HEADER.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"),
+]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
