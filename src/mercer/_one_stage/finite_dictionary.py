@@ -19,7 +19,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._weights.balls import LpBall
-from mercer._weights.mkl import SOLVERS, Problems, Solver, learn_weights
+from mercer._weights.mkl import SOLVERS, LearnedWeights, Problems, Solver, learn_weights
 from mercer._weights.rotated_samples import rotated_samples
 from mercer._weights.weight_sets import Simplex, WeightSet
 from mercer.kernels import Kernel
@@ -124,6 +124,11 @@ def fit_dictionary(
         samples, kernels, weights, traces, alignment, found, found.gap, found.history
     )
     store_machines(model, data, learned, intercept=problems.intercept)
+    _warn_of_gap(model, found)
+
+
+def _warn_of_gap(model: FiniteMKL, found: LearnedWeights) -> None:
+    """Warn where the gap is above the tolerance, and say what helps."""
     if found.gap > model.tol:
         n_iter = len(found.history)
         advice = "raise max_iter" if n_iter >= model.max_iter else "rounding stops it"

@@ -319,18 +319,13 @@ def gram_tile_vjp(
 
 
 def gram_tiles(kernel: Kernel, X: Features) -> RadialTiles | None:
-    """Tiles of a kernel's Gram matrix that serve values and gradient alike.
+    """Tiles of a kernel's Gram matrix that serve values and gradient alike; None without ARD.
 
     Parameters
     ----------
     kernel : Kernel
         Bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    RadialTiles or None
-        None where values and gradient are computed apart, as of kernels without ARD.
     """
     return kernel._gram_tiles(X)
 
