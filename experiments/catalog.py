@@ -49,6 +49,7 @@ PAPERS = {
         "dependence_times",
         "output_kernels",
         "starts",
+        "second_order",
         "partitions",
     ),
     "Beyond the papers": ("defaults", "tables"),

@@ -225,6 +225,20 @@ def gaussian_evidence(K: Matrix, y: Matrix, noise: float) -> float:
     return float(y @ np.linalg.solve(C, y) + np.linalg.slogdet(C)[1] + constant)
 
 
+def laplace_approximation(K: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """-2 ln of the marginal likelihood of labels, and the mode u = K a, by Newton's method."""
+    n = len(y)
+    u = a = np.zeros(n)
+    for _ in range(200):
+        W = expit(u) * expit(-u)
+        a = np.linalg.solve(np.eye(n) + W[:, None] * K, W * u + y * expit(-y * u))
+        u = K @ a
+    W = expit(u) * expit(-u)
+    sign, log_det = np.linalg.slogdet(np.eye(n) + np.sqrt(np.outer(W, W)) * K)
+    assert sign > 0
+    return float(u @ a + 2.0 * np.logaddexp(0.0, -y * u).sum() + log_det), u
+
+
 @dataclass(frozen=True)
 class JointProblem(ABC):
     """An objective of everything that it depends on at once, logarithms of weights last."""

@@ -19,7 +19,6 @@ from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._descent import Minimum, minimize
 from mercer.probabilistic._majorizer import Majorizer, Point
-from mercer.probabilistic._model import optimize_weights
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
@@ -27,6 +26,7 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
+from mercer.probabilistic._weight_search import optimize_weights
 
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
 """The widths of the ten Gaussian kernels."""

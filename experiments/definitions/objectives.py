@@ -15,8 +15,8 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array
 from mercer._gram.dense import definite_factor, log_determinant
 from mercer.kernels import Gaussian
-from mercer.probabilistic._model import optimize_weights
 from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
+from mercer.probabilistic._weight_search import optimize_weights
 
 BLOCK = "building block"
 NOISE = 1e-3

@@ -24,7 +24,7 @@ from mercer.probabilistic import (
     LogisticLikelihood,
 )
 from mercer.probabilistic._likelihoods import Likelihood
-from mercer.probabilistic._model import optimize_weights, starting_scales
+from mercer.probabilistic._model import starting_scales
 from mercer.probabilistic._objectives import (
     JointMAP,
     Objective,
@@ -32,6 +32,7 @@ from mercer.probabilistic._objectives import (
     Problem,
     VariationalBound,
 )
+from mercer.probabilistic._weight_search import optimize_weights
 
 JITTER = 1.0
 """The variance of joint MAP's white noise where one value is used; with less, joint MAP may find no

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.definitions.relevance import GRID, PUBLISHED_CR, SLOW
+from experiments.definitions.relevance import GRID, PUBLISHED_ARD, PUBLISHED_CR, SLOW
 from experiments.reporting.curves import Axis, axis, curves, trend
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
 from experiments.reporting.formatting import by_name, listed, mean_and_error
@@ -20,7 +20,14 @@ SOURCE = "Afkanpour et al. 2013, section 3.1, Figure 3"
 ONE_WIDTH = ("CA-1D", "CR-1D", "DA", "D1", "D2", "DU")
 ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
 UNREGULARIZED = ARD[1:]
-BEYOND = ("CA-1D, stagewise", PUBLISHED_CR, "CA-nD, automatic penalty", *SLOW, "grid search")
+BEYOND = (
+    "CA-1D, stagewise",
+    PUBLISHED_ARD,
+    PUBLISHED_CR,
+    "CA-nD, automatic penalty",
+    *SLOW,
+    "grid search",
+)
 POINT = 0.01
 """A difference in error of at least this counts."""
 DRASTIC = 3

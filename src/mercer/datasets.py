@@ -89,7 +89,7 @@ def make_relevance(
     r"""Draw two Gaussian classes whose features differ in relevance.
 
     Both classes have the identity as covariance and are equally likely; their means are
-    :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \dots, d`. With
+    :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \ldots, d`. With
     ``gamma=0`` all features are equally relevant; the larger ``gamma``, the fewer features are
     relevant. The Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
 
@@ -149,7 +149,7 @@ def make_ringnorm(
     r"""Draw two overlapping Gaussian classes of different variances.
 
     The first class has mean zero and covariance :math:`4 I`, the second mean
-    :math:`(a, \dots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally
+    :math:`(a, \ldots, a)`, :math:`a = 2 / \sqrt{d}`, and covariance :math:`I`; both are equally
     likely. The Bayes error is 1.2 % with 20 features.
 
     Parameters
@@ -199,7 +199,7 @@ def make_waveform(
     r"""Draw three classes of noisy waves, each a convex combination of two of three triangles.
 
     With :math:`h(t) = \max(6 - |t|, 0)`, the triangles are :math:`h(t - 11)`, :math:`h(t - 15)` and
-    :math:`h(t - 7)` at :math:`t = 1, \dots, 21`. Class 0 combines the first and the second, class
+    :math:`h(t - 7)` at :math:`t = 1, \ldots, 21`. Class 0 combines the first and the second, class
     1 the first and the third, class 2 the second and the third, with weights :math:`u` and
     :math:`1 - u`, :math:`u` uniform on [0, 1]; every feature has standard normal noise. The classes
     are equally likely. The Bayes error is about 14 %.

@@ -185,6 +185,15 @@ class AlignmentBounds:
     dual_coef : ndarray of shape (n_samples,), or None
         Coefficients of the predictor h.
     intercept : float
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.metrics import alignment_bounds
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]
+    >>> bounds = alignment_bounds(Gaussian(), y, X=X)
+    >>> bounds.predict(Gaussian()([[0.0], [1.0]], X)) > 0
+    array([False,  True])
     """
 
     alignment: float
@@ -252,6 +261,7 @@ def alignment_bounds(
     Returns
     -------
     AlignmentBounds
+        The bounds, and the predictor that they are of.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from experiments.definitions.concentration import drawn_alignments
 from experiments.definitions.objectives import COSTS, blocks
 from experiments.definitions.output_kernels import learned_pairs, votes
+from experiments.definitions.second_order import newton, second_derivatives
 from experiments.definitions.sine_scan import features
 from experiments.definitions.starts import Objective, bfgs, from_features, from_grid
 from mercer import KernelOptimization
@@ -69,6 +70,26 @@ def test_searches_end_above_their_start():
     problem = objective(3, ard=True)
     found = bfgs(problem, 0.0)
     assert found.value >= problem(np.zeros(3))[0]
+    assert found.value == pytest.approx(problem(found.log_widths)[0])
+
+
+@pytest.mark.parametrize("n_widths", [1, 3])
+def test_second_derivatives_match_differences_of_the_gradient(n_widths):
+    problem = objective(3, ard=n_widths > 1)
+    at, step = np.log([0.5, 1.0, 2.0])[:n_widths], 1e-5
+    target = np.where(problem.y[:, None] == problem.y, 1.0, -1.0)
+    H = np.eye(40) - 1.0 / 40.0
+    moves = step * np.eye(n_widths)
+    numeric = [(problem(at + h)[1] - problem(at - h)[1]) / (2.0 * step) for h in moves]
+    found = second_derivatives(problem.X, H @ target @ H, at)
+    np.testing.assert_allclose(found, numeric, rtol=1e-6, atol=1e-6 * np.abs(found).max())
+
+
+@pytest.mark.parametrize("ard", [False, True])
+def test_newton_s_method_ends_at_a_maximum(ard):
+    problem = objective(3, ard=ard)
+    found = newton(problem, np.zeros(3 if ard else 1))
+    assert found.value >= (1.0 - 1e-3) * bfgs(problem, 0.0).value
     assert found.value == pytest.approx(problem(found.log_widths)[0])
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from one_stage_cases import assert_inside
 from one_stage_reference import Ball, Matrix
 
-from mercer._one_stage.kernel_machines import unit_ball
+from mercer._one_stage.finite_dictionary import unit_ball
 from mercer._weights.balls import LpBall, ShiftedBall
 from mercer._weights.weight_sets import Simplex, WeightSet
 

@@ -19,7 +19,7 @@ from mercer._validation import check_number, warn
 class HSICLasso(DependenceSelector):
     r"""Selection of a few features whose kernels sum up to the target's kernel: HSIC Lasso.
 
-    .. math:: \min_{w \ge 0} \tfrac12 \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
+    .. math:: \min_{w \ge 0} \tfrac{1}{2} \Bigl\| \tfrac{L_c}{\|L_c\|} - \sum_k w_k
               \tfrac{K_{kc}}{\|K_{kc}\|} \Bigr\|^2 + \alpha \sum_k w_k
 
     with a Gaussian kernel of each feature, :math:`\exp(-(x - x')^2 / 2)` of the standardized

@@ -17,7 +17,7 @@ from mercer._model_selection.penalty_choice import (
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._search.criterion_search import optimize_criterion
+from mercer._search.criterion_search import optimize_criterion, optimize_from
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array, Features
@@ -41,10 +41,6 @@ class KernelOptimization(KernelLearner):
         parameters start from the kernel's own. It finds a local maximum, and stays where it starts
         on a plateau, such as that of very narrow kernels. None searches one width globally, and
         several from there, within the bounds. An ARD kernel needs ``ard_penalty=0.0`` with it.
-    tol : float, default=1e-5
-        Relative change of the criterion at which the search stops.
-    max_iter : int, default=200
-        Iterations at most, of each search.
     ard_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
         criterion of the best single width; zero for none, as published, infinity for one width.
@@ -60,6 +56,10 @@ class KernelOptimization(KernelLearner):
     early_stopping : bool or int, default=False
         Whether an unpenalized search stops after a number of iterations that is selected in the
         same way; or that number.
+    tol : float, default=1e-5
+        Relative change of the criterion at which the search stops.
+    max_iter : int, default=200
+        Iterations at most, of each search.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds classes or responses. `"auto"` takes numbers that are not whole, and whole
         numbers of more than 20 distinct values, for responses.
@@ -182,20 +182,24 @@ class KernelOptimization(KernelLearner):
         samples, target = data.samples(), self._target(data)
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)
+        criterion = CRITERIA[self.criterion]
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         with reported_steps(self) as report:
             penalty, limit = self._selected(kernel, samples, target)
-            found = optimize_criterion(
-                CRITERIA[self.criterion],
-                kernel,
-                samples,
-                target,
-                width_penalty=penalty,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                max_ard_iter=limit,
-                start=start,
-                on_step=report,
-            )
+            if start is None:
+                found = optimize_criterion(
+                    criterion,
+                    kernel,
+                    samples,
+                    target,
+                    width_penalty=penalty,
+                    max_ard_iter=limit,
+                    on_step=report,
+                    **limits,
+                )
+            else:
+                found = optimize_from(start, criterion, kernel, samples, target, **limits)
+                report()
         if not found.converged and limit is None:
             warn(
                 f"The criterion still changed by more than tol={self.tol:g}, relatively, "

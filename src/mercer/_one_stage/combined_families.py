@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer._gram.dense import gram_alignment
 from mercer._gram.kernel_products import base_grams
 from mercer._greedy.convex_combination import CombinationSettings, ConvexCombination
 from mercer._kernel_estimator import TrainingData
@@ -80,10 +81,11 @@ def store_combination(
     used, history = np.flatnonzero(found.weights), list(found.history)
     kernels, weights = [found.kernels[k] for k in used], found.weights[used]
     traces = base_grams(found.samples, kernels, centered=True).traces()
+    alignment = gram_alignment(found.learned.gram, target.centered)
     learned = LearnedKernel(
-        found.samples, kernels, weights, traces, found.learned, found.gap, history
+        found.samples, kernels, weights, traces, alignment, found.learned, found.gap, history
     )
-    store_machines(model, data, target, learned, intercept=True)
+    store_machines(model, data, learned, intercept=True)
     model.excess_ = found.excess
     if not found.gap <= model.tol:
         advice = {

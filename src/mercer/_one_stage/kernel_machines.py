@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_array, check_scalar
+from sklearn.utils import Tags, check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._callbacks import reported_steps
-from mercer._gram.dense import gram_alignment
-from mercer._gram.kernel_products import base_grams
 from mercer._gram.shares import trace_shares
 from mercer._gram.tiles import Samples
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
-from mercer._weights.balls import LpBall
-from mercer._weights.mkl import SOLVERS, LearnedWeights, Problems, Solver, learn_weights
-from mercer._weights.weight_sets import Simplex, WeightSet
+from mercer._validation import check_choice, check_number, check_positive
+from mercer._weights.mkl import LearnedWeights, Problems
 from mercer.kernels import Kernel, WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 
@@ -240,6 +233,8 @@ class LearnedKernel:
         Coefficients of the kernels as given.
     traces : ndarray of shape (n_kernels,)
         Traces of the kernels' Gram matrices, centered where the machines have intercepts.
+    alignment : float
+        Centered alignment of the weighted sum with the target.
     machines : LearnedWeights
     gap : float
         Bound on how far the objective is above its optimum, relative to it.
@@ -250,13 +245,14 @@ class LearnedKernel:
     kernels: Sequence[Kernel]
     weights: Array
     traces: Array
+    alignment: float
     machines: LearnedWeights
     gap: float
     history: list[Any]
 
 
 def store_machines(
-    model: Any, data: TrainingData, target: Target, learned: LearnedKernel, *, intercept: bool
+    model: Any, data: TrainingData, learned: LearnedKernel, *, intercept: bool
 ) -> None:
     """Set the fitted attributes that all estimators with kernel machines have.
 
@@ -264,7 +260,6 @@ def store_machines(
     ----------
     model : KernelMachines
     data : TrainingData
-    target : Target
     learned : LearnedKernel
     intercept : bool
     """
@@ -273,7 +268,7 @@ def store_machines(
     model.weights_ = learned.weights
     model.kernel_ = WeightedSum(learned.kernels, learned.weights)
     model.shares_ = trace_shares(learned.weights, learned.traces)
-    model.alignment_ = gram_alignment(machines.gram, target.centered)
+    model.alignment_ = learned.alignment
     model.objective_ = machines.objective
     model.dual_gap_ = learned.gap
     model.dual_coef_ = machines.dual
@@ -288,113 +283,3 @@ def store_machines(
         rows = np.unique(rows.round().astype(int))
         uncentered = model._without_intercept(samples.X[rows], samples.X[model.support_])
         model.intercept_ = (machines.values[rows] - uncentered).mean(axis=0)
-
-
-class FiniteMKL(KernelMachines):
-    """Kernel machines on a weighted sum of the kernels of a finite dictionary."""
-
-    kernels: Any
-    normalize: Literal["trace"] | None
-    fit_intercept: bool
-    solver: Solver
-    tol: float
-    max_iter: int
-    verbose: bool
-
-    def _n_gram_matrices(self) -> int:
-        # The interior-point method, which "auto" may choose, has one more than the others.
-        return 4 if self.solver in ("newton", "alternating") else 5
-
-
-def unit_ball(norm: float) -> WeightSet:
-    """Return the non-negative weights whose lp-norm is at most one.
-
-    Parameters
-    ----------
-    norm : float
-        The p of the norm, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `norm` is less than 1.
-    """
-    check_scalar(norm, "norm", Real)
-    if not norm >= 1.0:
-        raise ValueError(f"norm must be at least 1; got {norm!r}.")
-    return Simplex() if norm == 1.0 else LpBall(float(norm))
-
-
-def check_parameters(model: FiniteMKL) -> None:
-    """Refuse parameters of the dictionary and of the solver that are out of their range."""
-    check_choice("normalize", model.normalize, ("trace", None))
-    check_bool("fit_intercept", model.fit_intercept)
-    check_choice("solver", model.solver, SOLVERS)
-    check_positive("tol", model.tol)
-    check_number("max_iter", model.max_iter, whole=True, low=1)
-    check_bool("verbose", model.verbose)
-
-
-def fit_dictionary(
-    model: FiniteMKL,
-    data: TrainingData,
-    target: Target,
-    kernels: Sequence[Kernel],
-    problems: Problems,
-    *,
-    weight_set: WeightSet,
-) -> None:
-    """Learn the weights of a dictionary with the machines, store both, and warn of a large gap.
-
-    Parameters
-    ----------
-    model : FiniteMKL
-    data : TrainingData
-    target : Target
-    kernels : sequence of Kernel
-    problems : Problems
-    weight_set : WeightSet
-    """
-    _check_solver(model.solver, problems, weight_set)
-    samples = data.samples(len(kernels))
-    grams = base_grams(samples, kernels, centered=problems.intercept)
-    traces = grams.traces()
-    scales = np.ones(len(kernels))
-    if model.normalize == "trace":
-        scales = _reciprocal(traces / samples.n_samples)
-    with reported_steps(model) as report:
-        found = learn_weights(
-            problems,
-            grams.scaled(scales),
-            weight_set,
-            solver=model.solver,
-            tol=float(model.tol),
-            max_iter=model.max_iter,
-            on_step=report,
-        )
-    weights = found.weights * scales
-    learned = LearnedKernel(samples, kernels, weights, traces, found, found.gap, found.history)
-    store_machines(model, data, target, learned, intercept=problems.intercept)
-    if found.gap > model.tol:
-        n_iter = len(found.history)
-        advice = "raise max_iter" if n_iter >= model.max_iter else "rounding stops it"
-        scaling = "" if model.normalize else ', and normalize="trace" brings kernels to one scale'
-        warn(
-            f"Stopped after {n_iter} steps at a relative duality gap of {found.gap:.2g}, above "
-            f"tol={model.tol:g}: {advice}{scaling}.",
-            ConvergenceWarning,
-        )
-
-
-def _check_solver(solver: Solver, problems: Problems, weight_set: WeightSet) -> None:
-    """Refuse the interior-point method for a loss or a set of weights that it cannot solve for."""
-    solvable = weight_set.has_interior_point and problems.boxes() is not None
-    if solver == "interior_point" and not solvable:
-        raise ValueError(
-            'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and norm=1.'
-        )
-
-
-def _reciprocal(values: Array) -> Array:
-    """One over positive values, zero for others."""
-    return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)

@@ -6,17 +6,19 @@ from typing import Any, Literal, Self
 
 from mercer._callbacks import with_callbacks
 from mercer._kernel_estimator import training_data
-from mercer._one_stage.kernel_machines import (
+from mercer._one_stage.finite_dictionary import (
     FiniteMKL,
+    check_parameters,
+    fit_dictionary,
+    unit_ball,
+)
+from mercer._one_stage.kernel_machines import (
     KernelMachineClassifier,
     KernelMachineRegressor,
-    check_parameters,
     classification_loss,
     classification_problems,
-    fit_dictionary,
     regression_loss,
     regression_problems,
-    unit_ball,
 )
 from mercer._typing import Features
 from mercer._weights.mkl import Solver

@@ -9,11 +9,13 @@ from sklearn.utils import check_array
 
 from mercer._callbacks import with_callbacks
 from mercer._kernel_estimator import training_data
-from mercer._one_stage.kernel_machines import (
+from mercer._one_stage.finite_dictionary import (
     FiniteMKL,
-    KernelMachineRegressor,
     check_parameters,
     fit_dictionary,
+)
+from mercer._one_stage.kernel_machines import (
+    KernelMachineRegressor,
     regression_loss,
     regression_problems,
 )

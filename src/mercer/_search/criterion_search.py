@@ -60,7 +60,6 @@ def optimize_criterion(
     tol: float = 1e-5,
     max_iter: int = 200,
     max_ard_iter: int | None = None,
-    start: Array | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> OptimizedKernel:
     """Maximize a criterion over a kernel's log-parameters.
@@ -81,9 +80,6 @@ def optimize_criterion(
     max_ard_iter : int, default=None
         Largest number of iterations of each search over the widths of an ARD kernel, `max_iter`
         where None. Zero leaves the best isotropic kernel.
-    start : ndarray of shape (n_theta,), default=None
-        Log-parameters from which BFGS starts without bounds or penalty, in place of all other
-        searches.
     on_step : callable, default=None
         Called after each search.
 
@@ -102,14 +98,8 @@ def optimize_criterion(
 
     References
     ----------
-    Wang & Li (2018), section 3. Their search is that of `start`, from widths of 1 / d, which lie on
-    a plateau for many data sets.
+    Wang & Li (2018), section 3. Their search is :func:`optimize_from`.
     """
-    if start is not None:
-        problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
-        local = maximize_unbounded(problem.value_and_gradient, start, tol=tol, max_iter=max_iter)
-        on_step()
-        return _optimized(kernel, local)
     if has_one_width(kernel):
         width = best_width(criterion, kernel, samples, target, tol=tol, max_iter=max_iter)
         on_step()
@@ -121,8 +111,8 @@ def optimize_criterion(
     if isotropic_kernel is None:
         starts = kernel.starts(samples.X)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
-        best = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
-        found = problem.solved(best)
+        start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
+        found = problem.solved(start)
         on_step()
         return found
     isotropic = optimize_criterion(
@@ -144,6 +134,45 @@ def optimize_criterion(
         found = ard
         on_step()
     return found
+
+
+@serial_algebra()
+def optimize_from(
+    start: Array,
+    criterion: Criterion,
+    kernel: Kernel,
+    samples: Samples,
+    target: Target,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+) -> OptimizedKernel:
+    """Maximize a criterion by BFGS from given log-parameters, without bounds or penalty.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_theta,)
+    criterion : Criterion
+    kernel : Kernel
+        Bound to the samples.
+    samples : Samples
+    target : Target
+    tol : float, default=1e-5
+        The search stops where an iteration raises the criterion by no more than this fraction.
+    max_iter : int, default=200
+
+    Returns
+    -------
+    OptimizedKernel
+
+    References
+    ----------
+    Wang & Li (2018), section 4.2.1. Their start, widths of 1 / d, lies on a plateau for many data
+    sets.
+    """
+    problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
+    found = maximize_unbounded(problem.value_and_gradient, start, tol=tol, max_iter=max_iter)
+    return _optimized(kernel, found)
 
 
 def ard_kernels(

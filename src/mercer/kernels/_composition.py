@@ -64,6 +64,7 @@ class WeightedSum(Composite):
     Parameters
     ----------
     kernels : sequence of Kernel
+        The summands.
     weights : array-like of shape (n_kernels,)
         The coefficients, which are not part of `theta`. The sum is a kernel if none is negative.
 

@@ -45,6 +45,11 @@ def as_kernel(source: Any) -> Kernel:
         A callable is given two arrays of shapes (n_x, d) and (n_z, d) and returns their Gram
         matrix.
 
+    Returns
+    -------
+    Kernel
+        The kernel itself if it is one of mercer.
+
     Raises
     ------
     ValueError
@@ -120,6 +125,7 @@ class SklearnKernel(Kernel):
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
+        The kernel, whose hyperparameters are searched unless their bounds are "fixed".
 
     Notes
     -----
@@ -242,12 +248,28 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
     Parameters
     ----------
     sources : sequence of kernels, names, callables or scikit-learn Gaussian-process kernels
+        The entries; `Linear(per_feature=True)` stands for one kernel for each feature.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        The table that names of columns, and widths given as `"median"`, are read off.
+
+    Returns
+    -------
+    list of Kernel
+        The base kernels.
 
     Raises
     ------
     ValueError
         If the dictionary is empty.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Linear, as_dictionary
+    >>> kernels = as_dictionary(
+    ...     [Gaussian("median"), Linear(per_feature=True)], [[0.0, 1.0], [3.0, 5.0]]
+    ... )
+    >>> [kernel.describe() for kernel in kernels]
+    ['Gaussian, width 5', 'Linear on [0]', 'Linear on [1]']
     """
     if isinstance(sources, str) or not isinstance(sources, Sequence):
         sources = [sources]

@@ -34,6 +34,13 @@ class Kernel(BaseEstimator):
     Kernels are value objects: they hold parameters, never data, and no method changes them. A
     subclass implements `_shifted` (the Gram matrix less the constant `offset`), `_shifted_diag`
     and, if it has parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian, Kernel
+    >>> kernel = Gaussian(bandwidth=2.0)
+    >>> isinstance(kernel, Kernel), kernel.theta.round(3), kernel.diag([[0.0], [1.0]])
+    (True, array([0.693]), array([1., 1.]))
     """
 
     accepts_sparse: bool = True
@@ -312,18 +319,13 @@ def gram_tile_vjp(
 
 
 def gram_tiles(kernel: Kernel, X: Features) -> RadialTiles | None:
-    """Tiles of a kernel's Gram matrix that serve values and gradient alike.
+    """Tiles of a kernel's Gram matrix that serve values and gradient alike; None without ARD.
 
     Parameters
     ----------
     kernel : Kernel
         Bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    RadialTiles or None
-        None where values and gradient are computed apart, as of kernels without ARD.
     """
     return kernel._gram_tiles(X)
 

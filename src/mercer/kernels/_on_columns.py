@@ -24,7 +24,8 @@ class OnColumns(Composite):
     Parameters
     ----------
     kernel : Kernel
-    columns : int, str, slice, boolean mask, sequence of positions or names, or callable
+        The kernel that is evaluated on these columns.
+    columns : int, str, slice, mask, sequence of positions or names, or callable
         The columns, as scikit-learn's `ColumnTransformer` takes them: names need a data frame
         (pandas or polars), and a callable is given the table (for instance
         :func:`sklearn.compose.make_column_selector`).
@@ -190,6 +191,10 @@ def column_positions(X: Features, columns: Any) -> list[int]:
         positions = np.arange(n_features)[ends].tolist()
     else:
         entries = [columns] if np.ndim(columns) == 0 else list(columns)
+        if entries and set(map(type, entries)) == {int}:
+            places = np.array(entries)
+            if (-n_features <= places).all() and (places < n_features).all():
+                return (places % n_features).tolist()
         if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
             if len(entries) != n_features:
                 raise ValueError(

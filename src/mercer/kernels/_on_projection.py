@@ -22,6 +22,7 @@ class OnProjection(Composite):
     Parameters
     ----------
     kernel : Kernel
+        The kernel that is evaluated on the combinations.
     projection : array-like of shape (n_features, n_components)
         A.
 

@@ -24,6 +24,16 @@ class Machine:
     ----------
     c : ndarray of shape (n_samples,)
     intercept : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Squared
+    >>> machine = Squared(alpha=1.0).fit(
+    ...     np.eye(2), np.array([1.0, 3.0]), intercept=True, accuracy=1e-6
+    ... )
+    >>> machine.c, machine.intercept
+    (array([-0.5,  0.5]), 2.0)
     """
 
     c: Array
@@ -43,6 +53,14 @@ class Boxes:
     C : float
     intercept : bool
         Whether the dual variables of each problem sum to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Hinge
+    >>> boxes = Hinge(C=2.0).boxes(np.array([[1.0], [-1.0]]), intercept=True)
+    >>> boxes.C, boxes.intercept
+    (2.0, True)
     """
 
     signs: Array
@@ -59,6 +77,14 @@ class QuadraticModel:
     ----------
     value, slope, curvature : ndarray of shape (n_arguments,)
         The function and its first two derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Squared
+    >>> model = Squared(alpha=0.5).quadratic_model(np.array([1.0]), np.array([2.0]), width=0.0)
+    >>> model.value, model.slope, model.curvature
+    (array([1.]), array([2.]), array([2.]))
     """
 
     value: Array
@@ -76,6 +102,12 @@ class Loss(ABC):
     is_smooth : bool
         Whether the loss has finite second derivatives everywhere, so that Newton's method applies;
         the machines of other losses are found by `fit` alone.
+
+    Examples
+    --------
+    >>> from mercer.losses import Hinge, Loss
+    >>> isinstance(Hinge(C=1.0), Loss), Hinge.for_labels, Hinge.is_smooth
+    (True, True, False)
     """
 
     for_labels: ClassVar[bool] = False

@@ -26,6 +26,14 @@ class Squared(Loss):
     Parameters
     ----------
     alpha : float
+        Penalty of the norm, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Squared
+    >>> Squared(alpha=0.5).value(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
+    4.0
     """
 
     alpha: float
@@ -105,6 +113,14 @@ class Logistic(Loss):
     Parameters
     ----------
     C : float
+        Weight of the loss, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Logistic
+    >>> round(Logistic(C=2.0).value(np.array([1.0]), np.array([0.0])), 4)
+    1.3863
     """
 
     C: float

@@ -156,6 +156,14 @@ class Hinge(_SupportVector):
     Parameters
     ----------
     C : float
+        Weight of the loss, positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Hinge
+    >>> Hinge(C=2.0).value(np.array([1.0, -1.0]), np.array([0.5, -3.0]))
+    1.0
     """
 
     C: float
@@ -206,7 +214,16 @@ class EpsilonInsensitive(_SupportVector):
     Parameters
     ----------
     C : float
+        Weight of the loss, positive.
     epsilon : float
+        Errors up to this, in the unit of the response, cost nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import EpsilonInsensitive
+    >>> EpsilonInsensitive(C=1.0, epsilon=0.5).value(np.array([1.0, 2.0]), np.array([1.2, 4.0]))
+    1.5
     """
 
     C: float

@@ -73,7 +73,7 @@ class BayesianMKL(KernelEstimator):
         self.history_ = model.history
         self.objective_history_ = np.array([step.objective for step in model.history])
         self.n_iter_ = len(model.history)
-        if self.objective in ("marginal_likelihood", "vb"):
+        if self.objective in ("marginal_likelihood", "vb", "laplace"):
             self.log_marginal_likelihood_ = -0.5 * model.value
         if model.gap is not None:
             self.dual_gap_ = model.gap
@@ -117,10 +117,12 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         The dictionary, of kernels, names, callables or scikit-learn Gaussian-process kernels; None
         for 20 Gaussian widths that are chosen by the distances of the data. "precomputed" takes
         stacks of Gram matrices of shape (n_samples, n_samples, n_kernels) for X.
-    objective : {"vb", "map", "mkl"}, default="vb"
+    objective : {"vb", "laplace", "map", "mkl"}, default="vb"
         "vb", the variational bound of the marginal likelihood, has nothing to set, and its
-        probabilities are calibrated. "map" maximizes the joint density of latent values and
-        weights, and is sparser. "mkl" penalizes the size of the weights, and is convex.
+        probabilities are calibrated. "laplace" is Laplace's approximation of the marginal
+        likelihood, by a Gaussian about the mode of the latent values [3]_. "map" maximizes the
+        joint density of latent values and weights, and is sparser. "mkl" penalizes the size of the
+        weights, and is convex.
     weight_penalty : float, default=1.0
         Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
         the function.
@@ -140,6 +142,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Relative precision of the objective.
     max_iter : int, default=200
         Largest number of steps of each search.
+    verbose : bool, default=False
+        Whether to print a line after each step.
 
     Attributes
     ----------
@@ -155,7 +159,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     objective_ : float
         The minimum of the objective, on the -2 log scale.
     log_marginal_likelihood_ : float
-        Defined for "vb": the lower bound of it, summed over the classes if there are more than two.
+        Defined for "vb", as the lower bound of it, and for "laplace", as the approximation; summed
+        over the classes if there are more than two.
     objective_history_ : ndarray of shape (n_iter_,)
         The objective after each step of the best search.
     history_ : list of ObjectiveStep
@@ -195,6 +200,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
        viewpoint. arXiv:1103.0897, sections 2 and 3.
     .. [2] T. Jaakkola, M. Jordan (2000). Bayesian parameter estimation via variational methods.
        Statistics and Computing 10, for the bound.
+    .. [3] C. Rasmussen, C. Williams (2006). Gaussian processes for machine learning, sections 3.4
+       and 5.5.1, for Laplace's approximation and its gradient.
 
     Examples
     --------
@@ -215,7 +222,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self,
         kernels: Any = None,
         *,
-        objective: Literal["vb", "map", "mkl"] = "vb",
+        objective: Literal["vb", "laplace", "map", "mkl"] = "vb",
         weight_penalty: float = 1.0,
         norm: float = 1.0,
         jitter: float = 2.0,
@@ -258,7 +265,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
             If X or y holds NaN or infinities, there is one sample or one class only, a parameter
             is out of its range, or a kernel returns NaN or is not positive semi-definite.
         """
-        settings = validated_settings(self, "logistic", ("vb", "map", "mkl"))
+        settings = validated_settings(self, "logistic", ("vb", "laplace", "map", "mkl"))
         data = training_data(self, X, y)
         target = data.target("classification")
         kernels = data.dictionary(self.kernels)

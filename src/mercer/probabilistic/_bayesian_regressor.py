@@ -16,7 +16,11 @@ from mercer._validation import check_bool, check_choice, check_positive
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 from mercer.probabilistic._estimator_settings import validated_settings, warn_about
 from mercer.probabilistic._model import Settings, learn_model
-from mercer.probabilistic._objectives import OBJECTIVES
+from mercer.probabilistic._objectives import ObjectiveName
+
+_OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "map", "mkl")
+"""Laplace's approximation is not among them: it is exact for Gaussian noise, and not defined for
+Laplace noise."""
 
 
 class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
@@ -251,7 +255,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
 
     def _validated_settings(self) -> Settings:
         """Check all parameters, and return them as settings."""
-        settings = validated_settings(self, self.likelihood, OBJECTIVES)
+        settings = validated_settings(self, self.likelihood, _OBJECTIVES)
         check_choice("likelihood", self.likelihood, ("gaussian", "laplace"))
         if self.likelihood == "laplace" and self.objective == "marginal_likelihood":
             raise ValueError(

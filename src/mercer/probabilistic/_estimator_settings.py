@@ -34,10 +34,10 @@ def validated_settings(
     check_number("norm", estimator.norm, low=1.0)
     check_positive("jitter", estimator.jitter)
     check_bool("learn_parameters", estimator.learn_parameters)
-    if estimator.learn_parameters and estimator.objective in ("map", "mkl"):
+    if estimator.learn_parameters and estimator.objective not in ("marginal_likelihood", "vb"):
         raise ValueError(
-            'learn_parameters=True needs objective="marginal_likelihood" or "vb", since the others '
-            f"do not penalize narrow kernels; got objective={estimator.objective!r}."
+            'learn_parameters=True needs objective="marginal_likelihood" or "vb"; '
+            f"got objective={estimator.objective!r}."
         )
     if estimator.learn_parameters and estimator._takes_stack():
         raise ValueError(

@@ -175,6 +175,15 @@ class Likelihood(Deviance, ABC):
         """
         return self
 
+    def curvature_slope(self, y: Array, u: Array) -> Array:
+        """Return the third derivatives of the deviance in latent values, zero for Gaussian noise.
+
+        Parameters
+        ----------
+        y, u : ndarray of shape (n_samples,)
+        """
+        return np.zeros_like(u)
+
     def log_variance_slope(self, gamma: Array) -> float:
         """Return the derivative of the sum of bounds in ln variance at given widths.
 
@@ -354,6 +363,11 @@ class LogisticLikelihood(Likelihood):
         in_width = of_height + determinant.width_curvature(gamma)
         curvature = 2.0 / gamma * in_width / (in_width + 2.0 * u**2 / gamma)
         return QuadraticModel(value, 2.0 * u / gamma - y, curvature), gamma
+
+    def curvature_slope(self, y: Array, u: Array) -> Array:
+        """Return 2 s (1 - s) (1 - 2 s) with s = 1 / (1 + exp(-u)); see the base class."""
+        s = expit(u)
+        return 2.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
 
     def probability(self, mean: Array, variance: Array) -> Array:
         """Return the mean of the sigmoid over Gaussians, to about twelve digits.

@@ -35,8 +35,8 @@ from mercer.probabilistic._bound_widths import DeterminantModel
 from mercer.probabilistic._likelihoods import Deviance, GaussianLikelihood, Likelihood
 from mercer.probabilistic._majorizer import Majorizer, Point
 
-ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "map", "mkl"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "map", "mkl")
+ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
+OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "laplace", "map", "mkl")
 
 
 class Objective(ABC):
@@ -301,6 +301,26 @@ class VariationalBound(Objective):
         )
 
 
+@dataclass(frozen=True)
+class LaplaceApproximation(Objective):
+    """-2 ln of the marginal likelihood in Laplace's approximation, by its mode.
+
+    Parameters
+    ----------
+    deviance : Likelihood
+        Smooth, with the derivative of its curvature.
+    """
+
+    deviance: Likelihood
+
+    def majorize_at(
+        self, problem: Problem, point: Point, previous: Majorizer | None, most: float
+    ) -> Majorizer | None:
+        """Return u'K^-1 u + sum D(u), which the mode minimizes; see the base class."""
+        value = self._penalized_deviance(problem, point)
+        return Majorizer(self.deviance, value, None, None, np.zeros_like(point.weights), 0.0, 1.0)
+
+
 def as_objective(
     name: ObjectiveName,
     deviance: Deviance,
@@ -314,7 +334,7 @@ def as_objective(
 
     Parameters
     ----------
-    name : {"marginal_likelihood", "vb", "map", "mkl"}
+    name : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}
     deviance : Deviance
         A likelihood, unless the name is "mkl".
     jitter : float, default=0.0
@@ -339,6 +359,13 @@ def as_objective(
     if name == "map":
         check_positive("jitter", jitter)
         return JointMAP(deviance, jitter)
+    if name == "laplace":
+        if not deviance.loss.is_smooth:
+            raise ValueError(
+                'objective="laplace" expands the likelihood about its mode, and needs one without '
+                "kinks."
+            )
+        return LaplaceApproximation(deviance)
     if name == "vb":
         return VariationalBound(deviance, learns_noise)
     if not isinstance(deviance, GaussianLikelihood):

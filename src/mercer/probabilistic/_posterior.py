@@ -15,6 +15,7 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
+from mercer.probabilistic._laplace import laplace_at
 from mercer.probabilistic._learned_model import LatentPosterior
 from mercer.probabilistic._likelihoods import Deviance
 from mercer.probabilistic._objectives import OBJECTIVES, ObjectiveName, Problem, as_objective
@@ -98,9 +99,19 @@ class FixedPosterior:
     dual : ndarray of shape (n_samples,)
         The dual variables alpha, with u = K alpha.
     gamma : ndarray of shape (n_samples,), or None
-        Variances of the Gaussians that bound the likelihood; None for "map" and "mkl".
+        Variances of the Gaussians that bound the likelihood; None for "laplace", "map" and "mkl".
     kernel : WeightedSum
     X : ndarray of shape (n_samples, n_features)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.probabilistic import GaussianLikelihood, posterior
+    >>> X, y = np.array([[0.0], [1.0], [3.0]]), np.array([-1.0, 0.0, 1.0])
+    >>> found = posterior(X, y, [Gaussian(2.0)], [1.0], likelihood=GaussianLikelihood(0.1))
+    >>> found.latent.round(2), found.gamma.round(2)
+    (array([-0.84, -0.09,  0.92]), array([0.1, 0.1, 0.1]))
     """
 
     objective: float
@@ -148,14 +159,18 @@ def posterior(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training samples.
     y : array-like of shape (n_samples,)
         Labels -1 and 1, or responses.
     kernels : sequence of Kernel, name or callable
+        The dictionary.
     weights : array-like of shape (n_kernels,)
         Coefficients of the kernels, at least zero.
     likelihood : GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood or Deviance
         A deviance that is no likelihood, such as that of the hinge loss, has objective="mkl" only.
-    objective : {"marginal_likelihood", "vb", "map", "mkl"}, default="vb"
+    objective : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}, default="vb"
+        What is minimized over the latent values; "marginal_likelihood" needs Gaussian noise, and
+        "laplace" a likelihood without kinks.
     jitter : float, default=0.0
         Added to the diagonal by "map".
     weight_penalty, norm : float, default=1.0
@@ -164,6 +179,7 @@ def posterior(
     Returns
     -------
     FixedPosterior
+        The minimum over the latent values, and predictions.
 
     Notes
     -----
@@ -187,7 +203,10 @@ def posterior(
     grams, Y, bound = as_problem(X, y, kernels, likelihood)
     checked = check_weights(weights, grams.n_kernels)
     problem = Problem(goal, grams, Y)
-    found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
+    if objective == "laplace":
+        found = laplace_at(problem, checked)
+    else:
+        found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
     majorizer, point = found.majorizer, found.point
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
     latent = point.latent[:, 0]

@@ -1,0 +1,98 @@
+"""Sphinx's configuration of the site; `make -C docs html` builds it, without a network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import mercer
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "mercer"
+author = "The mercer developers"
+project_copyright = author
+version = release = mercer.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "docstrings",
+    "mathml",
+]
+smartquotes = False
+toc_object_entries_show_parents = "hide"
+default_role = "literal"
+# A page that another script writes does not break the build before a page links to it.
+suppress_warnings = ["toc.not_included"]
+exclude_patterns = [
+    *("_build", "_ext", "_templates", "examples"),
+    *("**/GALLERY_HEADER.rst", "**/sg_execution_times.rst", "sg_execution_times.rst"),
+]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+copybutton_exclude = ".linenos, .gp, .go"
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/\w+\.py$",
+    "subsection_order": [
+        "examples/tables",
+        "examples/learners",
+        "examples/sources",
+        "examples/one_stage",
+        "examples/bayesian",
+        "examples/unsupervised",
+        "examples/large",
+        "examples/ecosystem",
+    ],
+    "backreferences_dir": "reference/backreferences",
+    "doc_module": ("mercer",),
+    "reset_modules": ("gallery_style.apply",),
+    "matplotlib_animations": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "min_reported_time": 5,
+    "plot_gallery": "True",
+}
+
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "mercer"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "mercer"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_prev_next": True,
+    "show_nav_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+}
+html_sidebars = {
+    "index": [],
+    "changelog": [],
+    "glossary": [],
+    "papers": [],
+    "wishes": [],
+    "auto_examples/index": [],
+}

@@ -1,0 +1,95 @@
+"""
+A kernel of one's own in twenty lines
+=====================================
+
+A subclass of ``Kernel`` with one parameter and its derivative can be searched by every learner.
+Here it is a periodic kernel, which scikit-learn's users know as ``ExpSineSquared``.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mercer import ContinuousAlignment, TwoStageRegressor
+from mercer.kernels import Gaussian, Kernel
+
+
+# %%
+# The kernel is ``exp(-2 sin²(π |x - x'| / p) / l²)`` of a single feature, where the period p is
+# learned and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in
+# which it is searched, and ``_contract`` returns <P, K> and its derivative in ``theta``.
+class Periodic(Kernel):
+    """A periodic kernel of one feature."""
+
+    def __init__(self, period=1.0, length=1.0, bounds=(0.1, 10.0)):
+        self.period = period
+        self.length = length
+        self.bounds = bounds
+
+    @property
+    def theta(self):
+        """The logarithm of the period."""
+        return np.log([self.period])
+
+    def with_theta(self, theta):
+        """The same kernel with another period."""
+        return type(self)(float(np.exp(theta[0])), self.length, self.bounds)
+
+    def log_bounds(self, X):
+        """The interval of the logarithm of the period."""
+        return np.log([self.bounds])
+
+    def _phase(self, X, Z):
+        return np.pi * (X[:, :1] - Z[:, :1].T) / self.period
+
+    def _shifted(self, X, Z):
+        phase = self._phase(X, X if Z is None else Z)
+        return np.exp(-2.0 * np.sin(phase) ** 2 / self.length**2)
+
+    def _shifted_diag(self, X):
+        return np.ones(X.shape[0])
+
+    def _contract(self, X, P, Z, start):
+        phase, K = self._phase(X, Z), self._shifted(X, Z)
+        slope = 2.0 * phase * np.sin(2.0 * phase) / self.length**2
+        return float(np.sum(P * K)), np.array([np.sum(P * K * slope)])
+
+
+# %%
+# Difference quotients confirm the derivative.
+random = np.random.default_rng(0)
+X = random.uniform(0.0, 10.0, 120)[:, None]
+P = random.normal(size=(120, 120))
+kernel, step = Periodic(2.3), 1e-6
+low, high = (kernel.with_theta(kernel.theta + sign * step).vjp(X, P)[0] for sign in (-1, 1))
+print(f"{(high - low) / (2 * step):.6f} {kernel.vjp(X, P)[1][0]:.6f}")
+
+
+# %%
+# A learner finds the period beside a trend, for which it has Gaussian kernels.
+def truth(x):
+    """A trend and a wave that is not a sine."""
+    return np.exp(np.sin(2.0 * np.pi * x / 1.7)) + 0.15 * x
+
+
+y = truth(X[:, 0]) + random.normal(0.0, 0.3, 120)
+families = [Periodic(length=1.5, bounds=(1.0, 4.0)), Gaussian(bounds=(5.0, 50.0))]
+model = TwoStageRegressor(ContinuousAlignment(families, tol=1e-2)).fit(X, y)
+for share, kernel in zip(model.learner_.shares_, model.learner_.kernels_, strict=True):
+    period = f", period {kernel.period:.3f}" if isinstance(kernel, Periodic) else ""
+    print(f"share {share:.2f}: {kernel.describe()}{period}")
+
+# %%
+x = np.linspace(0.0, 14.0, 700)
+figure, ax = plt.subplots(figsize=(8, 3.4))
+ax.plot(X, y, ".", color="0.5", label="observations")
+ax.plot(x, truth(x), "--", color="C1", label="truth")
+ax.plot(x, model.predict(x[:, None]), color="C0", label="prediction")
+ax.axvline(10.0, color="0.6", linestyle=":")
+ax.set(
+    title="The learned period goes on beyond the data (dotted line)",
+    xlabel="Time",
+    ylabel="Signal",
+    ylim=(-0.5, 6.5),
+)
+ax.legend(ncols=3, loc="upper left")
+plt.show()

@@ -1,0 +1,49 @@
+"""
+A table of mixed types in a pipeline
+====================================
+
+Real tables hold numbers, categories, dates and gaps. ``table_encoder`` makes numbers of all of
+them, so that a pipeline takes the data frame as it is.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+
+from mercer import KernelStackingRegressor
+from mercer.inspection import FeatureRelevanceDisplay
+from mercer.preprocessing import table_encoder
+
+# %%
+# The table is generated: the rent of a flat depends on its area, its district and the date of the
+# contract. The floor and the color of the door have no influence. Some areas are missing.
+random = np.random.default_rng(0)
+n = 400
+table = pd.DataFrame(
+    {
+        "area": random.uniform(20, 140, n),
+        "district": random.choice(["north", "south", "harbor"], n),
+        "contract": pd.Timestamp("2015-01-01") + pd.to_timedelta(random.integers(0, 3650, n), "D"),
+        "floor": random.integers(0, 8, n),
+        "door": random.choice(["red", "green"], n),
+    }
+)
+level = table["district"].map({"north": 9.0, "south": 12.0, "harbor": 16.0}).to_numpy(float)
+years = (table["contract"] - pd.Timestamp("2015-01-01")).dt.days / 365.25
+rent = level * table["area"] ** 0.9 * (1.0 + 0.03 * years) + random.normal(0.0, 40.0, n)
+table.loc[random.random(n) < 0.1, "area"] = np.nan
+print(table.head())
+
+# %%
+X_train, X_test, y_train, y_test = train_test_split(table, rent, random_state=0)
+model = make_pipeline(table_encoder(), KernelStackingRegressor()).fit(X_train, y_train)
+print(f"R² of the test set {model.score(X_test, y_test):.2f}, estimated {model[-1].loo_score_:.2f}")
+
+# %%
+# The relevance of each encoded column: a category has one column for each of its values, and the
+# area a further one that marks where it is missing.
+display = FeatureRelevanceDisplay.from_estimator(model)
+display.ax_.set(title="What the rent depends on", xlabel="Relevance in the learned kernels")
+plt.show()

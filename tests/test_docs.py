@@ -1,0 +1,101 @@
+"""The documentation: what the reference lists, and the form of public docstrings."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from contextlib import redirect_stdout
+from dataclasses import is_dataclass
+from inspect import getdoc
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_package import PUBLIC_NAMES
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
+
+CHECKS = {
+    *("SS01", "SS02", "SS03", "SS04", "SS06"),
+    *("PR01", "PR02", "PR03", "PR04", "PR06", "PR07", "PR10"),
+    *("RT01", "RT03", "EX01"),
+}
+"""The codes of numpydoc: one-line summaries that begin and end like a sentence; all parameters, by
+their names, in order, with types and descriptions; what functions return; an example."""
+FIELDS = {"PR01"}
+"""Dataclasses describe their fields as attributes, and users do not construct them."""
+
+
+def listed(module: str) -> set[str]:
+    """The names that the pages of the reference list for a module."""
+    names = set()
+    for page in REFERENCE.glob("*.rst"):
+        current = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule::"):
+                current = line.split()[-1]
+            elif current == module and (entry := re.fullmatch(r"   (\w+)", line)):
+                names.add(entry[1])
+    return names
+
+
+DOCUMENTED = {module: listed(module) for module in PUBLIC_NAMES}
+EVERYWHERE = set[str]().union(*DOCUMENTED.values()) | {"SINE_FREQUENCIES"}
+OBJECTS = {
+    f"{module}.{name}": getattr(importlib.import_module(module), name)
+    for module, names in DOCUMENTED.items()
+    for name in sorted(names)
+}
+METHODS = [
+    f"{name}.{method}"
+    for name, owner in OBJECTS.items()
+    if hasattr(owner, "get_params") and not name.startswith("mercer.kernels")
+    for method in ("fit", "predict", "predict_proba", "predict_interval", "transform", "score")
+    if getattr(getattr(owner, method, None), "__module__", "").startswith("mercer")
+]
+"""Methods that the package defines; those of scikit-learn have its own descriptions."""
+
+
+@pytest.mark.parametrize("module", PUBLIC_NAMES)
+def test_the_reference_lists_every_public_name(module: str) -> None:
+    assert DOCUMENTED[module] <= set(PUBLIC_NAMES[module])
+    assert set(PUBLIC_NAMES[module]) - EVERYWHERE == set()
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_public_docstrings_have_the_form_of_numpydoc(name: str) -> None:
+    validate = pytest.importorskip("numpydoc.validate").validate
+    attributes_only = is_dataclass(OBJECTS[name]) and "Parameters" not in getdoc(OBJECTS[name])
+    codes = CHECKS - FIELDS if attributes_only else CHECKS
+    assert [text for code, text in validate(name)["errors"] if code in codes] == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_estimators_describe_their_arguments(name: str) -> None:
+    validate = pytest.importorskip("numpydoc.validate").validate
+    codes = CHECKS - {"PR07", "RT03", "EX01"}
+    assert [text for code, text in validate(name)["errors"] if code in codes] == []
+
+
+def test_the_code_of_the_first_page_runs() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    text = (ROOT / "docs" / "start" / "five_minutes.md").read_text(encoding="utf-8")
+    namespace: dict[str, Any] = {}
+    with redirect_stdout(StringIO()) as output:
+        for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+            exec(compile(block, "five_minutes.md", "exec"), namespace)
+    coverage = (
+        (namespace["low"] <= namespace["y_test"]) & (namespace["y_test"] <= namespace["high"])
+    ).mean()
+    assert 0.8 < coverage < 1.0
+    assert output.getvalue()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_end_with_a_picture_whose_axes_are_labeled(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.rstrip().endswith("plt.show()")
+    assert "xlabel" in text or "set(xticks=[]" in text or "from_estimator" in text
