@@ -30,7 +30,7 @@ comes from a record of a run; the page is written by
 
 ```bash
 python -m experiments run all --jobs 2      # resumes where it was interrupted
-python -m experiments run all --timing      # times: one run at a time, nothing beside it
+python -m experiments run all --timing      # times: one run at a time
 python -m experiments report
 ```
 
@@ -152,7 +152,7 @@ def effort(chapters: Sequence[Chapter]) -> str:
     return (
         f"The page rests on {len(shared) + len(alone)} runs: {len(shared)} that shared the machine "
         f"with others and took {minutes(cpu)} of a processor core in all, and {len(alone)}, for "
-        f"their times, alone, which took {minutes(wall)}.\n"
+        f"their times, one at a time, which took {minutes(wall)}.\n"
     )
 
 

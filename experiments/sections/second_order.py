@@ -7,7 +7,7 @@ import numpy as np
 from experiments.definitions.second_order import FORMS, SEARCHES
 from experiments.problems import Array
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, table, verdict_of
+from experiments.reporting.section import Claim, Section, explained_claim, judge, table
 
 ALIKE = 1e-3
 """Two searches have ended alike if their criteria differ by less than this fraction."""
@@ -75,10 +75,9 @@ def faster(results: Results, form: str) -> Claim:
     return explained_claim(
         f"BFGS generally takes a smaller number of iterations before convergence ({form}).",
         "Wang & Li 2018, section 4.2.1",
-        "No more iterations than Newton's method with the second derivatives, on each set (in "
-        "part: on most).",
+        "No more iterations than Newton's method with the second derivatives, on each set.",
         result,
-        verdict_of([all(fewer), 2 * sum(fewer) > len(fewer)]),
+        judge(fewer),
         why="Exact curvatures save iterations where there are several widths or the start is near, "
         "but each of Newton's iterations costs more, so that fewer of them need not be faster.",
     )

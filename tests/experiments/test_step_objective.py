@@ -7,7 +7,8 @@ import pytest
 
 from experiments.step_objective import RecordingSearch, StepObjective, minima
 from mercer._gram.tiles import Samples
-from mercer._greedy.alignment import CorrectiveStep, Growth, grow_dictionary
+from mercer._greedy.alignment import Growth, grow_dictionary
+from mercer._greedy.step_rules import CorrectiveStep
 from mercer._search.family_search import family_searches
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
