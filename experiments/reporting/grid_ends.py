@@ -19,7 +19,7 @@ def chosen(results: Results, measure: str, method: str) -> Array:
 
     They are none where it chooses from another grid than that of the experiment.
     """
-    grid = np.array(list(results.experiment.grids[measure]), dtype=float)
+    grid = _grid(results, measure)
     values = np.concatenate(
         [results.values(measure, problem, method) for problem in results.problems]
     )
@@ -33,10 +33,14 @@ def at_ends(results: Results, measure: str, method: str) -> tuple[int, int, int]
     Zero, which is no strength of a penalty, is not an end of a grid.
     """
     values = chosen(results, measure, method)
-    grid = np.array(list(results.experiment.grids[measure]), dtype=float)
+    grid = _grid(results, measure)
     ends = grid[grid > 0.0].min(), grid.max()
     counts = [int(np.isclose(values, end, rtol=_PRECISION, atol=0.0).sum()) for end in ends]
     return counts[0], counts[1], values.size
+
+
+def _grid(results: Results, measure: str) -> Array:
+    return np.array(list(results.experiment.grids[measure]), dtype=float)
 
 
 def described(results: Results, measure: str, method: str) -> str:

@@ -41,16 +41,13 @@ class Judgment:
         return f"**{self.verdict}** ({self.n_met} of {self.n_conditions})"
 
 
-def judge(conditions: Sequence[bool], *, qualified: bool = False) -> Judgment:
+def judge(conditions: Sequence[bool]) -> Judgment:
     """Judge a claim by its conditions: it holds if all are met, in part if at least half are.
 
     Parameters
     ----------
     conditions : sequence of bool
         Whether each condition is met.
-    qualified : bool, default=False
-        Whether the paper itself says that its statement is not always true. The claim then holds in
-        part if any condition is met.
 
     Raises
     ------
@@ -60,11 +57,10 @@ def judge(conditions: Sequence[bool], *, qualified: bool = False) -> Judgment:
     if not conditions:
         raise ValueError("a claim needs at least one condition")
     met = sum(map(bool, conditions))
-    enough = met > 0 if qualified else met >= LEAST_SHARE * len(conditions)
     if met == len(conditions):
         verdict = Verdict.HOLDS
     else:
-        verdict = Verdict.IN_PART if enough else Verdict.FAILS
+        verdict = Verdict.IN_PART if met >= LEAST_SHARE * len(conditions) else Verdict.FAILS
     return Judgment(verdict, met, len(conditions))
 
 

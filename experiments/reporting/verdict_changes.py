@@ -87,7 +87,7 @@ def verdict_changes(claims: Sequence[Claim]) -> str:
         rows.append([str(number), statement, before, claim.verdict, REASONS[statement]])
     body = (
         "## Verdicts that changed\n\nA claim holds if all of its conditions are met, in part if "
-        "at least half of them are, or any where the paper itself qualifies its statement. Tests "
+        "at least half of them are. Tests "
         "over random divisions of the same rows are corrected for the rows that they share "
         "(Nadeau & Bengio 2003). On an earlier page any condition sufficed for a claim to hold in "
         "part, tests were not corrected, and the penalty of CA-nD was on a scale of its own. Then, "

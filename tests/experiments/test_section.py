@@ -30,11 +30,6 @@ def test_a_claim_holds_in_part_if_half_of_its_conditions_are_met(
     assert str(found) == f"**{verdict}** ({sum(conditions)} of {len(conditions)})"
 
 
-def test_a_claim_that_the_paper_qualifies_holds_in_part_if_any_condition_is_met() -> None:
-    assert judge([True, False, False], qualified=True).verdict is Verdict.IN_PART
-    assert judge([False, False], qualified=True).verdict is Verdict.FAILS
-
-
 def test_a_claim_without_conditions_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one condition"):
         judge([])
