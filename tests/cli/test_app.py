@@ -55,6 +55,40 @@ class TestFit:
         assert not re.search(r'(src|href)="(?!data:)|url\(', page)
         assert "How strongly the kernel depends on each column" in page
 
+    def test_a_report_that_fails_leaves_the_model_and_the_result(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            raise AttributeError("no such font\nmore")
+
+        monkeypatch.setattr("mercer._cli.app.write_fit_report", fail)
+        classes.to_csv("table.csv", index=False)
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "kind", *options)
+        line = error_line(result)
+        assert "cannot write the report r.html (AttributeError: no such font)" in line
+        assert "model in m.skops" in result.stdout
+        assert "report in" not in result.stdout
+        assert load_model(Path("m.skops"))
+
+    def test_a_full_disk_leaves_the_old_model_and_shows_the_result(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(fd: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        classes.to_csv("table.csv", index=False)
+        Path("m.skops").write_text("old")
+        monkeypatch.setattr("os.fsync", full)
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "kind", *options)
+        assert "cannot write m.skops: No space left on device; cannot write r.html" in error_line(
+            result
+        )
+        assert "error (share misclassified)" in result.stdout
+        assert Path("m.skops").read_text() == "old"
+        assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "table.csv"]
+
     def test_equal_runs_give_equal_reports(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)
         for name in ("1.html", "2.html"):

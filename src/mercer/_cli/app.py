@@ -12,7 +12,15 @@ from typer.core import TyperGroup
 from mercer._blocks import ParquetSource
 from mercer._cli import comparison, fitting, terminal
 from mercer._cli.cluster import check_cluster, cluster_client
-from mercer._cli.errors import check_packages, checked_name, collected_warnings, listing, one_line
+from mercer._cli.errors import (
+    check_failures,
+    check_packages,
+    checked_name,
+    collected_warnings,
+    listing,
+    one_line,
+    postponed,
+)
 from mercer._cli.files import check_outputs
 from mercer._cli.methods import (
     COMPARED,
@@ -271,21 +279,27 @@ def _fit(
     source: ParquetSource | None = None,
     client: Any = None,
 ) -> None:
-    notes = list(problem.notes)
+    notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
     with terminal.row_progress() as bar:
         bar.step(f"learning a kernel for {problem.name}")
         hooks = PassHooks(lambda n_rows: bar.step("fitting all rows", n_rows), bar.advance, client)
         with collected_warnings(notes), pass_hooks(hooks):
             result = fitting.fit(problem, learner, *rows, seed=seed, source=source)
+        # What is drawn may fail; the model is safe before.
+        if out is not None:
+            with postponed(failures, f"save the model {out}"):
+                save_model(result.model, out)
+                written["model"] = out
         if report is not None:
             bar.step("writing the report")
-            write_fit_report(result, report, notes)
-        if out is not None:
-            save_model(result.model, out)
+            with postponed(failures, f"write the report {report}"):
+                write_fit_report(result, report, notes)
+                written["report"] = report
     terminal.show_problem(problem)
     terminal.show_fit(result)
     terminal.print_notes(notes)
-    terminal.show_files(report=report, model=out)
+    terminal.show_files(**written)
+    check_failures(failures)
 
 
 def _compare(
@@ -297,14 +311,19 @@ def _compare(
     report: Path | None = None,
     seed: int = 0,
 ) -> None:
-    notes = list(problem.notes)
+    notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
     with terminal.progress(len(methods) * len(rows)) as step, collected_warnings(notes):
         result = comparison.compare(problem, methods, rows, seed=seed, on_step=step)
     if csv is not None:
-        write_table(result.as_frame(), csv)
+        with postponed(failures, f"write the results {csv}"):
+            write_table(result.as_frame(), csv)
+            written["results"] = csv
     if report is not None:
-        write_comparison_report(result, problem, report, notes)
+        with postponed(failures, f"write the report {report}"):
+            write_comparison_report(result, problem, report, notes)
+            written["report"] = report
     terminal.show_problem(problem)
     terminal.show_comparison(result, problem)
     terminal.print_notes(notes)
-    terminal.show_files(report=report, results=csv)
+    terminal.show_files(**written)
+    check_failures(failures)

@@ -68,6 +68,54 @@ def _first_line(error: ValueError) -> str:
 
 
 @contextmanager
+def postponed(failures: list[str], task: str) -> Iterator[None]:
+    """Let a command go on where a task at its end fails.
+
+    Parameters
+    ----------
+    failures : list of str
+        One line is appended if the block raises an exception; `check_failures` raises it later.
+    task : str
+        What the block does, such as "write the report r.html".
+
+    Examples
+    --------
+    >>> failures = []
+    >>> with postponed(failures, "divide"):
+    ...     1 / 0
+    >>> failures
+    ['cannot divide (ZeroDivisionError: division by zero)']
+    """
+    try:
+        yield
+    except InputError as error:
+        failures.append(brief(error))
+    except Exception as error:
+        failures.append(f"cannot {task} ({brief(error)})")
+
+
+def check_failures(failures: list[str]) -> None:
+    """Check that no postponed task failed.
+
+    Raises
+    ------
+    InputError
+        If one did.
+    """
+    if failures:
+        raise InputError("; ".join(failures))
+
+
+def brief(error: Exception) -> str:
+    """Return one line for any error; its type's name precedes what a user cannot correct."""
+    line = one_line(error)
+    if line is not None:
+        return line
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+@contextmanager
 def collected_warnings(notes: list[str]) -> Iterator[None]:
     """Collect the warnings that are issued inside the block, in place of printing them.
 
