@@ -49,7 +49,7 @@ def test_gram_matrices_beyond_memory_are_refused(
     model, matrices = MATRICES[name]
     X, y = problem("binary")
     monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * matrices * len(X) ** 2 - 1.0)
-    with pytest.raises(MemoryError, match=rf"60 rows: 0 GiB for {matrices} Gram .*fit fewer rows"):
+    with pytest.raises(MemoryError, match=rf"60 rows .* for {matrices} Gram .*fit fewer rows"):
         clone(model).fit(X, y)
     assert not hasattr(model, "kernel_")
 
@@ -75,7 +75,7 @@ def test_a_gram_matrix_beyond_memory_is_refused_before_the_fit(
     X, y = problem("binary")
     monkeypatch.setattr(memory, "available_memory", lambda: 8.0 * len(X) ** 2 - 1.0)
     learner = UniformCombination()
-    with pytest.raises(MemoryError, match="60 rows: 0 GiB for the Gram matrix"):
+    with pytest.raises(MemoryError, match=r"60 rows need about 0\.03 MiB .* for a Gram matrix"):
         learner.fit_transform(X, y)
     assert not hasattr(learner, "kernel_")
     learner.fit(X, y)

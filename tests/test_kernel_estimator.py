@@ -26,6 +26,7 @@ from mercer import (
     ContinuousAlignment,
     IndependentAlignment,
     KernelOptimization,
+    MKLClassifier,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -355,3 +356,17 @@ def test_data_frames_of_gram_matrices_are_returned_where_asked_for() -> None:
     frame = UniformCombination().set_output(transform="pandas").fit_transform(X, y)
     assert isinstance(frame, pd.DataFrame)
     assert_array_equal(frame, UniformCombination().fit_transform(X, y))
+
+
+@pytest.mark.parametrize("value", ["a", np.nan])
+def test_tables_that_are_not_of_numbers_are_refused_with_what_helps(value: Any) -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, value]})
+    with pytest.raises(ValueError, match=r"could not convert|contains NaN") as error:
+        UniformCombination().fit(table, [0, 1, 0])
+    assert "mercer.preprocessing.table_encoder() turns categories" in error.value.__notes__[0]
+
+
+def test_a_verbose_fit_says_how_much_memory_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = problem("binary")
+    MKLClassifier(verbose=True).fit(X, y)
+    assert capsys.readouterr().out.startswith("[MKLClassifier] 60 rows need about 0.14 MiB of mem")

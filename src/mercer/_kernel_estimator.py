@@ -12,14 +12,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
-from mercer._gram.memory import check_gram_memory
+from mercer._gram.memory import check_gram_memory, check_rows_memory
 from mercer._gram.shares import trace_shares
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import Samples
 from mercer._history import Step
 from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
-from mercer._validation import check_choice
+from mercer._validation import check_choice, table_advice
 from mercer.kernels import Gaussian, Kernel, Precomputed, WeightedSum, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 
@@ -205,9 +205,12 @@ def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> Tra
         options.update(allow_nd=True, ensure_all_finite=False)
     else:
         options.update(accept_sparse="csr")
-    checked = validate_data(estimator, estimator.as_input(X), **options)
+    with table_advice():
+        checked = validate_data(estimator, estimator.as_input(X), **options)
     features, y = checked if estimator._needs_target else (checked, None)
-    check_gram_memory(features.shape[0], estimator._n_gram_matrices(), _MEMORY_ADVICE)
+    announcer = type(estimator).__name__ if getattr(estimator, "verbose", False) else ""
+    matrices = estimator._n_gram_matrices()
+    check_gram_memory(features.shape[0], matrices, _MEMORY_ADVICE, announcer=announcer)
     if stacked:
         check_stack(features)
         return TrainingData(features, features, None, y)
@@ -250,6 +253,7 @@ def kernel_rows(estimator: KernelEstimator, X: Features) -> Array:
     samples = new_samples(estimator, X)
     if estimator.X_fit_ is None:
         return estimator.kernel_(samples)
+    check_rows_memory(samples.shape[0], estimator.X_fit_.shape[0])
     return estimator.kernel_(samples, estimator.X_fit_)
 
 

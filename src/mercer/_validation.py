@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_scalar
+
+_TABLE_ADVICE = (
+    "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
+    "make_pipeline(table_encoder(), estimator)."
+)
+"""What helps with a table that does not hold finite numbers only."""
 
 _OWN_FOLDER = str(Path(__file__).parent)
 """Frames of files below this folder belong to the package, not to its caller."""
@@ -71,6 +79,35 @@ def check_bool(name: str, value: Any) -> None:
     """
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
+def check_has_rows(n_rows: int, name: str) -> None:
+    """Refuse a table without rows.
+
+    Parameters
+    ----------
+    n_rows : int
+    name : str
+        The estimator's name, for the message.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    """
+    if n_rows == 0:
+        raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
+
+
+@contextmanager
+def table_advice() -> Iterator[None]:
+    """Add what helps to the error that refuses strings or missing values in a table."""
+    try:
+        yield
+    except ValueError as error:
+        if any(part in str(error) for part in ("could not convert", "Input X contains NaN")):
+            error.add_note(_TABLE_ADVICE)
+        raise
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

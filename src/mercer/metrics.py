@@ -382,7 +382,10 @@ def _checked(K: Any, name: str) -> Array:
     """Validate a Gram matrix."""
     K = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
     if K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} must be a square Gram matrix; got shape {K.shape}.")
+        raise ValueError(
+            f"{name} must be a square Gram matrix; got shape {K.shape}. A kernel returns that of a "
+            'table X: Gaussian("median").bind(X)(X).'
+        )
     if not np.allclose(K, K.T, rtol=0.0, atol=1e-8 * np.abs(K).max()):
         raise ValueError(f"{name} must be a symmetric Gram matrix.")
     return K

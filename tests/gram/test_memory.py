@@ -10,10 +10,37 @@ from mercer._gram import memory
 
 
 def test_what_fits_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 8e6)
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e6)
     memory.check_gram_memory(1000)
     with pytest.raises(MemoryError):
+        memory.check_gram_memory(1415)
+
+
+def test_more_than_half_of_the_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 16e6)
+    message = "1,001 rows need about 8 MiB of memory for a Gram matrix, and 15 MiB are available"
+    with pytest.warns(UserWarning, match=message):
         memory.check_gram_memory(1001)
+
+
+def test_the_kernel_of_many_new_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available_memory", lambda: 2.0**30)
+    memory.check_rows_memory(10_000, 3000)
+    message = (
+        "1,000,000 new rows need about 22 GiB of memory for their kernel with 3,000 training "
+        "samples, and 1.0 GiB are available; pass fewer rows at a time"
+    )
+    with pytest.raises(MemoryError, match=message):
+        memory.check_rows_memory(1_000_000, 3000)
+
+
+def test_the_size_is_printed_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    memory.check_gram_memory(1000, 4)
+    assert not capsys.readouterr().out
+    memory.check_gram_memory(1000, 4, announcer="MKLRegressor")
+    assert capsys.readouterr().out == (
+        "[MKLRegressor] 1,000 rows need about 31 MiB of memory for 4 Gram matrices\n"
+    )
 
 
 def test_the_message_says_what_is_needed_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +48,7 @@ def test_the_message_says_what_is_needed_and_what_to_do(monkeypatch: pytest.Monk
     with pytest.raises(MemoryError) as error:
         memory.check_gram_memory(200_000, 1, "use approximation='nystroem'")
     assert str(error.value) == (
-        "200,000 rows: 298 GiB for the Gram matrix, of which 3.0 GiB can be had; "
+        "200,000 rows need about 298 GiB of memory for a Gram matrix, and 3.0 GiB are available; "
         "use approximation='nystroem'."
     )
     with pytest.raises(MemoryError, match="for 3 Gram matrices"):

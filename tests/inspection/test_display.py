@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KernelCenterer, StandardScaler
+from sklearn.svm import SVC
 
 from mercer import (
     KernelStackingClassifier,
@@ -86,6 +87,12 @@ def test_estimators_must_be_fitted(display: Any) -> None:
     for estimator in (UniformCombination(), two_stage, MKLClassifier(), search):
         with pytest.raises(NotFittedError):
             display.from_estimator(estimator)
+
+
+@pytest.mark.parametrize("display", [KernelWeightsDisplay, FeatureRelevanceDisplay])
+def test_estimators_without_a_kernel_are_refused(display: Any, data: tuple[Any, Any]) -> None:
+    with pytest.raises(TypeError, match="SVC has learned no kernel: this display takes a fitted"):
+        display.from_estimator(SVC().fit(*data))
 
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

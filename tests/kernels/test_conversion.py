@@ -141,3 +141,12 @@ def test_kernels_are_callable_kernels_of_support_vector_machines(X: np.ndarray) 
     ours = SVC(kernel=Gaussian(0.5)).fit(X, y)
     theirs = SVC(kernel="rbf", gamma=4.0).fit(X, y)
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-6)
+
+
+def test_what_is_no_kernel_is_refused_with_what_to_write() -> None:
+    with pytest.raises(TypeError, match=r"got the class Gaussian: write Gaussian\(\)"):
+        as_kernel(Gaussian)
+    with pytest.raises(TypeError, match=r"an array of shape \(3, 3\). .* kernels=\"precomputed\""):
+        as_kernel(np.eye(3))
+    with pytest.raises(TypeError, match=r"got 1\.0"):
+        as_kernel(1.0)

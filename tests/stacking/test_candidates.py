@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.svm import SVC
 from stacking_cases import problem
 
 from mercer import ContinuousAlignment, KernelOptimization
@@ -61,6 +62,8 @@ def test_candidates_must_be_a_list(sources: Any) -> None:
 
 
 def test_what_is_no_kernel_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"or a kernel learner, .*; got the predictor SVC\(\)"):
+        given_candidates([SVC()], problem()[0])
     with pytest.raises(TypeError, match=r"A kernel must be .*; got 3"):
         given_candidates(["gaussian", 3], problem()[0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
 
 from mercer._two_stage.learning_folds import scorable_folds, split_into_folds
 
@@ -24,6 +25,28 @@ def test_numbers_of_folds_are_shuffled_and_stratified() -> None:
 def test_given_folds_are_kept() -> None:
     given = [(np.arange(5), np.arange(5, 10))]
     assert split_into_folds(given, X) == given
+
+
+@pytest.mark.parametrize(
+    ("cv", "codes", "message"),
+    [
+        (1, CODES, "cv must be at least 2 folds; got cv=1"),
+        (11, None, "cv=11 folds need as many samples; there are 10"),
+        (7, CODES, "cv=7 folds need a class of as many samples, and the largest class has 6: "),
+    ],
+)
+def test_numbers_of_folds_that_cannot_be_are_refused(
+    cv: int, codes: NDArray[np.intp] | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_into_folds(cv, X, codes)
+
+
+def test_a_class_with_fewer_samples_than_folds_is_named_with_cv() -> None:
+    with pytest.warns(UserWarning, match=r"smallest class has 4 samples, .* cv=5 .* pass cv=4"):
+        assert len(split_into_folds(5, X, CODES)) == 5
+    with pytest.warns(UserWarning, match=r"smallest class has 1 sample, less than the cv=3"):
+        split_into_folds(3, X, np.repeat([0, 1], [9, 1]))
 
 
 def test_folds_that_train_on_one_class_are_left_out() -> None:

@@ -40,7 +40,7 @@ def check_approximation(approximation: Any, n_components: Any) -> None:
         check_number("n_components", n_components, whole=True, low=1.0)
 
 
-def is_exact(approximation: str, n_rows: int, n_matrices: int) -> bool:
+def is_exact(approximation: str, n_rows: int, n_matrices: int, *, announcer: str = "") -> bool:
     """Whether a table of so many rows is fitted exactly.
 
     Parameters
@@ -49,17 +49,19 @@ def is_exact(approximation: str, n_rows: int, n_matrices: int) -> bool:
     n_rows : int
     n_matrices : int
         Number of Gram matrices that an exact fit has in memory at a time.
+    announcer : str, default=""
+        The name of an estimator that prints how much memory an exact fit needs.
 
     Raises
     ------
     MemoryError
         If an exact fit is asked for that needs more memory than there is.
     """
-    if approximation == "auto":
-        return n_rows <= EXACT_ROWS
-    if approximation == "exact":
-        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'")
-    return approximation == "exact"
+    exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
+    if exact:
+        advice = "use approximation='nystroem'"
+        check_gram_memory(n_rows, n_matrices, advice, announcer=announcer)
+    return exact
 
 
 def number_of_components(n_components: int | str, n_rows: int) -> int:

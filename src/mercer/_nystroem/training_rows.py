@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 from mercer._blocks import Block, BlockSource, block_source, map_blocks, sample_positions
 from mercer._blocks.dask_source import is_dask
 from mercer._typing import Array, Features
+from mercer._validation import table_advice
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
@@ -62,7 +64,8 @@ def validated_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> TrainingRow
     """
     X, y = in_memory(X, y)
     names = X
-    X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
+    with table_advice():
+        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
     return TrainingRows(X, y, names)
 
 
@@ -142,7 +145,17 @@ def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
     ----------
     X : array-like, sparse matrix, data frame, Dask collection or BlockSource
     y : array-like or Dask collection, default=None
+
+    Raises
+    ------
+    TypeError
+        If X is a path.
     """
+    if isinstance(X, str | Path):
+        raise TypeError(
+            f"X must be a table; got the path {str(X)!r}. ParquetSource({str(X)!r}, target) reads "
+            "Parquet files, and pandas.read_csv CSV files."
+        )
     return (block_source(X, y), None) if is_dask(X) else (X, y)
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._gram.memory import check_rows_memory
 from mercer._gram.shares import trace_shares
 from mercer._gram.tiles import Samples
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
@@ -49,10 +50,11 @@ class KernelMachines(KernelEstimator):
         """The learned kernel on samples and support vectors, times the dual coefficients."""
         if not self.support_.size:
             return np.zeros((samples.shape[0], self.dual_coef_.shape[1]))
-        stacked = self._takes_stack()
-        gram = (
-            self.kernel_(samples[:, self.support_]) if stacked else self.kernel_(samples, support)
-        )
+        if self._takes_stack():
+            gram = self.kernel_(samples[:, self.support_])
+        else:
+            check_rows_memory(samples.shape[0], self.support_.size)
+            gram = self.kernel_(samples, support)
         return np.asarray(gram @ self.dual_coef_[self.support_])
 
 

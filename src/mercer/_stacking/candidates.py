@@ -135,6 +135,8 @@ def given_candidates(sources: Any, table: Any) -> list[Candidate]:
     ------
     ValueError
         If there are none.
+    TypeError
+        If one is neither a kernel nor a learner.
     """
     if isinstance(sources, str) or not isinstance(sources, Sequence) or not len(sources):
         raise ValueError(f"candidates must be a list of kernels or learners; got {sources!r}.")
@@ -238,6 +240,11 @@ class _Learned:
 def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
         return Candidate([repr(source)], "given", _Learned(source, table), uses_labels=True)
+    if hasattr(source, "predict"):
+        raise TypeError(
+            f"A candidate must be a kernel or a kernel learner, such as GradientOuterProduct(); "
+            f"got the predictor {source!r}."
+        )
     kernel = as_kernel(source)
     return Candidate([kernel.describe()], "given", _Fixed(kernel, table))
 

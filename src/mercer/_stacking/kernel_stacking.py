@@ -42,7 +42,7 @@ from mercer._stacking.members import fit_ridge
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_number
+from mercer._validation import check_bool, check_has_rows, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -133,7 +133,10 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
             Arguments of scikit-learn's `validate_data` for the target.
         """
         X, y = as_source(X, y)
-        if is_exact(self.approximation, number_of_rows(X), _MATRICES):
+        n_rows, name = number_of_rows(X), type(self).__name__
+        check_has_rows(n_rows, name)
+        announcer = name if self.verbose else ""
+        if is_exact(self.approximation, n_rows, _MATRICES, announcer=announcer):
             return validated_rows(self, X, y, **checks)
         return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks)
 

@@ -332,7 +332,7 @@ def _class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
     if classes.size < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, "
-            f"but the data contains only one class: {classes[0]!r}"
+            f"but the data contains only one class: {classes.tolist()[0]!r}"
         )
     return classes, codes
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, TypeAlias
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
 
 from mercer._targets import output_kernel_of_part
 from mercer._two_stage.two_stage import TwoStage, fit_centerer, learn_gram
 from mercer._typing import Array, Features
+from mercer._validation import warn
 
 NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
@@ -44,11 +47,52 @@ def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None
     -------
     list of (ndarray, ndarray)
         Training and held-out samples.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer samples, or in the largest class fewer, than folds.
+
+    Warns
+    -----
+    UserWarning
+        If the smallest class has fewer samples than there are folds.
     """
-    if cv is None or isinstance(cv, Integral):
-        kind = KFold if codes is None else StratifiedKFold
-        cv = kind(_FOLDS if cv is None else cv, shuffle=True, random_state=_FOLDS_SEED)
-    return list(check_cv(cv).split(X, codes))
+    if cv is not None and not isinstance(cv, Integral):
+        return list(check_cv(cv).split(X, codes))
+    n_folds = _FOLDS if cv is None else int(cv)
+    _check_number_of_folds(n_folds, _num_samples(X), codes)
+    kind = KFold if codes is None else StratifiedKFold
+    with catch_warnings():
+        # The class is named by a warning of this package.
+        simplefilter("ignore", UserWarning)
+        folds = kind(n_folds, shuffle=True, random_state=_FOLDS_SEED)
+        return list(folds.split(X, codes))
+
+
+def _check_number_of_folds(
+    n_folds: int, n_samples: int, codes: NDArray[np.intp] | None = None
+) -> None:
+    """Refuse a number of folds that the samples cannot be split into, and warn of small classes."""
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds; got cv={n_folds}.")
+    if n_folds > n_samples:
+        raise ValueError(f"cv={n_folds} folds need as many samples; there are {n_samples}.")
+    if codes is None:
+        return
+    sizes = np.bincount(codes)
+    if n_folds > sizes.max():
+        raise ValueError(
+            f"cv={n_folds} folds need a class of as many samples, and the largest class has "
+            f"{sizes.max()}: pass cv={sizes.max()} or less."
+        )
+    if n_folds > sizes.min():
+        few = sizes.min()
+        advice = f"pass cv={few}" if few > 1 else "give it more samples, or leave it out"
+        warn(
+            f"The smallest class has {few} {'samples' if few > 1 else 'sample'}, less than the "
+            f"cv={n_folds} folds, so that some folds hold out none of it: {advice}."
+        )
 
 
 def scorable_folds(

@@ -11,9 +11,9 @@ from scipy.linalg import eigvalsh
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.preprocessing import KernelCenterer
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._learners import ContinuousAlignment
@@ -36,9 +36,10 @@ from mercer._nystroem.training_rows import (
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
+from mercer._two_stage.stage_checks import check_learner, check_predictor
 from mercer._two_stage.svm_path import grid_results
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_number, warn
+from mercer._validation import check_bool, check_has_rows, check_number, table_advice, warn
 from mercer._weights.ridge import check_definite
 
 _CONSTANT = 1e-12
@@ -103,31 +104,29 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags = get_tags(first_stage(self.learner)).input_tags
+        learner = first_stage(self.learner)
+        # A learner that cannot work has no tags, and is refused with a message by `fit`.
+        if hasattr(learner, "__sklearn_tags__") and not isinstance(learner, type):
+            tags.input_tags = get_tags(learner).input_tags
         return tags
 
     def _kernel_rows(self, X: Features) -> Array:
         """Evaluate the learned kernel between new samples and the training set."""
+        # The sizes of stacks are checked by the learner, which knows their layouts.
+        if not get_tags(self).input_tags.three_d_array:
+            validate_data(self, X, reset=False, skip_check_array=True)
         return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
         """Refuse settings that cannot work, before any work."""
-        if isinstance(self.learner, str) and self.learner != "auto":
-            raise ValueError(f"learner must be 'auto' or a learner; got {self.learner!r}.")
+        check_learner(self.learner)
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
         check_approximation(self.approximation, self.n_components)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_bool("verbose", self.verbose)
-        if self.predictor is None:
-            return
-        if not type(self)._fits_task(self.predictor):
-            raise ValueError(f"predictor must be a {self._task} estimator; got {self.predictor!r}.")
-        if not get_tags(self.predictor).input_tags.pairwise:
-            raise ValueError(
-                "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
-                f"does; got {self.predictor!r}."
-            )
+        if self.predictor is not None:
+            check_predictor(self.predictor, self._task, type(self)._fits_task)
 
     def _fits_exactly(self, X: Any) -> bool:
         """Whether all rows are fitted exactly.
@@ -135,10 +134,13 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an approximation is asked for, and `predictor` or the learner needs Gram matrices.
+            If there are no rows, or if an approximation is asked for, and `predictor` or the
+            learner needs Gram matrices.
         MemoryError
             If an exact fit needs more memory than there is.
         """
+        n_rows = number_of_rows(X)
+        check_has_rows(n_rows, type(self).__name__)
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
             raise ValueError(
@@ -146,7 +148,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 "precomputed kernels."
             )
         approximation = "exact" if exact_only else self.approximation
-        return is_exact(approximation, number_of_rows(X), _MATRICES)
+        announcer = type(self).__name__ if self.verbose else ""
+        return is_exact(approximation, n_rows, _MATRICES, announcer=announcer)
 
     def _fit_approximation(self, X: Any, y: Any, alphas: Any, **checks: Any) -> Self:
         """Learn the kernel from a sample, and fit ridge regression on Nyström features to all rows.
@@ -206,6 +209,9 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
         `candidates_`, which is set, of nearly the lowest price.
         """
+        with table_advice():
+            # Messages name this estimator, and not a learner that the user has not chosen.
+            check_array(X, accept_sparse="csr", estimator=self, input_name="X")
         settings = {**self.get_params(deep=False), "verbose": False, **settings}
         if self.learner is None:
             self.candidates_ = priced_learners(X, y, self._task)

@@ -177,7 +177,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = (
-            self.predictor is None or get_tags(self.predictor).target_tags.multi_output
+            not hasattr(self.predictor, "__sklearn_tags__")
+            or isinstance(self.predictor, type)
+            or get_tags(self.predictor).target_tags.multi_output
         )
         return tags
 

@@ -53,7 +53,15 @@ def learned(estimator: BaseEstimator) -> Any:
     """Return the estimator that learned the kernel: a pipeline's last step, a search's best."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
-    check_is_fitted(step, "candidates_" if isinstance(step, KernelStacking) else "kernel_")
+    if isinstance(step, KernelStacking):
+        check_is_fitted(step, "candidates_")
+        return step
+    if not hasattr(step, "kernel_"):
+        check_is_fitted(step)
+        raise TypeError(
+            f"{type(step).__name__} has learned no kernel: this display takes a fitted estimator "
+            "of mercer, a Pipeline that ends in one, or a search over either."
+        )
     return step
 
 

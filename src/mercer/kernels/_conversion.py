@@ -75,8 +75,21 @@ def as_kernel(source: Any) -> Kernel:
         return CallableKernel(source)
     raise TypeError(
         "A kernel must be a mercer kernel, a name, a callable or a scikit-learn Gaussian-process "
-        f"kernel; got {source!r}."
+        f"kernel; got {_given_instead(source)}."
     )
+
+
+def _given_instead(source: Any) -> str:
+    """Describe what is no kernel, and say how it becomes one where that is known."""
+    if isinstance(source, type):
+        return f"the class {source.__name__}: write {source.__name__}()"
+    shape = np.shape(source) if hasattr(source, "__array__") else ()
+    if len(shape) > 1:
+        return (
+            f"an array of shape {shape}. Gram matrices are passed as X, stacked along the last "
+            'axis, with kernels="precomputed"'
+        )
+    return repr(source)
 
 
 class CallableKernel(Kernel):
