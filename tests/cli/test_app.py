@@ -137,6 +137,17 @@ class TestPredict:
         expected = load_model(Path(model)).decision_function(read_table(Path("table.csv")))
         np.testing.assert_array_equal(pd.read_parquet("p.parquet").iloc[:, 1], expected)
 
+    def test_every_failure_to_predict_is_one_line(
+        self, run: Run, model: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            raise AttributeError("no attribute\nmore")
+
+        monkeypatch.setattr("mercer._cli.prediction.predict", fail)
+        line = error_line(run("predict", model, "table.csv", "--out", "p.csv"))
+        assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
+        assert not Path("p.csv").exists()
+
     def test_new_categories_are_named(self, run: Run, model: str, classes: Any) -> None:
         classes.assign(color="violet").to_csv("new.csv", index=False)
         result = run("predict", model, "new.csv", "--out", "p.csv")

@@ -11,11 +11,14 @@ from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from skops.io import dumps, get_untrusted_types
+from skops.io import dump, dumps, get_untrusted_types
 
 from mercer import KernelStackingClassifier, TwoStageClassifier
-from mercer._cli.models import save_model, trusted_types
+from mercer._cli.models import save_model
+from mercer._saved_models import trusted_types
+from mercer._saved_models.seals import seal
 
 
 class _Untrusted(DecisionTreeClassifier):
@@ -32,10 +35,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_untrusted_types_are_named(run: Run) -> None:
-    save_model(Pipeline([("model", _Untrusted())]), Path("untrusted.skops"))
-    line = error_line(run("predict", "untrusted.skops", "table.csv", "--out", "p.csv"))
-    assert "holds types that are not trusted" in line
-    assert "_Untrusted" in line
+    for step in (_Untrusted(), PCA()):
+        model, path = Pipeline([("model", step)]), Path("untrusted.skops")
+        with pytest.raises(ValueError, match=type(step).__name__):
+            save_model(model, path)
+        assert not path.exists()
+        dump(model, path)
+        seal(path)
+        line = error_line(run("predict", path, "table.csv", "--out", "p.csv"))
+        assert "holds types that are not trusted" in line
+        assert type(step).__name__ in line
+        path.unlink()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +71,7 @@ def test_files_that_are_no_models(run: Run) -> None:
     assert "there is no model file none.skops" in line
     line = error_line(run("predict", "table.csv", "table.csv", "--out", "p.csv"))
     assert "table.csv is not a model of mercer fit" in line
-    save_model(Pipeline([("model", PCA())]), Path("other.skops"))
+    save_model(Pipeline([("model", StandardScaler())]), Path("other.skops"))
     line = error_line(run("predict", "other.skops", "table.csv", "--out", "p.csv"))
     assert "not a model of mercer fit" in line
     Path("broken.skops").write_bytes(Path("m.skops").read_bytes()[:-200])

@@ -17,6 +17,7 @@ from mercer._cli.errors import (
     check_packages,
     checked_name,
     collected_warnings,
+    in_one_line,
     listing,
     one_line,
     postponed,
@@ -190,16 +191,19 @@ def predict(
     """
     check_table_format(out)
     check_outputs(out, inputs=(model, table))
-    fitted = load_model(model)
-    with terminal.row_progress() as bar:
-        n_rows, notes = predict_file(
-            fitted,
-            table,
-            out,
-            interval,
-            on_start=lambda n_rows: bar.step("predicting", n_rows),
-            on_rows=bar.advance,
-        )
+    notes = list[str]()
+    with in_one_line(f"predict {table} by {model}"), collected_warnings(notes):
+        fitted = load_model(model)
+        with terminal.row_progress() as bar:
+            n_rows, found = predict_file(
+                fitted,
+                table,
+                out,
+                interval,
+                on_start=lambda n_rows: bar.step("predicting", n_rows),
+                on_rows=bar.advance,
+            )
+    notes += found
     terminal.print_notes(notes)
     terminal.print_line(f"{n_rows:,} predictions in {out}")
 

@@ -68,6 +68,28 @@ def _first_line(error: ValueError) -> str:
 
 
 @contextmanager
+def in_one_line(task: str) -> Iterator[None]:
+    """Turn every error of the block into one that `one_line` describes.
+
+    Parameters
+    ----------
+    task : str
+        What the block does, such as "predict t.csv". Its errors are due to the files that it reads.
+
+    Raises
+    ------
+    InputError
+        In place of an error of which `one_line` says nothing.
+    """
+    try:
+        yield
+    except Exception as error:
+        if one_line(error) is None:
+            raise InputError(f"cannot {task} ({brief(error)})") from error
+        raise
+
+
+@contextmanager
 def postponed(failures: list[str], task: str) -> Iterator[None]:
     """Let a command go on where a task at its end fails.
 

@@ -1,0 +1,55 @@
+"""Archives of models that are taken apart, changed, and sealed again, as an attacker would."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_STORED, ZipFile
+
+import numpy as np
+
+from mercer._saved_models.seals import seal
+
+Members = dict[str, bytes]
+
+
+def members_of(path: Path) -> Members:
+    """The names and contents of an archive's members, in order."""
+    with ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -> None:
+    """Write and seal an archive."""
+    with ZipFile(path, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    seal(path)
+
+
+def with_schema(path: Path, out: Path, change: Callable[[Any], Any]) -> None:
+    """Change the description of a model's objects, and seal the archive again."""
+    members = members_of(path)
+    schema = json.loads(members["schema.json"])
+    members["schema.json"] = json.dumps(change(schema) or schema).encode()
+    write_members(members, out)
+
+
+def saved_array(array: Any, shape: tuple[int, ...] | None = None) -> bytes:
+    """An array in NumPy's format, whose header may name another shape."""
+    file = io.BytesIO()
+    header = np.lib.format.header_data_from_array_1_0(np.asarray(array))
+    if shape is not None:
+        header["shape"] = shape
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue() + np.asarray(array).tobytes()
+
+
+def nodes(value: Any) -> list[dict[str, Any]]:
+    """All objects that a schema describes."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    own = [value] if isinstance(value, dict) and "__loader__" in value else []
+    return own + [node for item in inner for node in nodes(item)]

@@ -1,0 +1,243 @@
+"""Models on disk: what is loaded is what was saved, and everything else is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pytest
+from model_file_cases import members_of, nodes, saved_array, with_schema, write_members
+from scipy.sparse import csr_matrix
+from sklearn.svm import SVC
+
+pytest.importorskip("skops.io")
+
+from mercer import TwoStageClassifier
+from mercer._saved_models import archive_checks, load_model, model_files, write_model
+from mercer.datasets import make_sine
+
+X, Y = make_sine(40, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "model.skops"
+    write_model(TwoStageClassifier(C=1.0).fit(X, Y), path)
+    return path
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """Where a changed file is written."""
+    return tmp_path / "changed.skops"
+
+
+def refusal(path: Path) -> str:
+    """The message about a file that is not loaded."""
+    with pytest.raises(ValueError, match=r"changed\.skops is not") as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+class TestWholeFiles:
+    def test_a_model_predicts_as_before(self, saved: Path) -> None:
+        expected = TwoStageClassifier(C=1.0).fit(X, Y).decision_function(X)
+        np.testing.assert_array_equal(load_model(saved).decision_function(X), expected)
+        np.testing.assert_array_equal(load_model(str(saved)).decision_function(X), expected)
+
+    def test_the_file_is_one_of_skops(self, saved: Path) -> None:
+        from skops.io import get_untrusted_types, load
+
+        model = load(saved, trusted=get_untrusted_types(file=saved))
+        np.testing.assert_array_equal(model.predict(X), load_model(saved).predict(X))
+
+    def test_every_changed_byte_is_noticed(self, saved: Path, changed: Path) -> None:
+        data, rng = bytearray(saved.read_bytes()), np.random.default_rng(0)
+        positions = {0, len(data) - 1, *range(len(data) - 200, len(data))}
+        for position in positions | set(rng.integers(len(data), size=200).tolist()):
+            data[position] ^= 1
+            changed.write_bytes(data)
+            assert "checksum" in refusal(changed)
+            data[position] ^= 1
+
+    @pytest.mark.parametrize("change", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b""])
+    def test_missing_and_added_bytes_are_noticed(
+        self, saved: Path, changed: Path, change: Any
+    ) -> None:
+        changed.write_bytes(change(saved.read_bytes()))
+        assert "checksum" in refusal(changed)
+
+    def test_files_of_skops_alone_are_refused(self, changed: Path) -> None:
+        from skops.io import dump
+
+        dump(TwoStageClassifier(C=1.0).fit(X, Y), changed)
+        assert "does not end with the checksum of a saved model" in refusal(changed)
+
+    def test_missing_files_and_folders_are_errors_of_the_system(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            load_model(tmp_path / "none.skops")
+        with pytest.raises(IsADirectoryError):
+            load_model(tmp_path)
+
+    def test_a_model_beyond_memory_is_refused(
+        self, saved: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(model_files, "available_memory", lambda: 1e5)
+        with pytest.raises(MemoryError, match="takes more memory than there is"):
+            load_model(saved)
+
+
+class TestMembers:
+    def test_compressed_members_are_refused(self, saved: Path, changed: Path) -> None:
+        members = members_of(saved) | {"bomb.npy": saved_array(np.zeros(10**7))}
+        write_members(members, changed, ZIP_DEFLATED)
+        assert changed.stat().st_size < 10**6
+        assert "members are compressed" in refusal(changed)
+
+    def test_sparse_arrays_that_inflate_a_thousandfold_are_refused(
+        self, saved: Path, changed: Path, tmp_path: Path
+    ) -> None:
+        np.savez_compressed(tmp_path / "zeros.npz", data=np.zeros(10**7))
+        bomb = (tmp_path / "zeros.npz").read_bytes()
+        assert len(bomb) < 10**5
+        write_members(members_of(saved) | {"bomb.npz": bomb}, changed)
+        assert "inflate" in refusal(changed)
+
+    def test_members_that_overlap_are_refused(self, saved: Path, changed: Path) -> None:
+        changed.write_bytes(saved.read_bytes())
+        with ZipFile(changed, "a") as archive:
+            archive.comment = b""
+            array = next(m for m in archive.infolist() if m.filename.endswith(".npy"))
+            for number in range(5000):
+                copy = type(array)(f"{number}.npy")
+                for name in ("header_offset", "file_size", "compress_size", "CRC"):
+                    setattr(copy, name, getattr(array, name))
+                archive.filelist.append(copy)
+            archive.writestr("one.npy", b"")
+        model_files.seal(changed)
+        assert "members are longer than the file" in refusal(changed)
+
+    @pytest.mark.parametrize("shape", [(10**12,), (-1,), (2, 2), (10**9, 0), (2**64,)])
+    def test_arrays_are_as_long_as_their_headers_say(
+        self, saved: Path, changed: Path, shape: tuple[int, ...]
+    ) -> None:
+        members = members_of(saved) | {"long.npy": saved_array(np.zeros(3), shape)}
+        write_members(members, changed)
+        assert "not as long as its header says" in refusal(changed)
+
+    @pytest.mark.parametrize("name", ["run.py", "../up.bin", "a.pkl"])
+    def test_members_that_are_no_arrays_are_refused(
+        self, saved: Path, changed: Path, name: str
+    ) -> None:
+        write_members(members_of(saved) | {name: b""}, changed)
+        assert "a member that is no array" in refusal(changed)
+
+    def test_pickled_arrays_are_refused(self, saved: Path, changed: Path) -> None:
+        import pickle
+
+        write_members(members_of(saved) | {"p.npy": pickle.dumps([1])}, changed)
+        assert "magic string is not correct" in refusal(changed)
+
+    def test_two_members_of_a_name_are_refused(self, saved: Path, changed: Path) -> None:
+        changed.write_bytes(saved.read_bytes())
+        with ZipFile(changed, "a") as archive:
+            archive.comment = b""
+            with pytest.warns(UserWarning, match="Duplicate name"):
+                archive.writestr("schema.json", b"{}")
+        model_files.seal(changed)
+        assert "list of members" in refusal(changed)
+
+
+class TestObjects:
+    def test_types_are_trusted_by_name(self, saved: Path, changed: Path) -> None:
+        for name in (
+            "posix.system",
+            "builtins.eval",
+            "numpy.load",
+            "sklearn.tree._tree.Tree",
+            "sklearn.feature_extraction.text.TfidfVectorizer",
+            "mercer._cli.app.fit",
+        ):
+            module, _, called = name.rpartition(".")
+            new = {"__class__": called, "__module__": module}
+
+            def change(schema: Any, new: dict[str, str] = new) -> None:
+                for loader in ("ObjectNode", "TypeNode"):
+                    next(n for n in nodes(schema) if n["__loader__"] == loader).update(new)
+
+            with_schema(saved, changed, change)
+            with pytest.raises(ValueError, match=f"types that are not trusted, '{name}'"):
+                load_model(changed)
+
+    def test_descriptions_that_stand_for_many_objects_are_refused(
+        self, saved: Path, changed: Path
+    ) -> None:
+        def doubled(schema: dict[str, Any]) -> dict[str, Any]:
+            """2^60 objects in sixty."""
+            kind = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+            inner: dict[str, Any] = {**kind, "__id__": 1, "content": []}
+            for number in range(2, 60):
+                again = {**kind, "__id__": number - 1, "content": []}
+                inner = {**kind, "__id__": number, "content": [inner, again]}
+            return {**inner, "protocol": 2}
+
+        with_schema(saved, changed, doubled)
+        assert "described in part" in refusal(changed)
+
+    def test_objects_that_contain_themselves_are_refused(self, saved: Path, changed: Path) -> None:
+        with_schema(
+            saved, changed, lambda schema: schema["content"].update(__id__=schema["__id__"])
+        )
+        assert "contains itself" in refusal(changed)
+
+    def test_arrays_of_several_objects_are_refused(self, saved: Path, changed: Path) -> None:
+        def shared(schema: dict[str, Any]) -> None:
+            first, second, *_ = (node for node in nodes(schema) if "file" in node)
+            second["file"] = first["file"]
+
+        with_schema(saved, changed, shared)
+        assert "share an array" in refusal(changed)
+
+    @pytest.mark.parametrize("limit", ["_MAX_SCHEMA", "_MAX_VALUES", "_MAX_OBJECTS"])
+    def test_too_many_objects_are_refused(
+        self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+    ) -> None:
+        changed.write_bytes(saved.read_bytes())
+        monkeypatch.setattr(archive_checks, limit, 100)
+        assert "too" in refusal(changed)
+
+    @pytest.mark.parametrize("protocol", [0, 1, "2", None, True, 99])
+    def test_other_protocols_are_refused(
+        self, saved: Path, changed: Path, protocol: object
+    ) -> None:
+        with_schema(saved, changed, lambda schema: schema.update(protocol=protocol))
+        refusal(changed)
+
+    def test_deep_descriptions_are_refused(self, saved: Path, changed: Path) -> None:
+        text = b'{"protocol": 2, "a": ' + b"[" * 10**5 + b"]" * 10**5 + b"}"
+        write_members(members_of(saved) | {"schema.json": text}, changed)
+        assert "RecursionError" in refusal(changed)
+
+
+class TestIndices:
+    @pytest.mark.parametrize("name", ["support_", "_n_support", "_dual_coef_", "_intercept_"])
+    def test_support_vector_machines_are_consistent(self, changed: Path, name: str) -> None:
+        model = SVC(kernel="precomputed").fit(X @ X.T, Y)
+        write_model(model, changed)
+        load_model(changed)
+        array = getattr(model, name)
+        bad = array + 10**6 if array.dtype.kind == "i" else array[..., :0]
+        setattr(model, name, bad.astype(array.dtype))
+        write_model(model, changed)
+        assert "support vector machine" in refusal(changed)
+
+    def test_indices_of_sparse_arrays_are_in_range(self, changed: Path) -> None:
+        array = csr_matrix(np.abs(X))
+        write_model([array], changed)
+        load_model(changed)
+        array.indices[0] = 10**6
+        write_model([array], changed)
+        assert "indices must be < 1" in refusal(changed)
