@@ -72,7 +72,8 @@ from threadpoolctl import threadpool_limits
 from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
 from mercer._criteria import CRITERIA, value_and_gradient
 from mercer._gram.dense import centered
-from mercer._gram.tiles import Samples, Tile, map_tiles, tile_plan
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles, tile_plan
 from mercer._targets import as_target
 from mercer._two_stage.two_stage_classifier import C_GRID
 from mercer.datasets import make_relevance

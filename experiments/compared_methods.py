@@ -34,7 +34,7 @@ from mercer import (
     TwoStageClassifier,
     UniformCombination,
 )
-from mercer._kernel_estimator import KernelLearner
+from mercer._kernel_learner import KernelLearner
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 

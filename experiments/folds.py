@@ -22,7 +22,7 @@ from experiments.c_search import (
 )
 from experiments.experiment import Measures, Method, collected
 from experiments.problems import Array, Split
-from mercer._kernel_estimator import KernelLearner
+from mercer._kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)

@@ -30,7 +30,7 @@ from mercer._criteria import (
     value_and_gradient,
 )
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,

@@ -15,7 +15,7 @@ from experiments.definitions.gaussian_combinations import SETS, published, raw
 from experiments.experiment import Experiment, Measures
 from experiments.folds import Folds
 from mercer import AlignmentMaximization, IndependentAlignment, UniformCombination
-from mercer._kernel_estimator import KernelLearner
+from mercer._kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
 C = 1.0

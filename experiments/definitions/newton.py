@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
 from mercer._gram.kernel_products import DenseGram, base_grams
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer.kernels import Gaussian
 from mercer.probabilistic import LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._descent import Minimum, minimize

@@ -13,7 +13,7 @@ from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
 from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._greedy.alignment import grow_dictionary
 from mercer._search.family_search import family_searches
 from mercer._targets import as_target

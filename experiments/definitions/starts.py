@@ -13,7 +13,7 @@ from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
 from mercer import KernelOptimization
 from mercer._criteria import CRITERIA, contract
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 

@@ -16,7 +16,7 @@ from experiments.problems import Array, Part, whole
 from mercer import BayesianMKLRegressor
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer.kernels import Gaussian, Kernel, OnColumns
 from mercer.probabilistic import (
     GaussianLikelihood,

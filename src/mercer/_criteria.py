@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer._gram.dense import center_tiles
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, Tile, check_finite, map_tiles, working_memory
+from mercer._gram.samples import Samples, check_finite
+from mercer._gram.tiles import Tile, map_tiles, working_memory
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner
@@ -22,7 +23,8 @@ from mercer.kernels._radial_tiles import GramTile, RadialTiles
 class Sensitivity:
     """The derivative P of an objective in the Gram matrix, kept as the parts of a sum.
 
-    P = s F diag(signs) F' + sum_k c_k K_k + identity * H for the centering matrix H = I - 11'/n.
+    P = s F diag(signs) F' + sum_k c_k K_k + identity * H for the centering matrix H = I - 11'/n; of
+    weighted samples, 1 is the vector of the square roots of the weights, and n is their sum.
 
     Attributes
     ----------
@@ -68,7 +70,7 @@ class Sensitivity:
         """P on a tile, shape (n_rows, n_columns)."""
         part = (self.scale * self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T
         if self.identity:
-            part -= self.identity / len(self.factor)
+            part -= samples.scaled(np.full(tile.shape, self.identity / samples.total), tile)
             if tile.count == 1.0:
                 part[np.diag_indices_from(part)] += self.identity
         if not self.kernels:
@@ -77,7 +79,7 @@ class Sensitivity:
             blocks = samples.raw_blocks(self.kernels, tile)
         else:
             blocks = samples.blocks(self.kernels, tile)
-            center_tiles(blocks, self.row_means, tile)
+            center_tiles(blocks, self.row_means, tile, samples.roots)
         part += np.tensordot(self.coefficients, blocks, axes=1)
         return part
 
@@ -97,7 +99,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def of(
-        self, a: float, q: float, target_norm: float, n_samples: int
+        self, a: float, q: float, target_norm: float, n_samples: float
     ) -> tuple[float, float, float]:
         """Value and its derivatives in a = <K, L> and q = <K, K>."""
 
@@ -108,7 +110,7 @@ class Criterion(ABC):
         ----------
         target : Target
         """
-        Y = target.centered if self.is_centered else target.factor
+        Y = target.centered if self.is_centered else target.scaled
         signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
         return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
 
@@ -128,7 +130,6 @@ class Criterion(ABC):
         -----
         O(n^2 d) time. Memory is a few tiles and the distances that `samples` keeps.
         """
-        n = samples.n_samples
         if self.is_centered:
             Y = target.centered
             found = moments(samples, [kernel], Y)
@@ -138,7 +139,7 @@ class Criterion(ABC):
             Y, _, norm = self.target_parts(target)
             means = None
         signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
-        value, by_a, by_q = self.of(float(a), float(q), norm, n)
+        value, by_a, by_q = self.of(float(a), float(q), norm, samples.total)
         if by_q == 0.0 or (self.is_centered and means is None):
             return value, Sensitivity(Y, signs, by_a)
         return value, Sensitivity(Y, signs, by_a, (kernel,), np.array([2.0 * by_q]), means)
@@ -146,10 +147,11 @@ class Criterion(ABC):
 
 def _uncentered(samples: Samples, kernel: Kernel, target: Target) -> tuple[float, float]:
     """<K, L> and <K, K> without centering."""
+    factor = target.scaled
 
     def work(tile: Tile) -> Array:
         K = samples.raw_block(kernel, tile)
-        L = (target.factor[tile.rows] * target.signs) @ target.factor[tile.columns].T
+        L = (factor[tile.rows] * target.signs) @ factor[tile.columns].T
         return tile.count * np.array([inner(K, L), inner(K, K)])
 
     a, q = np.sum(list(map_tiles(work, samples.plan)), axis=0)
@@ -167,10 +169,10 @@ class HSIC(Criterion):
     reads_norm = False
 
     def of(
-        self, a: float, q: float, target_norm: float, n_samples: int
+        self, a: float, q: float, target_norm: float, n_samples: float
     ) -> tuple[float, float, float]:
         """Value and derivatives; see :meth:`Criterion.of`."""
-        scale = 1.0 / max(n_samples - 1, 1) ** 2
+        scale = 1.0 / max(n_samples - 1.0, 1.0) ** 2
         return scale * a, scale, 0.0
 
 
@@ -183,7 +185,7 @@ class CenteredAlignment(Criterion):
     """
 
     def of(
-        self, a: float, q: float, target_norm: float, n_samples: int
+        self, a: float, q: float, target_norm: float, n_samples: float
     ) -> tuple[float, float, float]:
         """Value and derivatives; see :meth:`Criterion.of`."""
         if not (q > 0.0 and target_norm > 0.0):
@@ -243,7 +245,8 @@ def contract(
     gram = None if samples.stacked else gram_tiles(kernel, samples.X)
 
     def work(tile: Tile) -> tuple[float, Array]:
-        block = P.block(samples, tile)
+        # The tile is that of the derivative in the kernel as it is, without the weights.
+        block = samples.scaled(P.block(samples, tile), tile)
         if gram is None:
             value, gradient = gram_tile_vjp(kernel, samples.X, block, tile.rows, tile.columns)
         else:
@@ -303,16 +306,17 @@ class _ARDCriterion:
     ) -> None:
         self.criterion, self.samples, self.kernel, self.gram = criterion, samples, kernel, gram
         self.Y, self.signs, self.target_norm = criterion.target_parts(target)
-        self.ones = np.ones((samples.n_samples, 1))
+        self.ones = samples.constant[:, None]
         fits = 4.0 * gram.n_arrays * samples.n_samples**2 <= working_memory() / 2
         self.kept: dict[tuple[int, int], GramTile] | None = {} if fits else None
 
     def value_and_gradient(self) -> tuple[float, Array]:
-        n = self.samples.n_samples
+        n = self.samples.total
         a, q, row_sums = self._products()
-        check_finite([self.kernel], np.array([q + row_sums.sum()]))
+        total = float(row_sums @ self.ones[:, 0])
+        check_finite([self.kernel], np.array([q + total]))
         if self.criterion.is_centered:
-            q += row_sums.sum() ** 2 / n**2 - (2.0 / n) * float(row_sums @ row_sums)
+            q += total**2 / n**2 - (2.0 / n) * float(row_sums @ row_sums)
         value, by_a, by_q = self.criterion.of(a, q, self.target_norm, n)
         return value, self._gradient(by_a, 2.0 * by_q, row_sums / n)
 
@@ -321,12 +325,11 @@ class _ARDCriterion:
         columns, signed = np.hstack([self.Y, self.ones]), self.Y * self.signs
 
         def work(tile: Tile) -> tuple[Tile, float, float, Array, Array]:
-            values = self._tile(tile).values
-            if not self.criterion.is_centered:
-                values = values + self.kernel.offset
+            values = self._scaled(tile)
             products = values @ columns[tile.columns]
             a = float(np.vdot(products[:, :-1], signed[tile.rows]))
-            return tile, a, float(np.vdot(values, values)), products[:, -1], values.sum(axis=0)
+            by_column = self.ones[tile.rows, 0] @ values
+            return tile, a, float(np.vdot(values, values)), products[:, -1], by_column
 
         a, q, row_sums = 0.0, 0.0, np.zeros(self.samples.n_samples)
         for tile, part, square, by_row, by_column in map_tiles(work, self.samples.plan):
@@ -342,20 +345,25 @@ class _ARDCriterion:
         left, right = [by_a * self.Y * self.signs], [self.Y]
         if self.criterion.is_centered:
             means = row_means[:, None]
+            mean = float(row_means @ self.ones[:, 0]) / self.samples.total
             left += [-by_gram * means, -by_gram * self.ones]
-            right += [self.ones, means - means.mean()]
-        else:
-            left += [by_gram * self.kernel.offset * self.ones]
-            right += [self.ones]
+            right += [self.ones, means - mean * self.ones]
         U, V = np.hstack(left), np.hstack(right)
 
         def work(tile: Tile) -> Array:
             here = self._tile(tile)
             P = U[tile.rows] @ V[tile.columns].T
-            P += by_gram * here.values
-            return tile.count * self.gram.gradient(here, P)
+            P += by_gram * self._scaled(tile)
+            return tile.count * self.gram.gradient(here, self.samples.scaled(P, tile))
 
         return np.asarray(sum(map_tiles(work, self.samples.plan)))
+
+    def _scaled(self, tile: Tile) -> Array:
+        """Values on a tile, less the kernel's offset if it is to be centered, with the weights."""
+        values = self._tile(tile).values
+        if not self.criterion.is_centered:
+            values = values + self.kernel.offset
+        return self.samples.scaled(values, tile)
 
     def _tile(self, tile: Tile) -> GramTile:
         if self.kept is None:

@@ -1,34 +1,37 @@
-"""Base classes of the estimators that learn a kernel, and the validated data of a fit."""
+"""Base class of the estimators that learn a kernel, and the validated data of a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.shares import trace_shares
+from mercer._gram.sample_weights import repeated_rows
+from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
-from mercer._gram.tiles import Samples
-from mercer._history import Step
-from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
+from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
-from mercer._validation import check_choice, table_advice
-from mercer.kernels import Gaussian, Kernel, Precomputed, WeightedSum, as_dictionary, as_kernel
+from mercer._validation import table_advice
+from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 
 _DEFAULT_WIDTHS = 20
 """Gaussian kernels in the dictionary that stands for `kernels=None`."""
-_MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
+MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 """What to do instead of a fit that needs more memory for Gram matrices than there is."""
-_CONSTANT = 1e-12
-"""A learned kernel is constant up to rounding if centering leaves less than this part of it."""
+_GIVEN = "precomputed"
+"""Name of the output kernel that is given as a Gram matrix in place of y."""
 
 
 class KernelEstimator(CallbackSupportMixin, BaseEstimator):
@@ -91,12 +94,19 @@ class TrainingData:
         What the fitted estimator keeps to evaluate its kernel: the features, as a copy where they
         are the caller's own array; None for stacks.
     y : ndarray or None
+    rows : ndarray of int, or None
+        Samples of positive weight, to which all of the above but `stored` are restricted; None
+        where these are all.
+    weights : ndarray of shape (n_samples,), or None
+        Positive weights of the samples; None where all are one.
     """
 
     table: Features
     features: Features
     stored: Features | None
     y: Any
+    rows: Array | None = None
+    weights: Array | None = None
 
     def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
         """Return the samples as a source of tiles of Gram matrices.
@@ -108,7 +118,7 @@ class TrainingData:
         keep : bool, default=True
             Whether distances may be kept, for more than one pass.
         """
-        return Samples(self.features, n_kernels, keep=keep)
+        return Samples(self.features, n_kernels, keep=keep, weights=self.weights)
 
     def target(self, task: Task, output_kernel: Any = None) -> Target:
         """Return the factor of the output kernel on `y`; see :func:`as_target`.
@@ -118,7 +128,18 @@ class TrainingData:
         task : {"auto", "classification", "regression"}
         output_kernel : object, default=None
         """
-        return as_target(self.y, task, self.features.shape[0], output_kernel)
+        y = self.y
+        if self.rows is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
+            y = y[:, self.rows]
+        n_samples = self.features.shape[0]
+        return as_target(y, task, n_samples, output_kernel, weights=self.weights)
+
+    @property
+    def representative(self) -> Features:
+        """The table, its rows as often as the weights say: what widths are read off."""
+        if self.weights is None:
+            return self.table
+        return _safe_indexing(self.table, repeated_rows(self.weights))
 
     def dictionary(self, sources: Any) -> list[Kernel]:
         """Return the dictionary that a parameter `kernels` stands for, bound to the table.
@@ -136,7 +157,8 @@ class TrainingData:
         if self.stored is None:
             return [Precomputed(index) for index in range(self.features.shape[2])]
         if sources is None:
-            low, high = distance_range(self.features.astype(np.float64, copy=False))
+            features = self.samples().representative
+            low, high = distance_range(features.astype(np.float64, copy=False))
             widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
             sources = [Gaussian(float(width)) for width in widths]
         return self.families(sources)
@@ -155,7 +177,7 @@ class TrainingData:
         """
         if sources is None:
             return [Gaussian().bind(self.table)]
-        kernels = as_dictionary(sources, self.table)
+        kernels = as_dictionary(sources, self.representative)
         _check_sparse(kernels, self.features)
         return kernels
 
@@ -173,12 +195,14 @@ class TrainingData:
         """
         if self.stored is None:
             return Precomputed(0)
-        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.table)
+        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.representative)
         _check_sparse([kernel], self.features)
         return kernel
 
 
-def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> TrainingData:
+def training_data(
+    estimator: KernelEstimator, X: Features, y: Any = None, sample_weight: Any = None
+) -> TrainingData:
     """Validate the arguments of a fit, and record the number and names of the features.
 
     Parameters
@@ -188,12 +212,15 @@ def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> Tra
     X : array-like, sparse matrix, data frame or stack of Gram matrices
     y : array-like, default=None
         Validated where the estimator needs a target.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Samples of weight zero are left out.
 
     Raises
     ------
     ValueError
         If X or y holds NaN or infinities, X has one sample only, its values are too large or too
-        small to be squared, or a Gram matrix is not symmetric or not positive semi-definite.
+        small to be squared, a Gram matrix is not symmetric or not positive semi-definite, or a
+        weight is negative.
     MemoryError
         If the fit needs more memory for Gram matrices than there is.
     """
@@ -210,13 +237,63 @@ def training_data(estimator: KernelEstimator, X: Features, y: Any = None) -> Tra
     features, y = checked if estimator._needs_target else (checked, None)
     announcer = type(estimator).__name__ if getattr(estimator, "verbose", False) else ""
     matrices = estimator._n_gram_matrices()
-    check_gram_memory(features.shape[0], matrices, _MEMORY_ADVICE, announcer=announcer)
+    check_gram_memory(features.shape[0], matrices, MEMORY_ADVICE, announcer=announcer)
     if stacked:
         check_stack(features)
-        return TrainingData(features, features, None, y)
-    check_squares(features)
-    table = X if hasattr(X, "columns") else features
-    return TrainingData(table, features, _owned(features, X), y)
+        data = TrainingData(features, features, None, y)
+    else:
+        check_squares(features)
+        table = X if hasattr(X, "columns") else features
+        data = TrainingData(table, features, _owned(features, X), y)
+    return _weighted(data, sample_weight)
+
+
+def _weighted(data: TrainingData, sample_weight: Any) -> TrainingData:
+    """The data with weights, restricted to samples of positive weight."""
+    weights, rows = positive_weights(sample_weight, data.features)
+    if rows is None:
+        return replace(data, weights=weights)
+    features = data.features[rows]
+    if data.stored is None:
+        features = features[:, rows]
+    table = _safe_indexing(data.table, rows) if data.table is not data.features else features
+    y = None if data.y is None else data.y[rows]
+    return replace(data, table=table, features=features, y=y, rows=rows, weights=weights)
+
+
+def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Array | None]:
+    """Return the positive ones of validated weights, and the indices of their samples.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+
+    Returns
+    -------
+    weights : ndarray of shape (n_positive,), or None
+        None where all are one.
+    rows : ndarray of int of shape (n_positive,), or None
+        None where no weight is zero.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, NaN or infinite, or fewer than two are positive.
+    """
+    if sample_weight is None:
+        return None, None
+    weights = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+    )
+    rows = np.flatnonzero(weights)
+    if rows.size < 2:
+        raise ValueError(
+            f"Found {rows.size} sample(s) of positive sample_weight, "
+            "while a minimum of 2 is required."
+        )
+    positive = None if np.all(weights[rows] == 1.0) else weights[rows]
+    return positive, None if rows.size == weights.size else rows
 
 
 def new_samples(estimator: KernelEstimator, X: Features) -> Features:
@@ -272,130 +349,3 @@ def _owned(features: Features, given: Features) -> Features:
     """The features, copied where they are the caller's own array."""
     shared = isinstance(given, np.ndarray) and np.may_share_memory(features, given)
     return features.copy() if shared or features is given else features
-
-
-@dataclass(frozen=True)
-class LearnedKernel:
-    """A weighted sum of kernels and what is known of it on the training set.
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-    weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' centered training Gram matrices.
-    alignment : float
-        Centered alignment with the target.
-    history : list of Step
-    """
-
-    kernels: list[Kernel]
-    weights: Array
-    traces: Array
-    alignment: float
-    history: list[Step]
-
-
-class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
-    """A transformer that learns a kernel before any predictor.
-
-    `transform` returns the learned kernel between samples and the training set. A subclass
-    implements `fit`, and `_learn` where other estimators learn from data that they have validated.
-    """
-
-    task: Task
-    output_kernel: Any = None
-    kernel_: Kernel
-    kernels_: list[Kernel]
-    weights_: Array
-    scale_: float
-
-    def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
-        """Learn the kernel and return its Gram matrix.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_samples, n_kernels) where `kernels` is "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses.
-        **fit_params : object
-            Passed to `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_samples)
-            See `transform`.
-
-        Raises
-        ------
-        MemoryError
-            If the Gram matrix needs more memory than there is.
-        """
-        check_gram_memory(_num_samples(X), 1, _MEMORY_ADVICE)
-        return np.asarray(super().fit_transform(X, y, **fit_params))
-
-    def transform(self, X: Features) -> Array:
-        """Evaluate the learned kernel between samples and the training set.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_fitted)
-            At unit scale: the centered Gram matrix of the training set has a mean diagonal of one,
-            so that the default penalty of a predictor suits it.
-        """
-        return kernel_rows(self, X)
-
-    def selected_params(self) -> dict[str, Any]:
-        """Return the parameters that the fit selected, as values to set on a clone.
-
-        Nested cross-validation, which learns the kernel anew on parts of the same data, need not
-        select them again.
-
-        Returns
-        -------
-        dict
-        """
-        check_is_fitted(self)
-        return {}
-
-    def _target(self, data: TrainingData) -> Target:
-        """Return the target that `y` defines."""
-        return data.target(self.task, self.output_kernel)
-
-    def _check_target_settings(self) -> None:
-        """Refuse an unknown task or output kernel."""
-        check_choice("task", self.task, TASKS)
-        check_output_kernel(self.output_kernel)
-
-    def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
-        """Set the attributes that every fitted learner has."""
-        self.kernels_ = found.kernels
-        self.weights_ = found.weights
-        shares = trace_shares(found.weights, found.traces)
-        # If all kernels are constant, no trace tells them apart, and the weights do.
-        self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
-        self.scale_ = _unit_scale(data, found)
-        self.kernel_ = WeightedSum(found.kernels, found.weights / self.scale_)
-        self.alignment_ = found.alignment
-        self.history_ = found.history
-        self.n_iter_ = len(found.history)
-        self.X_fit_ = data.stored
-        return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
-
-
-def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
-    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there."""
-    mean = float(found.weights @ found.traces) / data.features.shape[0]
-    diagonal = WeightedSum(found.kernels, found.weights).diag(data.features)
-    return mean if mean > _CONSTANT * float(np.abs(diagonal).max()) else 1.0

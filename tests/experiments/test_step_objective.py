@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.step_objective import RecordingSearch, StepObjective, minima
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, grow_dictionary
 from mercer._greedy.step_rules import CorrectiveStep
 from mercer._search.family_search import family_searches

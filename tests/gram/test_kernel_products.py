@@ -14,7 +14,7 @@ from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
 from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
     Gaussian,

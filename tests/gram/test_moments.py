@@ -18,7 +18,7 @@ from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
     Gaussian,

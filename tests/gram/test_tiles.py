@@ -15,7 +15,8 @@ from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from mercer._gram import memory
-from mercer._gram.tiles import Samples, Tile, assembled, centered_features, map_tiles, tile_plan
+from mercer._gram.samples import Samples, centered_features
+from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer.kernels._structure import Distance
 
 

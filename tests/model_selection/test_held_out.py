@@ -15,7 +15,7 @@ from reference import gaussian, ridge_with_intercept
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.leave_one_out import ALPHAS
 from mercer._targets import Target, as_target

@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import mercer._model_selection.penalty_choice
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
 from mercer._criteria import CRITERIA
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     STOPS,

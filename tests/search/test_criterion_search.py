@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from mercer import KernelOptimization
 from mercer._criteria import CRITERIA
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._search.criterion_search import ard_kernels, optimize_criterion
 from mercer._search.width_penalty import STRENGTHS, WidthPenalty
 from mercer._targets import as_target

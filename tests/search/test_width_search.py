@@ -17,7 +17,7 @@ from sklearn.preprocessing import minmax_scale
 
 from mercer import KernelOptimization
 from mercer._criteria import CRITERIA
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._search.parameter_search import Maximum
 from mercer._search.width_search import best_width, has_one_width
 from mercer._targets import as_target

@@ -21,7 +21,7 @@ from sklearn.svm import SVC, SVR
 
 import mercer._model_selection.kernel_forms
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._model_selection.kernel_forms import FORMS, Form, choose_form
 from mercer._targets import as_target
 from mercer._two_stage import automatic_learner

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._weights.interior_point import interior_point_weights
 from mercer._weights.mkl import Problems, learn_weights
 from mercer._weights.weight_sets import Simplex

@@ -33,7 +33,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import L2KRR
 from mercer._gram.kernel_products import BaseGrams, base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._one_stage.finite_dictionary import unit_ball
 from mercer._weights.balls import ShiftedBall
 from mercer._weights.mkl import LearnedWeights, Problems, Solver, learn_weights

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from mercer import MKLClassifier, MKLRegressor
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._weights.mkl import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns

@@ -14,7 +14,7 @@ from mercer._clustering.local_search import local_search
 from mercer._clustering.partitions import ROUNDING, Dependence, Partition
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._history import AlternationStep
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative, normalized

@@ -19,7 +19,7 @@ from mercer._clustering.kernel_clusterer import (
 from mercer._clustering.local_search import numbered
 from mercer._clustering.partitions import Dependence
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples, check_finite
+from mercer._gram.samples import Samples, check_finite
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn
 from mercer.kernels import Gaussian, Kernel

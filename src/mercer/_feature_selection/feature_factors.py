@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._gram.low_rank import pivoted_cholesky
-from mercer._gram.tiles import centered_features, map_tiles, working_memory
+from mercer._gram.samples import centered_features
+from mercer._gram.tiles import map_tiles, working_memory
 from mercer._typing import Array, Features
 
 _TRACE = 1e-9

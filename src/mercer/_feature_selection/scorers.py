@@ -8,7 +8,8 @@ import numpy as np
 
 from mercer._feature_selection.elimination import Scorer
 from mercer._gram.distance_histograms import sum_results
-from mercer._gram.tiles import Samples, Tile, map_tiles
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles
 from mercer._typing import Array
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._structure import Distance, DistanceFunction

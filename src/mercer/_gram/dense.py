@@ -11,7 +11,7 @@ from mercer._typing import Array
 from mercer.kernels._distances import inner
 
 
-def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
+def center_tiles(blocks: Array, row_means: Array, tile: Tile, roots: Array | None = None) -> None:
     """Center tiles in place, given the means of the rows of the whole matrices.
 
     Parameters
@@ -20,19 +20,33 @@ def center_tiles(blocks: Array, row_means: Array, tile: Tile) -> None:
         Tiles, which are overwritten by those of the centered matrices, K_ij - m_i - m_j + m.
     row_means : ndarray of shape (n_kernels, n_samples)
     tile : Tile
+    roots : ndarray of shape (n_samples,), default=None
+        Square roots of the samples' weights; see :class:`mercer._gram.samples.Samples`.
     """
-    blocks -= row_means[:, tile.rows, None]
-    blocks -= row_means[:, None, tile.columns]
-    blocks += row_means.mean(axis=1)[:, None, None]
+    if roots is None:
+        blocks -= row_means[:, tile.rows, None]
+        blocks -= row_means[:, None, tile.columns]
+        blocks += row_means.mean(axis=1)[:, None, None]
+        return
+    shifted = row_means - np.outer(row_means @ roots / (roots @ roots), roots)
+    blocks -= row_means[:, tile.rows, None] * roots[tile.columns]
+    blocks -= roots[tile.rows, None] * shifted[:, None, tile.columns]
 
 
-def centered(K: Array) -> Array:
+def centered(K: Array, roots: Array | None = None) -> Array:
     """A centered copy of a square matrix.
 
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
+    roots : ndarray of shape (n_samples,), default=None
+        Square roots of the samples' weights, by which the matrix is scaled on both sides.
     """
+    if roots is not None:
+        unit = roots / np.linalg.norm(roots)
+        result = K - np.outer(unit, unit @ K)
+        result -= np.outer(result @ unit, unit)
+        return np.asarray(result)
     columns = K.mean(axis=0)
     result = K - columns
     result -= result.mean(axis=1)[:, None]
@@ -43,7 +57,7 @@ _CONSTANT = 1e-13
 """A centered matrix whose norm is below this fraction of the matrix's own norm is rounding."""
 
 
-def gram_alignment(K: Array, Y: Array) -> float:
+def gram_alignment(K: Array, Y: Array, roots: Array | None = None) -> float:
     """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
 
     Parameters
@@ -51,8 +65,10 @@ def gram_alignment(K: Array, Y: Array) -> float:
     K : ndarray of shape (n_samples, n_samples)
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
+    roots : ndarray of shape (n_samples,), default=None
+        Square roots of the samples' weights, by which matrix and target are scaled.
     """
-    K_c = centered(K)
+    K_c = centered(K, roots)
     norm = float(np.linalg.norm(K_c))
     if norm <= _CONSTANT * float(np.linalg.norm(K)):
         return 0.0

@@ -11,7 +11,8 @@ import numpy as np
 
 from mercer._gram.dense import centered
 from mercer._gram.rank_one import TableColumns, table_columns
-from mercer._gram.tiles import Samples, Tile, assembled, check_finite, map_tiles, working_memory
+from mercer._gram.samples import Samples, check_finite
+from mercer._gram.tiles import Tile, assembled, map_tiles, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 

@@ -9,14 +9,8 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.tiles import (
-    Samples,
-    Tile,
-    centered_features,
-    check_finite,
-    map_tiles,
-    working_memory,
-)
+from mercer._gram.samples import Samples, centered_features, check_finite
+from mercer._gram.tiles import Tile, map_tiles, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 
@@ -50,7 +44,8 @@ class Moments:
         were computed from features.
     target_norm, target_trace : float
         Frobenius norm and trace of L_c.
-    n_samples : int
+    n_samples : float
+        Number of samples, or the sum of their weights.
     """
 
     a: Array
@@ -59,7 +54,7 @@ class Moments:
     row_means: Array | None
     target_norm: float
     target_trace: float
-    n_samples: int
+    n_samples: float
 
     def alignment(self, weights: Array) -> float:
         """Centered alignment of a weighted sum of the kernels with the target, or zero."""
@@ -74,16 +69,20 @@ class Moments:
         return np.divide(self.a, norms, out=np.zeros_like(self.a), where=norms > 0)
 
 
-def empty_moments(Y: Array) -> Moments:
+def empty_moments(Y: Array, n_samples: float) -> Moments:
     """Moments of a dictionary without kernels.
 
     Parameters
     ----------
     Y : ndarray of shape (n_samples, n_targets)
         Centered target factor.
+    n_samples : float
+        Number of samples, or the sum of their weights.
     """
     none = np.empty(0)
-    return Moments(none, np.empty((0, 0)), none, np.empty((0, len(Y))), *_target_scale(Y), len(Y))
+    return Moments(
+        none, np.empty((0, 0)), none, np.empty((0, len(Y))), *_target_scale(Y), n_samples
+    )
 
 
 def moments(
@@ -127,13 +126,14 @@ def moments(
     if factored is not None:
         return factored
     first = 0 if known is None else known.a.size
-    p, n = len(kernels), samples.n_samples
+    p, n, total = len(kernels), samples.n_samples, samples.total
+    constant = samples.constant
     M = np.zeros((p, p))
     a, traces, row_sums = np.zeros(p), np.zeros(p), np.zeros((p, n))
     if known is not None:
         assert known.row_means is not None
         M[:first, :first], a[:first], traces[:first] = known.M, known.a, known.traces
-        row_sums[:first] = known.row_means * n
+        row_sums[:first] = known.row_means * total
     products = np.zeros((p - first, p))
     work = partial(_on_tile, samples=samples, kernels=kernels, Y=Y, first=first, keep=dense)
     for tile, square, cross, diagonal, by_row, by_column in map_tiles(work, samples.plan):
@@ -144,15 +144,15 @@ def moments(
         if tile.count == 2.0:
             row_sums[first:, tile.columns] += by_column
     check_finite(kernels[first:], np.diag(products[:, first:]) + row_sums[first:].sum(axis=1))
-    totals = row_sums.sum(axis=1)
-    products -= (2.0 / n) * (row_sums[first:] @ row_sums.T)
-    products += np.outer(totals[first:], totals) / n**2
+    totals = row_sums @ constant
+    products -= (2.0 / total) * (row_sums[first:] @ row_sums.T)
+    products += np.outer(totals[first:], totals) / total**2
     # Matrix products of different arrays are symmetric only up to rounding.
     products[:, first:] = (products[:, first:] + products[:, first:].T) / 2.0
     M[first:] = products
     M[:, first:] = products.T
-    traces[first:] -= totals[first:] / n
-    return Moments(a, M, traces, row_sums / n, *_target_scale(Y), n)
+    traces[first:] -= totals[first:] / total
+    return Moments(a, M, traces, row_sums / total, *_target_scale(Y), total)
 
 
 def _on_tile(
@@ -164,18 +164,18 @@ def _on_tile(
     over rows and over columns.
     """
     values = samples.blocks(kernels, tile, keep=keep)
-    new = values[first:]
+    new, constant = values[first:], samples.constant
     flat = values.reshape(len(values), -1)
     square = _inner_products(flat, first)
     if new.shape[0] * Y.shape[1] <= _FEW_PRODUCTS:
-        columns = np.column_stack([Y[tile.columns], np.ones(tile.shape[1])])
+        columns = np.column_stack([Y[tile.columns], constant[tile.columns]])
         products = new @ columns
         cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
     else:
         target = (Y[tile.rows] @ Y[tile.columns].T).ravel()
-        cross, by_row = flat[first:] @ target, new.sum(axis=2)
+        cross, by_row = flat[first:] @ target, new @ constant[tile.columns]
     diagonal = np.einsum("kii->k", new) if tile.count == 1.0 else np.zeros(len(new))
-    return tile, square, cross, diagonal, by_row, new.sum(axis=1)
+    return tile, square, cross, diagonal, by_row, constant[tile.rows] @ new
 
 
 def _inner_products(flat: Array, first: int) -> Array:
@@ -213,15 +213,17 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     if total > max(2 * n, 64) and 8.0 * total**2 > working_memory() / 2:
         return None
     V = samples.X[:, np.concatenate(chosen).astype(int)]
-    mean = np.asarray(V.mean(axis=0)).ravel()
     if sp.issparse(V):
-        square = np.asarray((V.T @ V).todense()) - n * np.outer(mean, mean)
+        weights, n = samples.weights, samples.total
+        scaled = V if samples.roots is None else V.multiply(samples.roots[:, None]).tocsr()
+        mean = np.asarray(V.mean(axis=0) if weights is None else weights @ V / n).ravel()
+        square = np.asarray((scaled.T @ scaled).todense()) - n * np.outer(mean, mean)
         constant = np.diag(square) <= _CONSTANT * n * mean**2
         square[constant] = square[:, constant] = 0.0
-        cross = np.asarray(V.T @ Y)
+        cross = np.asarray(scaled.T @ Y)
         cross[constant] = 0.0
     else:
-        V = centered_features(V)
+        V = centered_features(V, samples.weights)
         square, cross = V.T @ V, V.T @ Y
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     traces = np.add.reduceat(np.diag(square), starts)
@@ -229,4 +231,4 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
     if total > len(kernels):
         square = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
     a = np.add.reduceat((cross**2).sum(axis=1), starts)
-    return Moments(a, square, traces, None, *_target_scale(Y), n)
+    return Moments(a, square, traces, None, *_target_scale(Y), samples.total)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.tiles import assembled, centered_features, tile_plan
+from mercer._gram.samples import centered_features
+from mercer._gram.tiles import assembled, tile_plan
 from mercer._typing import Array, Features
 
 _MANY_ENTRIES = 2**18

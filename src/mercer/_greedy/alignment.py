@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer._criteria import Sensitivity
 from mercer._gram.moments import Moments, empty_moments, moments
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._greedy.step_rules import StepRule
 from mercer._history import Step
@@ -165,7 +166,7 @@ def learn_scaled(
         Its kernels are ARD kernels of the features as they are.
     """
     isotropic = scalable(families)
-    scaled = Samples(scaled_features(samples.X, lengths))
+    scaled = Samples(scaled_features(samples.X, lengths), weights=samples.weights)
     found = learn_families(isotropic, scaled, target, growth, on_step=on_step)
 
     def unscaled(kernel: Kernel) -> Kernel:
@@ -248,7 +249,8 @@ def grow_dictionary(
     ----------
     Afkanpour, Szepesvari, Bowling (2013), Algorithm 1.
     """
-    rule, none, known = growth.rule, np.empty(0), empty_moments(Y)
+    rule, none = growth.rule, np.empty(0)
+    known = empty_moments(Y, samples.total)
     start = _Aligned(samples, Y, growth, (), none, known, rule.alignment(none, known))
     return grow(start, searches, growth.max_kernels, on_step).dictionary()
 

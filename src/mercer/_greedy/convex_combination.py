@@ -10,7 +10,8 @@ import numpy as np
 
 from mercer._criteria import Sensitivity
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._history import MixingStep
 from mercer._search.family_search import family_search, is_searched_globally

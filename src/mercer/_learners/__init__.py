@@ -1,6 +1,6 @@
 """Learners: scikit-learn transformers that learn a kernel before any predictor."""
 
-from mercer._kernel_estimator import KernelLearner
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.alignment_maximization import AlignmentMaximization
 from mercer._learners.continuous_alignment import ContinuousAlignment
 from mercer._learners.dictionary_weights import (

@@ -8,7 +8,9 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mercer._callbacks import with_callbacks
-from mercer._kernel_estimator import KernelLearner, TrainingData, kernel_rows, training_data
+from mercer._gram.sample_weights import weighted_deviation
+from mercer._kernel_estimator import TrainingData, kernel_rows, training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.dictionary_learner import dictionary_moments, learned_sum
 from mercer._targets import Task
 from mercer._typing import Array, Features
@@ -105,7 +107,7 @@ class AlignmentMaximization(KernelLearner):
         self.clip_spectrum = clip_spectrum
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels.
 
         Parameters
@@ -115,6 +117,9 @@ class AlignmentMaximization(KernelLearner):
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -124,7 +129,8 @@ class AlignmentMaximization(KernelLearner):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
+            weight is negative.
 
         Warns
         -----
@@ -134,13 +140,13 @@ class AlignmentMaximization(KernelLearner):
         self._check_target_settings()
         check_choice("signs", self.signs, ("nonnegative", "free"))
         check_bool("clip_spectrum", self.clip_spectrum)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         kernels, found = dictionary_moments(self, data)
         weights = nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
         self._store(data, learned_sum(kernels, weights, found))
         has_negative = bool((weights < 0.0).any())
         self.is_psd_ = bool(self.clip_spectrum) or not has_negative
-        self.projection_: Array | None = None
+        self.projection_: tuple[Array, ...] | None = None
         if has_negative and self.clip_spectrum:
             self._clip_spectrum(data)
         elif has_negative:
@@ -166,16 +172,36 @@ class AlignmentMaximization(KernelLearner):
         gram = kernel_rows(self, X)
         if self.projection_ is None:
             return gram
-        projection = self.projection_.astype(gram.dtype, copy=False)
-        return (gram @ projection) @ projection.T
+        onto, back = (part.astype(gram.dtype, copy=False) for part in self.projection_)
+        return (gram @ onto) @ back.T
 
     def _clip_spectrum(self, data: TrainingData) -> None:
-        """Keep the eigenvectors of positive eigenvalues, and bring what they span to unit scale."""
+        """Keep the eigenvectors of positive eigenvalues, and bring what they span to unit scale.
+
+        Of weighted samples, they are those of R K R with the square roots R of the weights: kernel
+        rows k become k R V V' R^-1. Columns of samples of weight zero are zero.
+        """
         gram = self.kernel_(data.features)
+        n = len(gram)
+        roots = np.ones(n) if data.weights is None else np.sqrt(data.weights)
+        gram *= np.outer(roots, roots)
         values, vectors = eigh((gram + gram.T) / 2.0)
-        self.projection_ = vectors[:, values > 0.0]
-        positive = self.projection_ * np.sqrt(values[values > 0.0])
-        variance = float(positive.var(axis=0).sum())
+        positive, values = vectors[:, values > 0.0], values[values > 0.0]
+        self.projection_ = tuple(
+            _expanded(part, data.rows, self._n_features_out)
+            for part in (roots[:, None] * positive, positive / roots[:, None])
+        )
+        coordinates = positive * np.sqrt(values) / roots[:, None]
+        variance = float(np.square(weighted_deviation(coordinates, data.weights)).sum())
         if variance > 0.0:
             self.scale_ *= float(f"{variance:.{_SCALE_DIGITS}g}")
             self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)
+
+
+def _expanded(part: Array, rows: Array | None, n_rows: int) -> Array:
+    """The array with rows of zeros in the places that `rows` does not name."""
+    if rows is None:
+        return part
+    result = np.zeros((n_rows, part.shape[1]))
+    result[rows] = part
+    return result

@@ -9,10 +9,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
 from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
-from mercer._kernel_estimator import KernelLearner, LearnedKernel, TrainingData, training_data
+from mercer._kernel_estimator import TrainingData, training_data
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -197,7 +198,7 @@ class ContinuousAlignment(KernelLearner):
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel.
 
         Parameters
@@ -205,6 +206,9 @@ class ContinuousAlignment(KernelLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -214,7 +218,8 @@ class ContinuousAlignment(KernelLearner):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
+            weight is negative.
 
         Warns
         -----
@@ -222,10 +227,10 @@ class ContinuousAlignment(KernelLearner):
             If the alignment still grew by more than `tol` in the last of `max_kernels` steps.
         """
         self._check_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         samples, target = data.samples(), self._target(data)
         families = data.families(self.family)
-        self.scaling_ = self._lengths(families, data, X, y)
+        self.scaling_ = self._lengths(families, data, X, (y, sample_weight))
         self.width_penalty_ = self._strength(families, samples, target)
         with reported_steps(self) as report:
             if self.scaling_ is None:
@@ -301,9 +306,12 @@ class ContinuousAlignment(KernelLearner):
         )
 
     def _lengths(
-        self, families: list[Kernel], data: TrainingData, X: Features, y: Any
+        self, families: list[Kernel], data: TrainingData, X: Features, outputs: tuple[Any, Any]
     ) -> Array | None:
-        """Return the lengths that features are divided by, learned where `scaling` is a learner."""
+        """Return the lengths that features are divided by, learned where `scaling` is a learner.
+
+        `outputs` are y and the weights of the samples, as they were passed to `fit`.
+        """
         if self.scaling is None:
             return None
         n_features = data.features.shape[1]
@@ -320,7 +328,7 @@ class ContinuousAlignment(KernelLearner):
         if not _has_lengths(kernel, n_features):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
-        self.scaler_ = scaler.fit(X, y)
+        self.scaler_ = scaler.fit(X, *outputs)
         return np.asarray(self.scaler_.kernels_[0].relevance(n_features) ** -0.5)
 
     def _check_settings(self) -> None:

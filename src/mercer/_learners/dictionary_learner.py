@@ -10,7 +10,8 @@ import numpy as np
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.moments import Moments, moments
 from mercer._history import Step
-from mercer._kernel_estimator import KernelLearner, LearnedKernel, TrainingData, training_data
+from mercer._kernel_estimator import TrainingData, training_data
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
@@ -34,7 +35,7 @@ class DictionaryLearner(KernelLearner):
         self.output_kernel = output_kernel
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels.
 
         Parameters
@@ -44,6 +45,9 @@ class DictionaryLearner(KernelLearner):
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -53,10 +57,11 @@ class DictionaryLearner(KernelLearner):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
+            weight is negative.
         """
         self._check_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         kernels, found = dictionary_moments(self, data)
         factors = np.ones(len(kernels))
         if self.normalize == "trace":

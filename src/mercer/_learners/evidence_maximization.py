@@ -7,7 +7,8 @@ from typing import Any, Self
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._kernel_estimator import training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.single_kernel import single_kernel
 from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
 from mercer._targets import Task
@@ -84,6 +85,9 @@ class EvidenceMaximization(KernelLearner):
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
+    Weights of samples repeat rows as often as they say; of weights that are not whole numbers, rows
+    are drawn evenly along their cumulative sum, so that they count up to rounding to whole rows.
+
     References
     ----------
     Rasmussen & Williams (2006), Gaussian Processes for Machine Learning, sections 5.1 and 5.4.1.
@@ -118,7 +122,7 @@ class EvidenceMaximization(KernelLearner):
         self.output_kernel = output_kernel
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel's parameters.
 
         Parameters
@@ -126,6 +130,9 @@ class EvidenceMaximization(KernelLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -135,7 +142,8 @@ class EvidenceMaximization(KernelLearner):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
+            weight is negative.
 
         Warns
         -----
@@ -143,14 +151,14 @@ class EvidenceMaximization(KernelLearner):
             If the search ended after `max_iter` iterations.
         """
         self._check_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         samples, target = data.samples(), self._target(data)
         kernel = data.kernel(Gaussian(ard=True) if self.kernel is None else self.kernel)
         with reported_steps(self) as report:
             found = marginal_likelihood_widths(
                 kernel,
-                samples.X,
-                target.centered,
+                samples.representative,
+                target.representative.centered,
                 prior_deviation=self.width_deviation,
                 max_samples=self.max_samples,
                 max_iter=self.max_iter,

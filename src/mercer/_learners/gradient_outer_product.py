@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._kernel_estimator import training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.single_kernel import single_kernel
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._targets import Task
@@ -85,6 +86,9 @@ class GradientOuterProduct(KernelLearner):
     At most 1,000 samples are used, evenly spaced in the order of the target; those of sparse tables
     become dense. O(n_iter (n^3 + n^2 d)) time.
 
+    Weights of samples repeat rows as often as they say; of weights that are not whole numbers, rows
+    are drawn evenly along their cumulative sum, so that they count up to rounding to whole rows.
+
     References
     ----------
     Radhakrishnan, Beaglehole, Pandit, Belkin (2024), Mechanism for feature learning in neural
@@ -120,7 +124,7 @@ class GradientOuterProduct(KernelLearner):
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric of the features.
 
         Parameters
@@ -128,6 +132,9 @@ class GradientOuterProduct(KernelLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -141,15 +148,15 @@ class GradientOuterProduct(KernelLearner):
             of one distance on all features.
         """
         self._check_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         samples, target = data.samples(), self._target(data)
         default = ExponentialPower() if self.diagonal else Laplacian()
         kernel = self._isotropic(data.kernel(default if self.kernel is None else self.kernel))
         with reported_steps(self, 1) as report:
             found = choose_metric(
                 kernel,
-                samples.X,
-                target,
+                samples.representative,
+                target.representative,
                 n_iter=self.n_iter,
                 diagonal=bool(self.diagonal),
                 random_state=self.random_state,

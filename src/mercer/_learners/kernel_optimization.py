@@ -9,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._criteria import CRITERIA
-from mercer._gram.tiles import Samples
-from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._gram.samples import Samples
+from mercer._kernel_estimator import training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.single_kernel import single_kernel
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -153,7 +154,7 @@ class KernelOptimization(KernelLearner):
         self.random_state = random_state
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel's parameters.
 
         Parameters
@@ -161,6 +162,9 @@ class KernelOptimization(KernelLearner):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -170,7 +174,8 @@ class KernelOptimization(KernelLearner):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or a kernel returns NaN.
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
+            weight is negative.
 
         Warns
         -----
@@ -178,7 +183,7 @@ class KernelOptimization(KernelLearner):
             If the criterion still changed by more than `tol` after `max_iter` iterations.
         """
         self._check_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         samples, target = data.samples(), self._target(data)
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._history import Step
-from mercer._kernel_estimator import LearnedKernel
+from mercer._kernel_learner import LearnedKernel
 from mercer._targets import Target
 from mercer.kernels import Kernel
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._gram.unit_scale import to_unit_scale
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._model_selection.leave_one_out import ALPHAS

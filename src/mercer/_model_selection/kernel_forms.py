@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, learn_families
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._model_selection.held_out import clearly_best, held_out_losses

@@ -9,7 +9,8 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from mercer._criteria import Criterion
 from mercer._gram.moments import moments
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.kernel_prices import RandomState

@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._gram.memory import check_rows_memory
+from mercer._gram.samples import Samples
 from mercer._gram.shares import trace_shares
-from mercer._gram.tiles import Samples
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._criteria import Criterion, value_and_gradient
-from mercer._gram.tiles import Samples, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
 from mercer._search.parameter_search import Maximum, maximize, maximize_unbounded
 from mercer._search.width_penalty import (
     NO_PENALTY,
@@ -109,7 +110,7 @@ def optimize_criterion(
         return OptimizedKernel(kernel, value, (value,), 0, True)
     isotropic_kernel = kernel.structure.isotropic()
     if isotropic_kernel is None:
-        starts = kernel.starts(samples.X)
+        starts = kernel.starts(samples.representative)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
         start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
         found = problem.solved(start)
@@ -257,7 +258,7 @@ class _Problem:
         found = maximize(
             self.value_and_gradient,
             start,
-            self.kernel.log_bounds(self.samples.X),
+            self.kernel.log_bounds(self.samples.representative),
             width_penalty=self.width_penalty,
             tol=self.tol,
             max_iter=self.max_iter,

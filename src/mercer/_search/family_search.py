@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from mercer._criteria import KeptSensitivity, Sensitivity, contract
-from mercer._gram.tiles import Samples, Tile, map_tiles, working_memory
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles, working_memory
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import Candidate, FamilySearch, Objective, maximize
 from mercer._search.width_penalty import UNPENALIZED, BoundPenalty, WidthPenalty
@@ -86,7 +87,7 @@ class GradientSearch(FamilySearch):
         tol: float = STEP_TOLERANCE,
     ) -> None:
         self.family, self.samples = family, samples
-        self.log_bounds = family.log_bounds(samples.X)
+        self.log_bounds = family.log_bounds(samples.representative)
         self.start = start
         self.width_penalty = width_penalty
         self.isotropic = isotropic
@@ -106,7 +107,7 @@ class GradientSearch(FamilySearch):
         def objective(theta: Array) -> tuple[float, Array]:
             return contract(samples, family.with_theta(theta), tiles)
 
-        starts = family.starts(samples.X) if self.start is None else self.start[None]
+        starts = family.starts(samples.representative) if self.start is None else self.start[None]
         if self.isotropic is not None:
             best = self.isotropic.best(P).kernel.theta
             common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])

@@ -11,16 +11,10 @@ from scipy.signal import czt
 
 from mercer._criteria import Sensitivity
 from mercer._gram.dense import center_tiles
-from mercer._gram.distance_histograms import (
-    CELL_BITS,
-    FINE_BITS,
-    LogarithmicMesh,
-    Mesh,
-    UniformMesh,
-    linear_binning,
-    squared_range,
-)
-from mercer._gram.tiles import Samples, Tile
+from mercer._gram.distance_histograms import linear_binning, squared_range
+from mercer._gram.distance_meshes import CELL_BITS, FINE_BITS, LogarithmicMesh, Mesh, UniformMesh
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile
 from mercer._search.parameter_search import (
     Candidate,
     FamilySearch,
@@ -86,7 +80,7 @@ class MeshSearch(FamilySearch):
         assert isinstance(structure, RadialFunction)
         self.radial, self.distance = structure.function, structure.distance
         self.certificate = certificate
-        self.log_bounds = family.log_bounds(samples.X)[0]
+        self.log_bounds = family.log_bounds(samples.representative)[0]
         self._factor_part: tuple[Array, Array] | None = None
         self._kernel_parts: dict[Kernel, Array] = {}
 
@@ -112,7 +106,7 @@ class MeshSearch(FamilySearch):
             peak = search_width(radial, mesh.nodes, weights, self.log_bounds, certificate=proven)
         gap = None
         if self.certificate:
-            absolute = min(P.absolute, self.samples.n_samples * P.norm)
+            absolute = min(P.absolute, self.samples.total * P.norm)
             gap = peak.gap + 2.0 * absolute * mesh.chord_error(self.radial, self.log_bounds)
         return Candidate(self.family.with_theta(np.array([peak.theta])), peak.value, gap)
 
@@ -131,7 +125,8 @@ class MeshSearch(FamilySearch):
         if self._factor_part is None or self._factor_part[0] is not P.factor:
 
             def weights(tile: Tile) -> Array:
-                return ((P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T)[None]
+                products = (P.factor[tile.rows] * P.signs) @ P.factor[tile.columns].T
+                return self.samples.scaled(products, tile)[None]
 
             self._factor_part = (P.factor, self._deposited(weights))
         return self._factor_part[1]
@@ -139,18 +134,18 @@ class MeshSearch(FamilySearch):
     def _kernel_weights(self, kernel: Kernel, means: Array) -> Array:
         def weights(tile: Tile) -> Array:
             blocks = self.samples.blocks([kernel], tile)
-            center_tiles(blocks, means[None], tile)
-            return blocks
+            center_tiles(blocks, means[None], tile, self.samples.roots)
+            return self.samples.scaled(blocks, tile)
 
         return self._deposited(weights)
 
     def _identity_weights(self) -> Array:
         """The centered identity is -1/n off the diagonal; on it, shifted kernels vanish."""
-        n = self.samples.n_samples
+        samples = self.samples
 
         def weights(tile: Tile) -> Array:
-            shape = (1, tile.rows.stop - tile.rows.start, tile.columns.stop - tile.columns.start)
-            return np.full(shape, -1.0 / n)
+            share = samples.scaled(np.full((1, *tile.shape), -1.0 / samples.total), tile)
+            return samples.scaled(share, tile)
 
         return self._deposited(weights)
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer._criteria import Sensitivity
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._search.width_penalty import NO_PENALTY, BoundPenalty
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel

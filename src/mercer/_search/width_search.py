@@ -9,13 +9,10 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._criteria import Criterion, Sensitivity
-from mercer._gram.distance_histograms import (
-    DistanceHistogram,
-    LogarithmicMesh,
-    linear_binning,
-    squared_range,
-)
-from mercer._gram.tiles import Samples, Tile, map_tiles
+from mercer._gram.distance_histograms import DistanceHistogram, linear_binning, squared_range
+from mercer._gram.distance_meshes import LogarithmicMesh
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles
 from mercer._search.parameter_search import (
     Candidate,
     FamilySearch,
@@ -114,7 +111,7 @@ class HistogramSearch(FamilySearch):
         assert isinstance(structure, RadialFunction)
         self.radial = structure.function
         self.certified = certified
-        self.log_bounds = family.log_bounds(samples.X)[0]
+        self.log_bounds = family.log_bounds(samples.representative)[0]
         mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
@@ -307,7 +304,7 @@ class _CriterionProfile:
         self.criterion = criterion
         self.samples = samples
         self.radial, self.distance = structure.function, structure.distance
-        self.log_bounds = kernel.log_bounds(samples.X)[0]
+        self.log_bounds = kernel.log_bounds(samples.representative)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
         self.offset = 0.0 if criterion.is_centered else kernel.offset
         self._needs_row_sums = criterion.is_centered and criterion.reads_norm
@@ -341,28 +338,30 @@ class _CriterionProfile:
         return self._known[theta]
 
     def _exact(self, theta: float) -> tuple[float, float]:
-        n = self.samples.n_samples
-        products, rows = np.zeros(4), np.zeros((2, n))
+        samples, constant, n = self.samples, self.samples.constant, self.samples.total
+        products, rows = np.zeros(4), np.zeros((2, samples.n_samples))
 
         def work(tile: Tile) -> tuple[Tile, Array, Array, Array]:
-            squared = self.samples.squared_distances(self.distance, tile)
+            squared = samples.squared_distances(self.distance, tile)
             K, slope = self.radial.slope_at_theta(squared, theta)
             K += self.offset
+            K, slope = samples.scaled(K, tile), samples.scaled(slope, tile)
             L = self._target_block(tile)
             found = np.array([inner(K, L), inner(slope, L), 0.0, 0.0])
             if self.criterion.reads_norm:
                 found[2:] = inner(K, K), inner(K, slope)
             summed = (K, slope) if self._needs_row_sums else ()
-            by_row = np.array([values.sum(axis=1) for values in summed])
-            return tile, found, by_row, np.array([values.sum(axis=0) for values in summed])
+            by_row = np.array([values @ constant[tile.columns] for values in summed])
+            by_column = np.array([constant[tile.rows] @ values for values in summed])
+            return tile, found, by_row, by_column
 
-        for tile, found, by_row, by_column in map_tiles(work, self.samples.plan):
+        for tile, found, by_row, by_column in map_tiles(work, samples.plan):
             products += tile.count * found
             if self._needs_row_sums:
                 rows[:, tile.rows] += by_row
-                if tile.count == 2.0:
-                    rows[:, tile.columns] += by_column
-        totals = rows.sum(axis=1)
+            if self._needs_row_sums and tile.count == 2.0:
+                rows[:, tile.columns] += by_column
+        totals = rows @ constant
         a, a_slope, q, q_slope = products
         q += totals[0] ** 2 / n**2 - (2.0 / n) * (rows[0] @ rows[0])
         q_slope += totals[0] * totals[1] / n**2 - (2.0 / n) * (rows[0] @ rows[1])
@@ -372,7 +371,7 @@ class _CriterionProfile:
         return value, float(-2.0 * np.exp(-2.0 * theta) * slope)
 
     def _of(self, a: float, q: float) -> tuple[float, float, float]:
-        return self.criterion.of(float(a), float(q), self.norm, self.samples.n_samples)
+        return self.criterion.of(float(a), float(q), self.norm, self.samples.total)
 
     def _centered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
         """Squared distances, and a function from kernels there to <K, L_c> and <K_c, K_c>."""
@@ -388,8 +387,12 @@ class _CriterionProfile:
         """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""
 
         def pairs(tile: Tile) -> Array:
-            L = self._target_block(tile)[None]
-            return np.concatenate([L, np.ones_like(L)]) if self.criterion.reads_norm else L
+            L = self.samples.scaled(self._target_block(tile), tile)[None]
+            if not self.criterion.reads_norm:
+                return L
+            # A squared value is weighted by the product of both weights, not of their roots.
+            roots = self.samples.scaled(np.ones_like(L), tile)
+            return np.concatenate([L, self.samples.scaled(roots, tile)])
 
         weights = linear_binning(self.samples, self.distance, mesh, pairs)
         used = np.any(weights != 0.0, axis=0)

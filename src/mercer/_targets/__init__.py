@@ -1,5 +1,6 @@
 """Labels and responses as factors of output kernels."""
 
+from mercer._targets.classes import one_against_rest
 from mercer._targets.target import (
     TASKS,
     Target,
@@ -7,7 +8,6 @@ from mercer._targets.target import (
     as_target,
     check_output_kernel,
     infer_task,
-    one_against_rest,
     output_kernel_of_part,
 )
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor
+from mercer._gram.sample_weights import repeated_rows, weighted_deviation
 from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
@@ -21,13 +22,15 @@ _OUTPUT_GRAM = "The output Gram matrix"
 """Error messages call a given output Gram matrix by this name."""
 
 
-def response_factor(y: Any, kernel: str | Kernel) -> Array:
+def response_factor(y: Any, kernel: str | Kernel, weights: Array | None = None) -> Array:
     """Return a factor Y of the output kernel L = Y Y'.
 
     Parameters
     ----------
     y : ndarray or sparse matrix of shape (n_samples,) or (n_samples, n_outputs)
     kernel : {"linear", "gaussian", "multilabel", "precomputed"} or Kernel
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by which responses are standardized and widths are read off.
 
     Returns
     -------
@@ -45,15 +48,22 @@ def response_factor(y: Any, kernel: str | Kernel) -> Array:
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     table = table.reshape(table.shape[0], -1)
     if isinstance(kernel, Kernel):
-        return kernel_factor(kernel.bind(table), table)
-    standard = _standardized(table)
-    base = Linear() if kernel == "linear" else Gaussian(median_distance(standard))
-    return kernel_factor(base, standard)
+        return kernel_factor(kernel.bind(_representative(table, weights)), table)
+    standard = _standardized(table, weights)
+    if kernel == "linear":
+        return kernel_factor(Linear(), standard)
+    width = median_distance(_representative(standard, weights))
+    return kernel_factor(Gaussian(width), standard)
 
 
-def _standardized(responses: Array) -> Array:
+def _representative(table: Array, weights: Array | None) -> Array:
+    """The table, its rows as often as the weights say."""
+    return table if weights is None else np.asarray(table[repeated_rows(weights)])
+
+
+def _standardized(responses: Array, weights: Array | None) -> Array:
     """Divide responses by their standard deviations."""
-    scale = responses.std(axis=0)
+    scale = weighted_deviation(responses, weights)
     constant = scale <= 1e-14 * np.abs(responses).max(axis=0)
     if constant.any():
         raise ValueError(

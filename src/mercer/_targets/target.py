@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.utils import assert_all_finite, check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array
 
-from mercer._gram.low_rank import spectral_factor
-from mercer._gram.stacks import check_symmetry
+from mercer._gram.sample_weights import repeated_rows, scaled_centered
+from mercer._targets.classes import check_similarities, class_codes, class_factor
 from mercer._targets.responses import RESPONSE_KERNELS, response_factor
 from mercer._typing import Array
 from mercer._validation import check_choice, warn
@@ -33,12 +32,8 @@ _SURELY_CLASSES = 10
 """Whole numbers of at most this many distinct values are taken for classes without a warning."""
 _MOST_CLASSES = 20
 """Whole numbers of more distinct values than this are taken for responses."""
-_SPECTRUM_TOLERANCE = 1e-14
-"""A factor of class similarities leaves out at most this part of their trace."""
 _CONSTANT = 1e-14
 """A factor is constant if centering leaves less than this, relative to its largest entry."""
-_SIMILARITIES = "The matrix of similarities between classes"
-"""Error messages call such an output kernel by this name."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +50,15 @@ class Target:
         The labels, sorted; None where y holds no classes.
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the samples; None where all are one.
     """
 
     factor: Array
     signs: Array
     classes: np.ndarray[Any, Any] | None = None
     codes: Array | None = None
+    weights: Array | None = None
 
     def take(self, rows: Array) -> Target:
         """Return the target of some of the samples.
@@ -70,13 +68,28 @@ class Target:
         rows : ndarray of int
         """
         codes = None if self.codes is None else self.codes[rows]
-        return Target(self.factor[rows], self.signs, self.classes, codes)
+        weights = None if self.weights is None else self.weights[rows]
+        return Target(self.factor[rows], self.signs, self.classes, codes, weights)
 
     @property
     def centered(self) -> Array:
-        """Centered factor of the centered output kernel, shape (n_samples, n_targets)."""
-        positive = self.factor[:, self.signs > 0]
-        return positive - positive.mean(axis=0)
+        """Centered factor of the centered output kernel, shape (n_samples, n_targets).
+
+        Its rows are multiplied by the square roots of the weights.
+        """
+        return scaled_centered(self.factor[:, self.signs > 0], self.weights)
+
+    @property
+    def representative(self) -> Target:
+        """The target of the samples, each as often as its weight says, without weights."""
+        if self.weights is None:
+            return self
+        return replace(self.take(repeated_rows(self.weights)), weights=None)
+
+    @property
+    def scaled(self) -> Array:
+        """The factor, its rows multiplied by the square roots of the weights."""
+        return self.factor if self.weights is None else np.sqrt(self.weights)[:, None] * self.factor
 
 
 def as_target(
@@ -86,6 +99,7 @@ def as_target(
     output_kernel: Any = None,
     *,
     name: str = "output_kernel",
+    weights: Array | None = None,
 ) -> Target:
     """The target that labels, responses, sets of labels or an output Gram matrix define.
 
@@ -121,6 +135,8 @@ def as_target(
         * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
     name : str, default="output_kernel"
         The parameter's name, for messages.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples.
 
     Returns
     -------
@@ -175,9 +191,9 @@ def as_target(
         )
     if kernel is None:
         task = infer_task(y) if task == "auto" else task
-        return _target(y, task, "labels" if task == "classification" else "linear")
+        return _target(y, task, "labels" if task == "classification" else "linear", weights)
     try:
-        target = _target(y, task, kernel)
+        target = _target(y, task, kernel, weights)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y does not fit {_description(kernel, name)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
@@ -264,7 +280,7 @@ def check_output_kernel(output_kernel: Any, name: str = "output_kernel") -> Outp
             similarities = np.asarray(output_kernel, dtype=np.float64)
         except (TypeError, ValueError):
             raise TypeError(_accepted(output_kernel, name)) from None
-        _check_similarities(similarities, name)
+        check_similarities(similarities, name)
         return similarities
     try:
         kernel = as_kernel(output_kernel)
@@ -294,78 +310,19 @@ def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
     return kernel[np.ix_(there, there)]
 
 
-def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
-    """Return labels as signs: a column for each class against the rest, one for two classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-    classes : ndarray of shape (n_classes,)
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_problems)
-        Of two classes, 1 stands for the second.
-    """
-    positive = np.asarray(y).reshape(-1, 1) == classes
-    return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
-
-
-def _target(y: Any, task: Task, kernel: OutputKernel) -> Target:
+def _target(y: Any, task: Task, kernel: OutputKernel, weights: Array | None) -> Target:
     """Return the target that `y` defines under a checked output kernel."""
     if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
         if task == "regression":
             raise ValueError('it is for classes, and the task is "regression".')
-        classes, codes = _class_codes(y)
-        return Target(*_class_factor(codes, classes.size, kernel), classes, codes)
-    factor = response_factor(y, kernel)
+        classes, codes = class_codes(y)
+        factor, signs = class_factor(codes, classes.size, kernel, weights)
+        return Target(factor, signs, classes, codes, weights)
+    factor = response_factor(y, kernel, weights)
     signs = np.ones(factor.shape[1])
     if task == "classification" and kernel not in ("multilabel", "precomputed"):
-        return Target(factor, signs, *_class_codes(y))
-    return Target(factor, signs)
-
-
-def _class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
-    """Return the sorted classes, and the index of each sample's class."""
-    check_classification_targets(y)
-    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
-    if classes.size < 2:
-        raise ValueError(
-            "This solver needs samples of at least 2 classes in the data, "
-            f"but the data contains only one class: {classes.tolist()[0]!r}"
-        )
-    return classes, codes
-
-
-def _class_factor(codes: Array, n_classes: int, kernel: str | Array) -> tuple[Array, Array]:
-    """Return a factor Y of the output kernel on classes, and the signs of its columns."""
-    if isinstance(kernel, np.ndarray):
-        if len(kernel) != n_classes:
-            raise ValueError(
-                f"A matrix of similarities of shape {kernel.shape} was passed as the output "
-                f"kernel, but y holds {n_classes} classes."
-            )
-        factor = spectral_factor(kernel, _SIMILARITIES, _SPECTRUM_TOLERANCE)[codes]
-        return factor, np.ones(factor.shape[1])
-    if kernel == "labels" and n_classes == 2:
-        return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
-    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
-    if kernel == "labels":
-        factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
-        return factor, np.append(np.ones(n_classes), -1.0)
-    if kernel == "balanced":
-        one_hot /= np.sqrt(one_hot.sum(axis=0))
-    return one_hot, np.ones(n_classes)
-
-
-def _check_similarities(similarities: Array, name: str) -> None:
-    """Refuse similarities between classes that are not a positive semi-definite matrix."""
-    shape = similarities.shape
-    if similarities.ndim != 2 or shape[0] != shape[1]:
-        raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
-    assert_all_finite(similarities, input_name=name)
-    check_symmetry(similarities, _SIMILARITIES)
-    spectral_factor(similarities, _SIMILARITIES)
+        return Target(factor, signs, *class_codes(y), weights)
+    return Target(factor, signs, weights=weights)
 
 
 def _description(kernel: OutputKernel, name: str) -> str:

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._kernel_estimator import training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._model_selection.kernel_forms import N_ITERATIONS, Form, choose_form
 from mercer._two_stage.svm_path import first_best

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from mercer._gram.tiles import Samples, serial_algebra
-from mercer._kernel_estimator import KernelLearner, training_data
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
+from mercer._kernel_estimator import training_data
+from mercer._kernel_learner import KernelLearner
 from mercer._learners import UniformCombination
 from mercer._model_selection.kernel_prices import descended, price, sample_rows
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target

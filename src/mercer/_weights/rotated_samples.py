@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from mercer._gram.tiles import Samples, assembled, centered_features, serial_algebra, tile_plan
+from mercer._gram.samples import Samples, centered_features
+from mercer._gram.tiles import assembled, serial_algebra, tile_plan
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, Problems
 from mercer.kernels import Linear, OnColumns

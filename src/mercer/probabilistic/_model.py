@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel

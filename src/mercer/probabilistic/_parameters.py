@@ -13,7 +13,8 @@ from scipy.optimize import minimize as descend
 
 from mercer._gram.dense import definite_factor, inverted, log_determinant
 from mercer._gram.kernel_products import DenseGram, base_grams
-from mercer._gram.tiles import Samples, Tile, map_tiles, serial_algebra
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles, serial_algebra
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, gram_tile_vjp
 from mercer.probabilistic._descent import minimize

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_array, check_X_y
 
 from mercer._gram.kernel_products import BaseGrams, base_grams
-from mercer._gram.tiles import Samples
+from mercer._gram.samples import Samples
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary

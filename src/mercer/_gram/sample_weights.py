@@ -1,0 +1,97 @@
+"""Weights of samples: weighted means, centering, and the rows that stand for a weighted table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mercer._typing import Array
+
+_MOST_REPEATED = 20_000
+"""Whole weights repeat rows up to this many; of a table of more, so many rows are drawn evenly."""
+
+
+def constant_vector(n_samples: int, roots: Array | None) -> Array:
+    """The vector that centering removes: ones, or the square roots of the weights.
+
+    Parameters
+    ----------
+    n_samples : int
+    roots : ndarray of shape (n_samples,), or None
+        Square roots of the weights; None where all are one.
+    """
+    return np.ones(n_samples) if roots is None else roots
+
+
+def weighted_mean(values: Array, weights: Array | None) -> Array:
+    """Mean over the samples.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,) or (n_samples, n_columns)
+    weights : ndarray of shape (n_samples,), or None
+    """
+    if weights is None:
+        return np.asarray(values.mean(axis=0))
+    return np.asarray(weights @ values / weights.sum())
+
+
+def weighted_deviation(values: Array, weights: Array | None) -> Array:
+    """Standard deviation over the samples.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,) or (n_samples, n_columns)
+    weights : ndarray of shape (n_samples,), or None
+    """
+    if weights is None:
+        return np.asarray(values.std(axis=0))
+    return np.sqrt(weighted_mean(np.square(values - weighted_mean(values, weights)), weights))
+
+
+def scaled_centered(values: Array, weights: Array | None) -> Array:
+    """Columns less their means, times the square roots of the weights.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+    weights : ndarray of shape (n_samples,), or None
+
+    Notes
+    -----
+    The Euclidean inner products of the result are sums over the samples as often as their weights
+    say.
+    """
+    result: Array = values - weighted_mean(values, weights)
+    if weights is not None:
+        result *= np.sqrt(weights)[:, None]
+    return result
+
+
+def repeated_rows(weights: Array) -> Array:
+    """Indices of rows, each as often as its weight says, whose statistics are those of the table.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of int
+        Where weights are whole and not too many, each index as often as its weight. Otherwise
+        indices at even steps along the cumulative weights, at least one for each sample in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> repeated_rows(np.array([1.0, 3.0]))
+    array([0, 1, 1, 1])
+    >>> repeated_rows(np.array([0.5, 1.5]))
+    array([0, 1])
+    """
+    n, total = len(weights), float(weights.sum())
+    if total <= _MOST_REPEATED and np.array_equal(weights, np.round(weights)):
+        return np.repeat(np.arange(n), weights.astype(int))
+    n_drawn = int(np.clip(round(total), n, max(n, _MOST_REPEATED)))
+    steps = (np.arange(n_drawn) + 0.5) * (total / n_drawn)
+    return np.minimum(np.searchsorted(np.cumsum(weights), steps), n - 1)

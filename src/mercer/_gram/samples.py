@@ -1,0 +1,275 @@
+"""The training table as a source of tiles of Gram matrices, with weights of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from mercer._gram.sample_weights import constant_vector, repeated_rows, weighted_mean
+from mercer._gram.tiles import Tile, tile_plan, working_memory
+from mercer._typing import Array, Features
+from mercer.kernels._distances import centered_distances, products, rows_squared
+from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
+from mercer.kernels._structure import Distance, InnerProduct
+
+_CONSTANT_FEATURE = 1e-14
+"""A feature that differs from its mean by at most this fraction of the mean is constant."""
+
+
+class Samples:
+    """The training table, as a source of tiles of Gram matrices.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        A table, or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+    n_kernels : int, default=1
+        Number of kernels that are usually computed together.
+    keep : bool, default=True
+        Whether distances may be kept in memory, for more than one pass.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples; None where all are one.
+
+    Attributes
+    ----------
+    plan : list of Tile
+    roots : ndarray of shape (n_samples,), or None
+        Square roots of the weights.
+    total : float
+        Sum of the weights, which takes the place of the number of samples.
+
+    Notes
+    -----
+    Squared distances are kept for each set of columns and norm if half a matrix of them fits in a
+    half of the working memory, and are recomputed otherwise. Tiles of kernels that are not
+    functions of such a distance are kept on request, until they fill a quarter of the working
+    memory.
+
+    A kernel's tiles differ from its Gram matrix by terms that centering removes: the offset is
+    subtracted from radial kernels, features are centered in inner products, and one of their
+    values is subtracted from other kernels. So nearly constant kernels keep their digits.
+
+    Of weighted samples, all tiles are those of R K R with the square roots R = diag(roots). It has
+    the spectrum of the Gram matrix of samples that are repeated as often as their weights say, and
+    centering projects on what is orthogonal to the roots, in place of the constant vector.
+    """
+
+    def __init__(
+        self,
+        X: Features,
+        n_kernels: int = 1,
+        *,
+        keep: bool = True,
+        weights: Array | None = None,
+    ) -> None:
+        self.stacked = getattr(X, "ndim", 2) == 3
+        self.X = X if self.stacked else X.astype(np.float64, copy=False)
+        self.n_samples: int = X.shape[0]
+        self.weights = weights
+        self.roots = None if weights is None else np.sqrt(weights)
+        self.total = float(self.n_samples if weights is None else weights.sum())
+        self.plan = tile_plan(self.n_samples, n_kernels)
+        self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
+        self._distances: dict[Distance, _Distances] = {}
+        self._spare = working_memory() / 4 if keep else 0.0
+        self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
+        self._centered: Features | None = None
+
+    def take(self, rows: Array, *, keep: bool = True) -> Samples:
+        """Some of the samples, of a table.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        keep : bool, default=True
+        """
+        weights = None if self.weights is None else self.weights[rows]
+        return Samples(self.X[rows], keep=keep, weights=weights)
+
+    @property
+    def constant(self) -> Array:
+        """What centering removes, shape (n_samples,): ones, or the roots of the weights."""
+        return constant_vector(self.n_samples, self.roots)
+
+    @cached_property
+    def representative(self) -> Features:
+        """The table, its rows as often as the weights say: what search intervals are read off."""
+        return self.X if self.weights is None else self.X[repeated_rows(self.weights)]
+
+    def scaled(self, values: Array, tile: Tile) -> Array:
+        """Values on a tile times the roots of both samples' weights.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_rows, n_columns)
+        tile : Tile
+
+        Returns
+        -------
+        ndarray
+            The given array itself where all weights are one.
+        """
+        if self.roots is None:
+            return values
+        return np.asarray(values * np.outer(self.roots[tile.rows], self.roots[tile.columns]))
+
+    def blocks(self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False) -> Array:
+        """Values of kernels on a tile, up to what centering removes.
+
+        Parameters
+        ----------
+        kernels : sequence of Kernel
+            Bound kernels.
+        tile : Tile
+        keep : bool, default=False
+            Whether the tiles will be needed again.
+
+        Returns
+        -------
+        ndarray of shape (n_kernels, n_rows, n_columns)
+        """
+        if self.stacked:
+            return self.scaled(self._stack_blocks(kernels, tile), tile)
+        values = np.empty((len(kernels), *tile.shape))
+        for position in self._fill_radial(values, kernels, tile):
+            values[position] = self._other_block(kernels[position], tile, keep)
+        return self.scaled(values, tile)
+
+    def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        """Values of kernels on a tile, exactly, shape (n_kernels, n_rows, n_columns)."""
+        values, every = np.empty((len(kernels), *tile.shape)), list(range(len(kernels)))
+        others = every if self.stacked else self._fill_radial(values, kernels, tile)
+        for position, kernel in enumerate(kernels):
+            if position in others:
+                values[position] = self._exact_block(kernel, tile)
+            else:
+                values[position] += kernel.offset
+        return self.scaled(values, tile)
+
+    def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
+        """Fill in radial kernels less their offsets, and return the indices of the others."""
+        rest = set(range(len(kernels)))
+        for distance, group in radial_groups(kernels).items():
+            squared = self.squared_distances(distance, tile)
+            for position, function in group:
+                values[position] = function.from_squared(squared)
+                rest.remove(position)
+        return sorted(rest)
+
+    def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
+        """Values of one kernel on a tile, exactly, shape (n_rows, n_columns)."""
+        return self.scaled(self._exact_block(kernel, tile), tile)
+
+    def _exact_block(self, kernel: Kernel, tile: Tile) -> Array:
+        if self.stacked:
+            return np.array(stack_values(kernel, self.X[tile.rows, tile.columns]))
+        return gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset
+
+    def squared_distances(self, distance: Distance, tile: Tile) -> Array:
+        """Squared distances on a tile, which must not be overwritten."""
+        if distance not in self._distances:
+            columns = distance.columns
+            chosen = self.X if columns is None else self.X[:, list(columns)]
+            self._distances[distance] = _Distances(chosen, distance.norm, self._keeps)
+        return self._distances[distance].tile(tile)
+
+    def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
+        here, there = self.X[tile.rows, tile.columns], self.X[corner]
+        values = np.empty((len(kernels), *here.shape[:2]))
+        for position, kernel in enumerate(kernels):
+            values[position] = stack_values(kernel, here)
+            values[position] -= stack_values(kernel, there).item()
+        return values
+
+    def _other_block(self, kernel: Kernel, tile: Tile, keep: bool) -> Array:
+        key = (kernel, tile.start)
+        if key in self._blocks:
+            return self._blocks[key]
+        block = self._computed_block(kernel, tile)
+        if keep and block.nbytes <= self._spare:
+            self._spare -= block.nbytes
+            self._blocks[key] = block
+        return block
+
+    def _computed_block(self, kernel: Kernel, tile: Tile) -> Array:
+        structure = kernel.structure
+        if isinstance(structure, InnerProduct):
+            features = self._centered_table()[:, structure.positions(self.X.shape[1])]
+            return products(features[tile.rows], features[tile.columns])
+        block = gram_tile(kernel, self.X, tile.rows, tile.columns)
+        corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
+        with np.errstate(invalid="ignore"):
+            block -= gram_tile(kernel, self.X, *corner).item()
+        return block
+
+    def _centered_table(self) -> Features:
+        if self._centered is None:
+            sparse = sp.issparse(self.X)
+            self._centered = self.X if sparse else centered_features(self.X)
+        return self._centered
+
+
+def centered_features(X: Array, weights: Array | None = None) -> Array:
+    """Features minus their means, exactly zero if a feature is constant up to rounding.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by whose square roots the result is multiplied.
+    """
+    mean = weighted_mean(X, weights)
+    result: Array = X - mean
+    result[:, np.abs(result).max(axis=0) <= _CONSTANT_FEATURE * np.abs(mean)] = 0.0
+    if weights is not None:
+        result *= np.sqrt(weights)[:, None]
+    return result
+
+
+def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
+    """Raise a ValueError if a kernel returns NaN or infinities.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    sums : ndarray of shape (n_kernels,)
+        Sums over each kernel's values.
+    """
+    broken = ~np.isfinite(sums)
+    if broken.any():
+        names = ", ".join(kernels[k].describe() for k in np.flatnonzero(broken)[:3])
+        raise ValueError(f"Kernel returned NaN or infinity on the training samples: {names}.")
+
+
+def _varying(X: Array) -> Array:
+    """Features minus their means, without those that are constant and add nothing to distances."""
+    varies = X.max(axis=0) > X.min(axis=0)
+    X = X if varies.all() else X[:, varies]
+    return X - X.mean(axis=0)
+
+
+class _Distances:
+    """Squared distances between the rows of a table, tile by tile, optionally kept in memory."""
+
+    def __init__(self, X: Features, norm: float, keep: bool) -> None:
+        self._norm = norm
+        self._X = X if sp.issparse(X) else _varying(X)
+        self._squares = rows_squared(self._X)
+        self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
+
+    def tile(self, tile: Tile) -> Array:
+        if self._kept is None:
+            return self._compute(tile)
+        if tile.start not in self._kept:
+            self._kept[tile.start] = self._compute(tile)
+        return self._kept[tile.start]
+
+    def _compute(self, tile: Tile) -> Array:
+        part, squares = self._X[tile.rows], (self._squares[tile.rows], self._squares[tile.columns])
+        if tile.count == 1.0:
+            return centered_distances(part, part, 0, self._norm, squares)
+        return centered_distances(part, self._X[tile.columns], None, self._norm, squares)

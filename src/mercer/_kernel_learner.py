@@ -1,0 +1,149 @@
+"""Base class of the transformers that learn a kernel, and what they learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from mercer._gram.memory import check_gram_memory
+from mercer._gram.shares import trace_shares
+from mercer._history import Step
+from mercer._kernel_estimator import MEMORY_ADVICE, KernelEstimator, TrainingData, kernel_rows
+from mercer._targets import TASKS, Target, Task, check_output_kernel
+from mercer._typing import Array, Features
+from mercer._validation import check_choice
+from mercer.kernels import Kernel, WeightedSum
+
+_CONSTANT = 1e-12
+"""A learned kernel is constant up to rounding if centering leaves less than this part of it."""
+
+
+@dataclass(frozen=True)
+class LearnedKernel:
+    """A weighted sum of kernels and what is known of it on the training set.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they are.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' centered training Gram matrices.
+    alignment : float
+        Centered alignment with the target.
+    history : list of Step
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    traces: Array
+    alignment: float
+    history: list[Step]
+
+
+class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
+    """A transformer that learns a kernel before any predictor.
+
+    `transform` returns the learned kernel between samples and the training set. A subclass
+    implements `fit`, and `_learn` where other estimators learn from data that they have validated.
+    """
+
+    task: Task
+    output_kernel: Any = None
+    kernel_: Kernel
+    kernels_: list[Kernel]
+    weights_: Array
+    scale_: float
+
+    def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
+        """Learn the kernel and return its Gram matrix.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_samples, n_kernels) where `kernels` is "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses.
+        **fit_params : object
+            Passed to `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+            See `transform`.
+
+        Raises
+        ------
+        MemoryError
+            If the Gram matrix needs more memory than there is.
+        """
+        check_gram_memory(_num_samples(X), 1, MEMORY_ADVICE)
+        return np.asarray(super().fit_transform(X, y, **fit_params))
+
+    def transform(self, X: Features) -> Array:
+        """Evaluate the learned kernel between samples and the training set.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_fitted)
+            At unit scale: the centered Gram matrix of the training set has a mean diagonal of one,
+            so that the default penalty of a predictor suits it.
+        """
+        return kernel_rows(self, X)
+
+    def selected_params(self) -> dict[str, Any]:
+        """Return the parameters that the fit selected, as values to set on a clone.
+
+        Nested cross-validation, which learns the kernel anew on parts of the same data, need not
+        select them again.
+
+        Returns
+        -------
+        dict
+        """
+        check_is_fitted(self)
+        return {}
+
+    def _target(self, data: TrainingData) -> Target:
+        """Return the target that `y` defines."""
+        return data.target(self.task, self.output_kernel)
+
+    def _check_target_settings(self) -> None:
+        """Refuse an unknown task or output kernel."""
+        check_choice("task", self.task, TASKS)
+        check_output_kernel(self.output_kernel)
+
+    def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
+        """Set the attributes that every fitted learner has."""
+        self.kernels_ = found.kernels
+        self.weights_ = found.weights
+        shares = trace_shares(found.weights, found.traces)
+        # If all kernels are constant, no trace tells them apart, and the weights do.
+        self.shares_ = shares if shares.any() else trace_shares(found.weights, np.ones(shares.size))
+        self.scale_ = _unit_scale(data, found)
+        self.kernel_ = WeightedSum(found.kernels, found.weights / self.scale_)
+        self.alignment_ = found.alignment
+        self.history_ = found.history
+        self.n_iter_ = len(found.history)
+        self.X_fit_ = data.stored
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_features_in_ if self.X_fit_ is None else self.X_fit_.shape[0])
+
+
+def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
+    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there."""
+    mean = float(found.weights @ found.traces) / data.samples().total
+    diagonal = WeightedSum(found.kernels, found.weights).diag(data.features)
+    return mean if mean > _CONSTANT * float(np.abs(diagonal).max()) else 1.0
