@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 
 from mercer._cli.errors import InputError, collected_warnings, one_line
 
@@ -12,6 +13,7 @@ def test_an_error_of_the_user_is_one_line() -> None:
     assert one_line(FileNotFoundError("no file")) == "no file"
     assert one_line(ValueError("first\nsecond")) == "first"
     assert one_line(ValueError()) == "ValueError"
+    assert one_line(zlib.error("bad")) == "a compressed file is damaged (bad)"
     assert one_line(MemoryError("298 GiB")) == "out of memory (298 GiB)"
     assert one_line(MemoryError()) == "out of memory (tables in Parquet files are read in parts)"
     assert 'pip install "mercer[dask]"' in str(one_line(ImportError(name="distributed")))

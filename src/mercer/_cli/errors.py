@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -54,6 +55,11 @@ def _(error: ImportError) -> str | None:
 @one_line.register
 def _(error: InputError | OSError) -> str:
     return str(error).replace("\n", " ")
+
+
+@one_line.register
+def _(error: zlib.error) -> str:
+    return f"a compressed file is damaged ({error})"
 
 
 @one_line.register

@@ -86,7 +86,7 @@ def load_model(path: str | Path) -> Any:
             check_seal(file)
             _check(file)
             file.seek(0)
-            model = load(file, trusted=trusted_types())
+            model = load(file, trusted=list(trusted_types()))
             check_fitted(model)
         except UntrustedTypesError as error:
             raise ValueError(f"{path} is not loaded: {error}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
@@ -99,14 +101,15 @@ _SKLEARN_MODULES = (
 the others are some that read files, and some whose compiled code relies on unchecked numbers."""
 
 
-def trusted_types() -> list[str]:
+@cache
+def trusted_types() -> tuple[str, ...]:
     """Return the names of the types that a model may hold besides those that skops trusts."""
     public = [getattr(module, name) for module in _ESTIMATOR_MODULES for name in module.__all__]
     estimators = [t for t in public if isinstance(t, type) and issubclass(t, BaseEstimator)]
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
     own = (*steps, *_TRUSTED_OF_MERCER, ColumnsOfKind, convert)
     types = [*estimators, *own, *_TRUSTED_OF_LIBRARIES]
-    return sorted({f"{t.__module__}.{t.__qualname__}" for t in types})
+    return tuple(sorted({f"{t.__module__}.{t.__qualname__}" for t in types}))
 
 
 def is_trusted(name: str) -> bool:
