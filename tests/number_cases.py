@@ -196,6 +196,8 @@ def check(name: str, case: Case) -> tuple[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UserWarning)
+        # scikit-learn's search for infinite numbers adds some of either sign.
+        warnings.filterwarnings("ignore", "invalid value encountered in reduce", RuntimeWarning)
         try:
             model = fitted(name, data)
         except RefusedError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 import numpy as np
+from scipy.linalg import norm as euclidean_norm
 
 from mercer._criteria import Sensitivity
 from mercer._gram.kernel_products import base_grams
@@ -94,7 +95,8 @@ class ConvexCombination(Stage):
         """
         factor = self.problems.Y if self.learned is None else self.learned.dual_certificate
         factor = factor - factor.mean(axis=0)
-        norm = float(np.linalg.norm(factor.T @ factor))
+        # Unlike NumPy's, this norm does not overflow by squares.
+        norm = float(euclidean_norm((factor.T @ factor).ravel()))
         absolute = float((np.abs(factor).sum(axis=0) ** 2).sum())
         return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
 

@@ -276,7 +276,9 @@ def _convex_bound(
     above its tangents; moreover f - h is at most f at the start of the interval minus h at its end.
     """
     positive, negative = np.maximum(weights, 0.0), np.maximum(-weights, 0.0)
-    both = np.stack([positive, negative])
+    # Slopes in gamma are as large as squared distances: their products with weights may overflow.
+    unit = float(np.abs(weights).max(initial=0.0)) or 1.0
+    both = np.stack([positive, negative]) / unit
 
     def evaluate(thetas: Array) -> Array:
         rows = []
@@ -300,7 +302,7 @@ def _convex_bound(
         return np.minimum(highest, f - h_end)
 
     # gamma increases from the largest width to the smallest.
-    return _branch_and_bound(evaluate, bound, grid[::-1], value)
+    return unit * _branch_and_bound(evaluate, bound, grid[::-1], value / unit)
 
 
 def _curvature_bound(

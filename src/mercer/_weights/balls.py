@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, norm
 
 from mercer._typing import Array
 from mercer._weights.weight_sets import Curvature, Path, WeightSet, straight_path
@@ -121,7 +121,7 @@ class ShiftedBall(WeightSet):
 
     def support(self, q: Array) -> float:
         """Return center'q + radius |q|; see :meth:`WeightSet.support`."""
-        return float(self.center @ q) + self.radius * float(np.linalg.norm(q))
+        return float(self.center @ q) + self.radius * float(norm(q))
 
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
         """Step towards the support point, to the minimum of the model on the segment."""
@@ -142,8 +142,8 @@ class ShiftedBall(WeightSet):
 
     def support_point(self, q: Array) -> Array:
         """Return center + radius q / |q|; see :meth:`WeightSet.support_point`."""
-        norm = float(np.linalg.norm(q))
-        return self.center + (self.radius / norm if norm > 0.0 else 0.0) * q
+        length = float(norm(q))
+        return self.center + (self.radius / length if length > 0.0 else 0.0) * q
 
 
 def _bounded_below(q: Array) -> Array:
