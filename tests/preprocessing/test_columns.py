@@ -37,6 +37,9 @@ CELLS: list[tuple[list[Any], str]] = [
     ([(1, 2), (3, 4), (1, 2)], "category"),
     ([f"row {i}" for i in range(FEW + 1)], "identifier"),
     ([f"row {i}" for i in range(FEW)], "category"),
+    ([f"code{i % 30}" for i in range(40)], "text"),
+    ([f"{'fair' if i % 3 else 'poor'} meal at table {i}" for i in range(FEW + 1)], "text"),
+    ([f"the row of number {i}" for i in range(FEW + 1)], "identifier"),
     ([f"row {i // 2}" for i in range(2 * FEW + 2)], "category"),
 ]
 

@@ -89,7 +89,9 @@ class TestDataFrames:
         }
         one_hot = {f"{name}_{value}" for name, values in categories.items() for value in values}
         numbers = {"size", "price", "count", "one", "when"}
-        assert set(out.columns) == numbers | set(indicators) | one_hot
+        # In UTC, the days are of three months.
+        calendar = {f"when_{c}_{f}" for c in ("season", "weekday") for f in ("sin", "cos")}
+        assert set(out.columns) == numbers | set(indicators) | one_hot | calendar
         assert (out["one"] == 0.0).all()
         for name, values in categories.items():
             columns = out[[f"{name}_{value}" for value in values]]

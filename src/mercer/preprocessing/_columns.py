@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import islice
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -14,10 +16,19 @@ from scipy.sparse import issparse
 
 from mercer._typing import Array, Features
 
-Kind: TypeAlias = Literal["number", "date", "category", "empty", "identifier", "other"]
+Kind: TypeAlias = Literal["number", "date", "category", "text", "empty", "identifier", "other"]
+
+USED: tuple[Kind, ...] = ("number", "date", "category", "text")
+"""Columns of these kinds can be encoded."""
 
 FEW = 20
-"""Text with more distinct values than this, and than half of its rows, identifies rows."""
+"""Text with more distinct values than this, and than half of its rows, is no category."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+"""Two letters at least."""
+
+_INSPECTED = 1000
+"""Words are looked for in this many texts."""
 
 _DAY = np.timedelta64(1, "D")
 """Dates and durations are counted in days."""
@@ -29,7 +40,7 @@ class ColumnsOfKind:
 
     Attributes
     ----------
-    kind : {"number", "date", "category"}
+    kind : {"number", "date", "category", "text"}
     """
 
     kind: Kind
@@ -55,9 +66,11 @@ class ColumnsOfKind:
         """
         if len(X.shape) != 2 or X.shape[0] == 0:
             raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
-        kinds = [kind_of(column) for _, column in _columns(X)]
-        if not set(kinds) & {"number", "date", "category"}:
-            raise ValueError("No column can be used: each is empty or has other text in most rows.")
+        kinds = [kind_of(column) for _, column in named_columns(X)]
+        if not set(kinds) & set(USED):
+            raise ValueError(
+                "No column can be used: each is empty or has another code in each row."
+            )
         names = list(getattr(X, "columns", range(len(kinds))))
         if len(set(names)) < len(names):
             twice = sorted({str(name) for name in names if names.count(name) > 1})
@@ -76,11 +89,12 @@ def kind_of(column: Any) -> Kind:
 
     Returns
     -------
-    {"number", "date", "category", "empty", "identifier", "other"}
-        Identifiers are text of which most rows have a value of their own. Columns of an array of
-        text, into which NumPy converts mixed types, are numbers if all values read as numbers;
-        text in data frames and in arrays of objects remains text. Other columns hold lists, complex
-        numbers or other cells that are neither numbers nor categories.
+    {"number", "date", "category", "text", "empty", "identifier", "other"}
+        Text of which most rows have a value of their own is an identifier, or text if it repeats
+        values or consists of several words that vary. Columns of an array of text, into which
+        NumPy converts mixed types, are numbers if all values read as numbers; text in data frames
+        and in arrays of objects remains text. Other columns hold lists, complex numbers or other
+        cells that are neither numbers nor categories.
     """
     values = _values(column)
     if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
@@ -101,8 +115,37 @@ def kind_of(column: Any) -> Kind:
         return "date"
     if _any_is(distinct, complex | np.complexfloating):
         return "other"
-    n_values = len({str(value) for value in distinct})
-    return "identifier" if n_values > max(FEW, values.size / 2) else "category"
+    texts = {str(value) for value in distinct}
+    if len(texts) <= max(FEW, values.size / 2):
+        return "category"
+    n_known = values.size - int(_is_missing(values).sum())
+    return "text" if len(texts) < n_known or holds_words(texts) else "identifier"
+
+
+def holds_words(texts: Iterable[str]) -> bool:
+    """Whether distinct texts consist of several words that vary, unlike "row 17" or "A-0017".
+
+    Parameters
+    ----------
+    texts : iterable of str
+    """
+    found = [tuple(_WORD.findall(text.casefold())) for text in islice(sorted(texts), _INSPECTED)]
+    n_words = sum(len(words) for words in found)
+    return n_words >= 2 * len(found) and len(set(found)) > 1
+
+
+def is_duration(column: Any) -> bool:
+    """Whether the known values of a column of dates and durations are durations.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+    """
+    values = _values(column)
+    if values.dtype.kind != "O":
+        return values.dtype.kind == "m"
+    known = values[~_is_missing(values)]
+    return bool(known.size) and _all_are(known, timedelta | np.timedelta64)
 
 
 def convert(X: Features, kind: Kind) -> Array:
@@ -111,14 +154,14 @@ def convert(X: Features, kind: Kind) -> Array:
     Parameters
     ----------
     X : data frame or ndarray of shape (n_samples, n_features)
-    kind : {"number", "date", "category"}
+    kind : {"number", "date", "category", "text"}
 
     Returns
     -------
     ndarray of shape (n_samples, n_features)
     """
-    converters = {"number": as_numbers, "date": as_days, "category": as_categories}
-    return converters[kind](X)
+    converters = {"number": as_numbers, "date": as_days}
+    return converters.get(kind, as_categories)(X)
 
 
 def as_numbers(X: Features) -> Array:
@@ -138,7 +181,7 @@ def as_numbers(X: Features) -> Array:
         If columns hold text or infinite numbers; the message names them.
     """
     numbers, text, infinite = [], [], []
-    for name, column in _columns(X):
+    for name, column in named_columns(X):
         try:
             numbers.append(_floats(_values(column)))
         except (TypeError, ValueError):
@@ -170,14 +213,24 @@ def as_days(X: Features) -> Array:
         If columns hold no dates or durations; the message names them.
     """
     days, other = [], []
-    for name, column in _columns(X):
+    for name, column in named_columns(X):
         if kind_of(column) in ("date", "empty"):
-            days.append(_days(_values(column)))
+            days.append(days_of(column))
         else:
             other.append(str(name))
     if other:
         raise ValueError(f"Columns hold no dates where dates are needed: {', '.join(other)}.")
     return np.column_stack(days)
+
+
+def days_of(column: Any) -> Array:
+    """Convert one column of dates or durations to days; missing values become NaN.
+
+    Parameters
+    ----------
+    column : Series or ndarray of shape (n_samples,)
+    """
+    return _days(_values(column))
 
 
 def as_categories(X: Features) -> Array:
@@ -191,11 +244,21 @@ def as_categories(X: Features) -> Array:
     -------
     ndarray of shape (n_samples, n_features), of objects
     """
-    return np.column_stack([_texts(_values(column)) for _, column in _columns(X)])
+    return np.column_stack([_texts(_values(column)) for _, column in named_columns(X)])
 
 
-def _columns(X: Features) -> Iterator[tuple[Any, Any]]:
-    """Yield the names, or positions, and the columns of a table."""
+def named_columns(X: Features) -> Iterator[tuple[Any, Any]]:
+    """Yield the names, or positions, and the columns of a table.
+
+    Parameters
+    ----------
+    X : data frame or ndarray of shape (n_samples, n_features)
+
+    Raises
+    ------
+    TypeError
+        If X is sparse.
+    """
     if issparse(X):
         raise TypeError("Sparse tables hold numbers only; convert X to a dense array.")
     if hasattr(X, "columns"):

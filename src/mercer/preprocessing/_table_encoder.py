@@ -7,8 +7,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
+from mercer.preprocessing._calendar import CalendarFeatures
 from mercer.preprocessing._columns import ColumnsOfKind, Kind, convert
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
+from mercer.preprocessing._text_features import TextFeatures
 
 _MAX_CATEGORIES = 30
 """The largest number of one-hot columns of one column; its rarest categories share the last."""
@@ -23,9 +25,12 @@ def table_encoder() -> ColumnTransformer:
       standardized. Missing values are a category of their own. The rarest of more than 30
       categories share one column, as do categories that only new data have; where there is no such
       column, the latter are zero in all columns.
-    * Dates and durations: days since 1970, or days, then as numbers.
-    * Columns without any known value, and text that differs in most rows (more than 20 distinct
-      values, and more than half as many as rows), are left out.
+    * Dates and durations: days since 1970, or days, then as numbers. Season, weekday and time of
+      day of dates, as far as they vary, are points on circles, two features each.
+    * Text, which has more than 20 distinct values and more than half as many as rows: at most 30
+      directions of its counts of letter sequences (latent semantic analysis).
+    * Columns without any known value, and identifiers, which are text that differs in every row
+      and does not consist of several words, are left out.
 
     Tables are data frames of pandas or polars, or arrays, whose columns have mixed types if they
     are arrays of objects. Text that consists of digits is text there; in an array of text, into
@@ -63,10 +68,16 @@ def table_encoder() -> ColumnTransformer:
             ("numbers", _numbers("number"), ColumnsOfKind("number")),
             ("dates", _numbers("date"), ColumnsOfKind("date")),
             (
+                "calendar",
+                CalendarFeatures(),
+                ColumnsOfKind("date"),
+            ),
+            (
                 "categories",
                 make_pipeline(_converter("category"), one_hot),
                 ColumnsOfKind("category"),
             ),
+            ("text", TextFeatures(), ColumnsOfKind("text")),
         ],
         sparse_threshold=0.0,
         verbose_feature_names_out=False,

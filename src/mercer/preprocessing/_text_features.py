@@ -1,0 +1,148 @@
+"""Encoding of free text by the letters that its words share."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._typing import Array, Features
+from mercer.preprocessing._columns import as_categories
+
+_GRAMS = (3, 4)
+"""Lengths of the sequences of letters that are counted."""
+
+_MAX_GRAMS = 4000
+"""At most this many sequences are counted, the most frequent ones."""
+
+_MAX_LENGTH = 1000
+"""Only this many characters of a text are read, which bounds time and memory."""
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Represent text by the main directions of its counts of letter sequences.
+
+    Sequences of three and four letters within words are counted, weighted by TF-IDF and projected
+    on the leading singular vectors of the training rows (latent semantic analysis), as skrub's
+    ``StringEncoder`` does [1]_. The features of a column have a total variance of one, as much as
+    a standardized number. Missing text is empty text.
+
+    Parameters
+    ----------
+    n_components : int, default=30
+        The largest number of features of a column.
+
+    Attributes
+    ----------
+    encoders_ : list of (TfidfVectorizer, TruncatedSVD) or None
+        For each column; None for columns without any words.
+    scales_ : ndarray of shape (n_features_in_,)
+        Each column's features are divided by its scale.
+    n_features_in_ : int
+
+    References
+    ----------
+    .. [1] skrub, ``StringEncoder``,
+       https://skrub-data.org/stable/reference/generated/skrub.StringEncoder.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing._text_features import TextFeatures
+    >>> said = np.array([["very good"], ["a good one"], ["rather bad"], ["bad, bad"]])
+    >>> features = TextFeatures(n_components=2).fit_transform(said)
+    >>> bool(features[0] @ features[1] > features[0] @ features[3])
+    True
+    """
+
+    def __init__(self, n_components: int = 30) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the main directions.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+            Text.
+        y : None
+            Ignored.
+        """
+        self.encoders_: list[tuple[TfidfVectorizer, TruncatedSVD] | None] = []
+        scales = []
+        for texts in _texts(X):
+            encoder, scale = _fit_column(texts, self.n_components)
+            self.encoders_.append(encoder)
+            scales.append(scale)
+        self.scales_ = np.asarray(scales)
+        self.n_features_in_ = len(scales)
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Project text on the main directions.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        parts = [
+            encoder[1].transform(encoder[0].transform(texts)) / scale
+            for encoder, scale, texts in zip(self.encoders_, self.scales_, _texts(X), strict=True)
+            if encoder is not None
+        ]
+        return np.hstack(parts) if parts else np.empty((len(X), 0))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; x0, x1, ... by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        if input_features is None:
+            input_features = [f"x{position}" for position in range(self.n_features_in_)]
+        names = [
+            f"{name}_text_{direction}"
+            for name, encoder in zip(input_features, self.encoders_, strict=True)
+            if encoder is not None
+            for direction in range(encoder[1].components_.shape[0])
+        ]
+        return np.asarray(names, dtype=object)
+
+
+def _texts(X: Features) -> list[list[str]]:
+    """Return the text of each column, empty where it is missing."""
+    cells = as_categories(X)
+    return [[cell[:_MAX_LENGTH] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
+
+
+def _fit_column(
+    texts: list[str], n_components: int
+) -> tuple[tuple[TfidfVectorizer, TruncatedSVD] | None, float]:
+    vectorizer = TfidfVectorizer(
+        analyzer="char_wb", ngram_range=_GRAMS, max_features=_MAX_GRAMS, dtype=np.float64
+    )
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:  # No word has three letters.
+        return None, 1.0
+    rank = min(n_components, *counts.shape)
+    projection = TruncatedSVD(rank, random_state=0)
+    features = projection.fit_transform(counts)
+    scale = float(np.sqrt(features.var(axis=0).sum()))
+    return (vectorizer, projection), scale or 1.0
