@@ -189,7 +189,7 @@ class TestPredict:
     def test_text_in_place_of_numbers_is_an_error(self, run: Run, model: str, classes: Any) -> None:
         classes.assign(height="tall").to_csv("new.csv", index=False)
         line = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
-        assert "these columns hold text, but the model needs numbers: 'height'" in line
+        assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
 
     def test_inputs_are_not_overwritten(self, run: Run, model: str) -> None:
         before = Path("table.csv").read_bytes()
@@ -296,7 +296,7 @@ class TestInvalidInput:
         line = self.fit(run, classes.assign(kind=range(80)), "--target", "kind")
         assert "numbers the rows, as an identifier does" in line
         line = self.fit(run, classes.assign(kind=["cat"] * 79 + ["dog"]), "--target", "kind")
-        assert "'kind' has one row only of class 'dog'" in line
+        assert "'kind' has one class only that has two rows or more" in line
         line = self.fit(run, classes.assign(kind=[0.5] * 79 + [np.inf]), "--target", "kind")
         assert "infinite" in line
 
@@ -365,7 +365,7 @@ def test_an_interrupted_run_ends_with_exit_code_130(
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer._cli.app.read_table", interrupt)
+    monkeypatch.setattr("mercer._cli.app.read_cells", interrupt)
     result = run("fit", "table.csv", "--target", "y")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

@@ -23,7 +23,8 @@ from mercer._cli.methods import (
     make_model,
 )
 from mercer._cli.models import load_model
-from mercer._cli.tables import as_problem, read_table
+from mercer._cli.problem import as_problem
+from mercer._cli.tables import read_table
 from mercer._history import MixingStep, WeightStep
 from mercer._model_selection.kernel_forms import FORMS
 

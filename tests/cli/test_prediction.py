@@ -61,7 +61,7 @@ def test_an_interruption_leaves_no_incomplete_file(
         if next(parts, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer._cli.prediction._check_columns", check)
+    monkeypatch.setattr("mercer._cli.prediction._count_new_categories", check)
     result = run("predict", "m.skops", "t", "--out", "p.csv")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"
@@ -73,7 +73,7 @@ def test_text_in_a_later_part_is_an_error_without_a_file(run: Run) -> None:
     frame.loc[70, "height"] = "tall"
     write_folder(frame, Path("t"))
     line = error_line(run("predict", "m.skops", "t", "--out", "p.csv"))
-    assert "these columns hold text, but the model needs numbers: 'height'" in line
+    assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
     assert not Path("p.csv").exists()
 
 

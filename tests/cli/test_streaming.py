@@ -13,8 +13,8 @@ from mercer._cli import streaming
 from mercer._cli.errors import InputError
 from mercer._cli.fitting import splits
 from mercer._cli.models import load_model
+from mercer._cli.problem import as_problem
 from mercer._cli.streaming import is_streamed, streamed_table
-from mercer._cli.tables import as_problem
 
 pytest.importorskip("pyarrow")
 
@@ -51,8 +51,8 @@ class TestRows:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
     ) -> None:
         monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 30)
-        frame = pd.DataFrame({"row": np.arange(200.0), "y": np.linspace(0, 1, 200) ** 2})
-        frame["kind"] = np.where(frame["row"] % 50 == 7, "rare", "common")
+        frame = pd.DataFrame({"row": np.arange(200.0) / 2, "y": np.linspace(0, 1, 200) ** 2})
+        frame["kind"] = np.where(frame["row"] % 25 == 3.5, "rare", "common")
         write_folder(frame, tmp_path / "t")
         found = table_of(tmp_path / "t", target, test_size=0.1)
         tested = found.problem.features["row"].to_numpy()[found.test]
@@ -105,7 +105,7 @@ class TestTask:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
-        frame = pd.DataFrame({"x": np.arange(200.0), "kind": ["a"] * 199 + ["b"]})
+        frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 199 + ["b"]})
         write_folder(frame, tmp_path / "t")
         with pytest.raises(InputError, match="one row only of class 'b'"):
             table_of(tmp_path / "t", "kind")
@@ -125,7 +125,7 @@ class TestFit:
         assert "1 rows without 'kind' are left out" in result.stderr
         assert Path("r.html").stat().st_size > 10_000
         model = load_model(Path("m.skops"))
-        names = model[0].get_feature_names_out().tolist()
+        names = model["columns"].get_feature_names_out().tolist()
         assert model[-1].feature_names_in_.tolist() == names
         assert model[-1].n_features_in_ == len(names) > 4
         accuracy = (model.predict(frame) == frame["kind"]).mean()

@@ -12,13 +12,13 @@ from typer.core import TyperGroup
 from mercer._blocks import ParquetSource
 from mercer._cli import comparison, fitting, terminal
 from mercer._cli.cluster import check_cluster, cluster_client
+from mercer._cli.column_choices import read_choices, write_choices
 from mercer._cli.errors import (
     check_failures,
     check_packages,
     checked_name,
     collected_warnings,
     in_one_line,
-    listing,
     one_line,
     postponed,
 )
@@ -35,19 +35,27 @@ from mercer._cli.methods import (
     method_names,
 )
 from mercer._cli.models import load_model, save_model
+from mercer._cli.options import (
+    Cluster,
+    ColumnsFile,
+    Repeats,
+    Report,
+    Seed,
+    Table,
+    Tables,
+    Target,
+    TaskName,
+    TestSize,
+    Workers,
+)
 from mercer._cli.prediction import predict_file
+from mercer._cli.problem import Problem, Rows, as_problem
 from mercer._cli.report import write_comparison_report, write_fit_report
 from mercer._cli.streaming import is_streamed, streamed_table
-from mercer._cli.tables import (
-    TASK_RULE,
-    Problem,
-    Rows,
-    as_problem,
-    check_table_format,
-    read_table,
-    write_table,
-)
+from mercer._cli.table_columns import recognize_columns
+from mercer._cli.tables import check_table_format, read_cells, write_table
 from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
+from mercer._tables import listing
 
 _INTERRUPTED = 130
 """Exit code of an interrupted run."""
@@ -85,37 +93,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
-Tables = Annotated[
-    Path, typer.Argument(help="CSV or Parquet file, or folder of Parquet files.", metavar="TABLE")
-]
-Target = Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
-TaskName = Annotated[
-    str, typer.Option("--task", help=f"auto, classification or regression. auto: {TASK_RULE}")
-]
-Report = Annotated[
-    Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
-]
-TestSize = Annotated[
-    float,
-    typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99),
-]
-Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        help="Read Parquet files on the Dask cluster of this scheduler, such as tcp://host:8786.",
-        metavar="ADDRESS",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
-    ),
-]
-Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
-
 
 @app.callback(invoke_without_command=True)
 def _start(context: typer.Context) -> None:
@@ -136,6 +113,7 @@ def fit(
         ),
     ] = LEARNERS[0],
     task: TaskName = "auto",
+    columns: ColumnsFile = None,
     out: Annotated[
         Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")
     ] = None,
@@ -156,14 +134,14 @@ def fit(
     check_cluster(table, cluster, workers)
     with cluster_client(cluster, workers) as client:
         if client is None and not is_streamed(table):
-            problem = as_problem(read_table(table), target, task)
+            problem = _problem(table, target, task, columns)
             check_fit([learner], problem.task, LEARNERS)
             [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed)
             check_size([learner], len(rows[0]))
             _fit(problem, learner, rows, out=out, report=report, seed=seed)
             return
         check_streamed(learner)
-        streamed = streamed_table(table, target, task, test_size=test_size, seed=seed)
+        streamed = streamed_table(table, target, task, columns, test_size=test_size, seed=seed)
         problem, rows = streamed.problem, (streamed.train, streamed.test)
         check_fit([learner], problem.task, LEARNERS)
         read = {"source": streamed.source, "client": client}
@@ -209,6 +187,26 @@ def predict(
 
 
 @app.command()
+def columns(
+    table: Table,
+    *,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Show how the columns of a table are read and used, without learning."""
+    check_outputs(out, inputs=(table,))
+    cells = read_cells(table)
+    _, found = recognize_columns(cells.frame, separator=cells.separator)
+    terminal.show_columns(found)
+    terminal.print_notes(cells.notes)
+    if out is not None:
+        write_choices(found, out)
+        terminal.show_files(columns=out)
+
+
+@app.command()
 def compare(
     table: Table,
     target: Target,
@@ -218,6 +216,7 @@ def compare(
         typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
     ] = None,
     task: TaskName = "auto",
+    columns: ColumnsFile = None,
     repeats: Repeats = 5,
     csv: Annotated[
         Path | None,
@@ -235,7 +234,7 @@ def compare(
         check_table_format(csv)
     check_outputs(csv, report, inputs=(table,))
     check_packages(matplotlib=report)
-    problem = as_problem(read_table(table), target, task)
+    problem = _problem(table, target, task, columns)
     check_fit(names, problem.task)
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed)
     n_rows = len(rows[0][0])
@@ -270,6 +269,12 @@ def demo(
     _fit(problem, LEARNERS[0], rows[0], out=out, report=report)
     if report is None:
         terminal.print_line("The option --report demo.html writes a report with figures.")
+
+
+def _problem(table: Path, target: str, task: str, columns: Path | None) -> Problem:
+    cells = read_cells(table)
+    choices = read_choices(columns, list(cells.frame.columns))
+    return as_problem(cells, target, task, choices=choices)
 
 
 def _fit(

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mercer._cli.columns import CHOICES, Choice, Column
-from mercer._cli.errors import InputError, checked_name, listing
+from mercer._cli.errors import InputError, checked_name
+from mercer._cli.table_columns import CHOICES, Choice, Column
 from mercer._cli.tables import read_cells, write_table
+from mercer._tables import listing, shown
 
 _HEADER = ("name", "role", "format")
 
 
-def read_choices(path: Path, names: Sequence[str]) -> dict[str, Choice]:
+def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
     """Read a table of names, roles and formats of columns.
 
     Parameters
     ----------
-    path : Path
-        CSV with the columns ``name``, ``role`` and, if needed, ``format``.
+    path : Path or None
+        CSV with the columns ``name``, ``role`` and, if needed, ``format``. There are no choices
+        if None.
     names : sequence of str
         The names of the columns of the table.
 
@@ -32,6 +34,8 @@ def read_choices(path: Path, names: Sequence[str]) -> dict[str, Choice]:
     InputError
         If the file has other columns, an unknown role, or the name of no column.
     """
+    if path is None:
+        return {}
     frame = read_cells(path).frame
     if list(frame.columns)[:2] != list(_HEADER[:2]):
         raise InputError(f"{path} must have the columns {', '.join(_HEADER)}")
@@ -42,7 +46,9 @@ def read_choices(path: Path, names: Sequence[str]) -> dict[str, Choice]:
         # A name that a spreadsheet would take for a formula was written behind an apostrophe.
         name = name.removeprefix("'") if name not in names else name
         if name not in names:
-            raise InputError(f"{path} names a column '{name}', and the table has {listing(names)}")
+            raise InputError(
+                f"{path} names a column '{shown(name)}', and the table has {listing(names)}"
+            )
         if role:
             role = checked_name("role", role, CHOICES)
             choices[name] = Choice(role, cells[2] if len(cells) > 2 else "")  # type: ignore[arg-type]

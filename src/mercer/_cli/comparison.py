@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from mercer._cli.errors import InputError, one_line
 from mercer._cli.fitting import error_of
 from mercer._cli.methods import learned_alignment, make_model
-from mercer._cli.tables import Problem, Rows
+from mercer._cli.problem import Problem, Rows
 from mercer._typing import Array
 
 if TYPE_CHECKING:

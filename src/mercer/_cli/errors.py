@@ -181,20 +181,6 @@ def check_packages(**needed: object) -> None:
             import_module(package)
 
 
-def listing(names: Iterable[object], *, most: int = 8) -> str:
-    """Return the first names, quoted, and the number of the others.
-
-    Examples
-    --------
-    >>> listing("abcd", most=2)
-    "'a', 'b' and 2 more"
-    """
-    quoted = [f"'{name}'" for name in names]
-    if len(quoted) <= most:
-        return ", ".join(quoted)
-    return f"{', '.join(quoted[:most])} and {len(quoted) - most} more"
-
-
 def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
     """Return the name if it is among the choices.
 

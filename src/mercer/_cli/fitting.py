@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import r2_score, root_mean_squared_error, zero_one_loss
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -16,9 +17,9 @@ from sklearn.utils.multiclass import unique_labels
 from mercer._blocks import ParquetSource
 from mercer._cli.errors import InputError
 from mercer._cli.methods import learned_alignment, make_model
-from mercer._cli.tables import Problem, Rows, Task
+from mercer._cli.problem import Problem, Rows, Task
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
-from mercer._typing import Array
+from mercer._typing import Array, Features
 from mercer.inspection._display import feature_names, learned, learned_terms
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def fit(
     if source is None:
         model.fit(X.iloc[train], y[train])
     else:
-        model[-1].fit(source.with_encoder(model[0].fit(X.iloc[train])))
+        model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     dummy = DummyClassifier() if task == "classification" else DummyRegressor()
     constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
     predicted = model.predict(X.iloc[test])
@@ -220,7 +221,7 @@ def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
     """Read candidates and scores off a model of stacking, and try its intervals."""
     step, covered = model[-1], None
     if hasattr(step, "predict_interval"):
-        low, high = intervals(model, X, INTERVAL_COVERAGE).T
+        low, high = intervals(step, model[:-1].transform(X), INTERVAL_COVERAGE).T
         covered = float(((low <= y) & (y <= high)).mean())
     names = feature_names(model)
     return Stack(
@@ -231,13 +232,15 @@ def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
     )
 
 
-def intervals(model: Pipeline, X: DataFrame, coverage: float) -> Array:
+def intervals(step: BaseEstimator, encoded: Features, coverage: float) -> Array:
     """Predict intervals that hold the response with some probability.
 
     Parameters
     ----------
-    model : fitted Pipeline of `fit`
-    X : DataFrame of shape (n_rows, n_columns)
+    step : fitted estimator
+        The last step of a model of `fit`.
+    encoded : array-like of shape (n_rows, n_features)
+        Encoded columns.
     coverage : float
         The probability, between zero and one.
 
@@ -252,9 +255,9 @@ def intervals(model: Pipeline, X: DataFrame, coverage: float) -> Array:
     """
     if not 0.0 < coverage < 1.0:
         raise InputError(f"the coverage of intervals is between 0 and 1; got {coverage:g}")
-    if not hasattr(model[-1], "predict_interval"):
+    if not hasattr(step, "predict_interval"):
         raise InputError(
             "the model predicts no intervals; those of mercer fit --learner stacking do, if the "
             "target is a response"
         )
-    return np.asarray(model[-1].predict_interval(model[:-1].transform(X), coverage))
+    return np.asarray(step.predict_interval(encoded, coverage))

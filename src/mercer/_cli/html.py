@@ -26,6 +26,8 @@ _STYLE: Any = {
     "grid.color": "#e3e8ed",
     "font.size": 10,
     "svg.hashsalt": "mercer",
+    # Names of columns and classes are text, whatever dollar signs they have.
+    "text.parse_math": False,
 }
 """Matplotlib settings of all figures; the salt makes the files of equal figures equal."""
 

@@ -1,4 +1,4 @@
-"""The methods by their names on the command line, and the pipeline that prepares their data."""
+"""The methods by their names on the command line, and the pipelines that they are part of."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer._cli.errors import InputError, checked_name, listing
-from mercer._cli.tables import Problem, Rows, Task
+from mercer._cli.encoding import problem_encoder, table_reader
+from mercer._cli.errors import InputError, checked_name
+from mercer._cli.problem import Problem, Rows, Task
 from mercer._learners import (
     AlignmentMaximization,
     ContinuousAlignment,
@@ -38,13 +39,12 @@ from mercer._one_stage import (
 from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
 from mercer._stacking.combined_gram import combined_gram
 from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._tables import listing
 from mercer._two_stage import C_GRID, TwoStageClassifier, TwoStageRegressor
 from mercer._typing import Array, Features
 from mercer.inspection._display import best_of
 from mercer.kernels import Gaussian
 from mercer.metrics import centered_alignment
-from mercer.preprocessing import table_encoder
-from mercer.preprocessing._columns import ColumnsOfKind
 from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
 _GAMMA_GRID: Array = 2.0 ** np.arange(-15, 4, 2)
@@ -334,7 +334,13 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
         estimator.set_params(random_state=seed)
     elif "learner__random_state" in estimator.get_params():
         estimator.set_params(learner__random_state=seed)
-    return Pipeline([("columns", _encoder(problem)), ("model", estimator)])
+    return Pipeline(
+        [
+            ("reader", table_reader(problem)),
+            ("columns", problem_encoder(problem, rows, seed)),
+            ("model", estimator),
+        ]
+    )
 
 
 def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: Task) -> float:
@@ -372,16 +378,6 @@ def _n_folds(problem: Problem, rows: Rows) -> int:
     if problem.task == "classification":
         largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
     return max(2, min(5, largest))
-
-
-def _encoder(problem: Problem) -> ColumnTransformer:
-    """Return the encoder of a problem's columns; names that would clash get prefixes."""
-    names = problem.features.columns
-    categories = [f"{name}_" for name in ColumnsOfKind("category")(problem.features)]
-    clash = any(name.startswith(("missingindicator_", *categories)) for name in names)
-    return (
-        table_encoder().set_params(verbose_feature_names_out=clash).set_output(transform="pandas")
-    )
 
 
 def _grid_gamma(best: dict[str, Any]) -> float:

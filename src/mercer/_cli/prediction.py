@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from mercer._cli.errors import InputError, listing
+from mercer._cli.errors import InputError
 from mercer._cli.fitting import intervals
 from mercer._cli.streaming import parquet_source
-from mercer._cli.tables import appended_table, is_parquet, read_table
+from mercer._cli.table_columns import recognize_columns
+from mercer._cli.tables import appended_table, is_parquet, read_cells
+from mercer._tables import TableReader, listing, shown
+from mercer._tables.date_cells import as_dates, format_dates
 from mercer._typing import Array
-from mercer.preprocessing._columns import as_categories, kind_of
+from mercer.preprocessing._columns import as_categories
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -80,9 +83,13 @@ def _parts(model: Pipeline, table: Path) -> tuple[list[str], int, Iterator[DataF
     """Return the names of a table's columns, its number of rows, and its parts."""
     needed = list(model.feature_names_in_)
     if not (table.exists() and is_parquet(table)):
-        frame = read_table(table)
-        _check_names(needed, list(frame.columns))
-        return list(frame.columns), len(frame), iter([frame[needed]])
+        cells = read_cells(table)
+        names = list(cells.frame.columns)
+        _check_names(needed, names)
+        frame = cells.frame[needed]
+        if not has_reader(model):  # It was saved before models had readers.
+            frame, _ = recognize_columns(frame, separator=cells.separator)
+        return names, len(frame), iter([frame])
     names = list(parquet_source(table).column_names)
     _check_names(needed, names)
     source = parquet_source(table, columns=needed)
@@ -112,8 +119,8 @@ class Categories:
     def notes(self) -> list[str]:
         """Return one line for each column."""
         return [
-            f"{counts.total()} rows hold categories of '{name}' that the model was not fitted on: "
-            f"{listing(counts, most=4)}"
+            f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not "
+            f"fitted on: {listing(counts, most=4)}"
             for name, counts in self.new.items()
         ]
 
@@ -150,9 +157,11 @@ def predict(
     """
     import pandas as pd
 
-    _check_columns(model, frame, found)
-    encoded, step = model[:-1].transform(frame), model[-1]
-    predictions = pd.DataFrame({"prediction": step.predict(encoded)})
+    typed = model["reader"].transform(frame) if has_reader(model) else frame
+    _count_new_categories(model, typed, found)
+    encoded, step = model["columns"].transform(typed), model[-1]
+    role, notation = target_format(model)
+    predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
     if hasattr(step, "decision_function"):
         values: Array = step.decision_function(encoded)
         if values.ndim == 1:
@@ -165,20 +174,49 @@ def predict(
     if hasattr(step, "noise_variance_"):
         _, predictions["std"] = step.predict(encoded, return_std=True, include_noise=True)
     if coverage is not None:
-        predictions[["lower", "upper"]] = intervals(model, frame, coverage)
+        bounds = intervals(step, encoded, coverage)
+        predictions["lower"] = _as_target(bounds[:, 0], role, notation)
+        predictions["upper"] = _as_target(bounds[:, 1], role, notation)
     return predictions
 
 
-def _check_columns(model: Pipeline, frame: DataFrame, found: Categories) -> None:
-    """Check that columns of numbers hold numbers, and count new categories."""
-    prepared = {name: (step, columns) for name, step, columns in model[0].transformers_}
-    _, numbers = prepared["numbers"]
-    text = [n for n in numbers if kind_of(frame[n]) not in ("number", "empty")]
-    if text:
-        raise InputError(f"these columns hold text, but the model needs numbers: {listing(text)}")
-    encoder, categories = prepared["categories"]
-    for name, known in zip(categories, encoder[-1].categories_ if categories else (), strict=True):
-        values = as_categories(frame[[name]])[:, 0]
-        new = values[~np.isin(values.astype(str), known.astype(str)) & frame[name].notna()]
-        if len(new):
-            found.new.setdefault(name, Counter()).update(new)
+def has_reader(model: Pipeline) -> bool:
+    """Whether a model converts the columns of tables itself.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    """
+    return isinstance(model[0], TableReader)
+
+
+def target_format(model: Pipeline) -> tuple[str, str]:
+    """Return the role and the format of the column that a model predicts.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    """
+    target = model[0].target if has_reader(model) else None
+    return (target[1], target[2]) if target else ("", "")
+
+
+def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
+    """Return predictions of dates as dates: in their notation, if they were text."""
+    if role not in ("date", "time"):
+        return predicted
+    return format_dates(predicted, notation) if notation else as_dates(predicted)
+
+
+def _count_new_categories(model: Pipeline, typed: DataFrame, found: Categories) -> None:
+    prepared = {name: (step, columns) for name, step, columns in model["columns"].transformers_}
+    for key in ("categories", "levels"):
+        encoder, names = prepared.get(key, (None, []))
+        if not len(names):
+            continue
+        step = encoder[-1] if hasattr(encoder[-1], "categories_") else encoder[-2]
+        for name, known in zip(names, step.categories_, strict=True):
+            values = as_categories(typed[[name]])[:, 0]
+            new = values[~np.isin(values.astype(str), known.astype(str)) & typed[name].notna()]
+            if len(new):
+                found.new.setdefault(name, Counter()).update(new)

@@ -16,7 +16,7 @@ from mercer._cli import html
 from mercer._cli.comparison import Comparison, standard_deviation
 from mercer._cli.fitting import ERROR_NAMES, INTERVAL_COVERAGE, Fit, LearnedKernel, Stack
 from mercer._cli.methods import METHODS
-from mercer._cli.tables import Problem, Task
+from mercer._cli.problem import Problem, Task
 from mercer.inspection import (
     AlignmentPathDisplay,
     FeatureRelevanceDisplay,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +18,18 @@ from mercer._blocks import (
     sample_positions,
 )
 from mercer._blocks.parquet_files import find_parquet
-from mercer._cli.errors import InputError, checked_name, collected_warnings, listing, one_line
+from mercer._cli.column_choices import read_choices
+from mercer._cli.errors import InputError, checked_name, collected_warnings, one_line
 from mercer._cli.fitting import n_tested, splits
-from mercer._cli.tables import Problem, Rows, Task, as_problem, check_whole, is_parquet
+from mercer._cli.problem import Problem, Rows, Task, as_problem, check_whole
+from mercer._cli.table_columns import Choice
+from mercer._cli.tables import is_parquet
+from mercer._tables import listing, shown
 from mercer._targets import infer_task
 from mercer._typing import Array
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 _SAMPLED_ROWS = 20_000
 """What columns hold and how they are encoded is learned from at most this many rows."""
@@ -98,7 +106,13 @@ def parquet_source(
 
 
 def streamed_table(
-    path: Path, target: str, task: str, *, test_size: float, seed: int
+    path: Path,
+    target: str,
+    task: str,
+    columns: Path | None = None,
+    *,
+    test_size: float,
+    seed: int,
 ) -> StreamedTable:
     """Hold out test rows of a Parquet file or a folder of them, and draw a sample.
 
@@ -108,6 +122,8 @@ def streamed_table(
     target : str
         Column to predict. Rows in which it is missing are left out.
     task : {"auto", "classification", "regression"}
+    columns : Path, default=None
+        File of the user's choices for columns.
     test_size : float
         Share of test rows, of which there are at most 10,000.
     seed : int
@@ -132,7 +148,12 @@ def streamed_table(
     )
     drawn, values = source.take_raw(positions)
     frame = source.as_input(drawn).assign(**{target: values})
-    problem = as_problem(frame, target, decided)
+    choices = read_choices(columns, list(frame.columns))
+    if decided == "classification":
+        # Labels that read as numbers are text in the files.
+        choices[target] = Choice("category")
+        _check_classes(frame[target], target)
+    problem = as_problem(frame, target, decided, choices=choices)
     if missing := source.without_target().count_rows() - n_rows:
         notes.append(f"{missing:,} rows without '{target}' are left out")
     if len(positions) < n_rows:
@@ -144,6 +165,16 @@ def streamed_table(
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=seed)
     useful = parquet_source(path, target, list(problem.features.columns))
     return StreamedTable(problem, train, test, useful.without_rows(np.sort(positions[test])))
+
+
+def _check_classes(labels: Series[Any], name: str) -> None:
+    """Check that each class has two rows in the sample, which holds rows of every class."""
+    counts = labels.value_counts()
+    if (counts < 2).any() and not (counts < 2).all() and len(counts) > 1:
+        raise InputError(
+            f"'{shown(name)}' has one row only of class {listing(counts.index[counts < 2])}, and a "
+            "table that is read in parts needs two rows of each class"
+        )
 
 
 def _task_of(source: ParquetSource, name: str, task: str) -> Task:

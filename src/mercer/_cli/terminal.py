@@ -23,8 +23,10 @@ from rich.table import Table
 from mercer._cli.comparison import Comparison
 from mercer._cli.fitting import ERROR_NAMES, Fit, LearnedKernel, Stack
 from mercer._cli.methods import METHODS
+from mercer._cli.problem import Problem
 from mercer._cli.report import comparison_rows, describe_problem, format_error, stack_scores
-from mercer._cli.tables import Problem
+from mercer._cli.table_columns import Column
+from mercer._tables import shown
 
 _MAX_KERNELS = 12
 """The table of kernels has at most this many rows, so that it fits on a screen."""
@@ -146,7 +148,27 @@ def show_files(**written: Path | None) -> None:
 
 def show_problem(problem: Problem) -> None:
     """Print the size of the problem."""
-    print_line(f"{problem.name}: {describe_problem(problem)}")
+    print_line(f"{shown(problem.name)}: {describe_problem(problem)}")
+
+
+def show_columns(columns: Sequence[Column]) -> None:
+    """Print one line a column: how it is read and used.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    """
+    table = _table("Columns")
+    table.add_column("Column", overflow="fold", max_width=28)
+    table.add_column("Role", no_wrap=True)
+    table.add_column("How it is read and used", overflow="fold")
+    for column in columns:
+        style = "" if column.is_used else "dim"
+        lines = [column.describe(), *(f"[yellow]{escape(text)}[/]" for text in column.warnings)]
+        lines[0] = escape(lines[0])
+        told = "\n".join(line for line in lines if line)
+        table.add_row(escape(shown(column.name)), column.role, told, style=style)
+    Console().print(table)
 
 
 def show_fit(fit: Fit) -> None:
@@ -197,7 +219,9 @@ def _relevance(found: Stack) -> Table:
     columns.add_column("Relevance", justify="right")
     columns.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
     for name, relevance in found.relevance[:_MAX_COLUMNS]:
-        columns.add_row(escape(name), f"{relevance:.1%}", _bar(relevance, found.relevance[0][1]))
+        columns.add_row(
+            escape(shown(name)), f"{relevance:.1%}", _bar(relevance, found.relevance[0][1])
+        )
     if len(found.relevance) > _MAX_COLUMNS:
         columns.add_row(f"and {len(found.relevance) - _MAX_COLUMNS} more", "", "")
     return columns

@@ -16,7 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from mercer._cli.errors import InputError, listing
+from mercer._cli.errors import InputError
+from mercer._tables import listing
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -35,9 +35,12 @@ from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
 from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
+from mercer._tables import TableReader
 from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.priced_learners import PricedLearner
+from mercer.preprocessing._calendar import CalendarFeatures
 from mercer.preprocessing._columns import ColumnsOfKind, convert
+from mercer.preprocessing._text_features import TextFeatures
 
 _ESTIMATOR_MODULES = (
     _clustering,
@@ -62,6 +65,7 @@ _TRUSTED_OF_LIBRARIES = (
 of the scorer that calls an estimator's own `score`."""
 
 _TRUSTED_OF_MERCER = (
+    CalendarFeatures,
     Calibration,
     CenteredRidge,
     EncodedTarget,
@@ -74,8 +78,10 @@ _TRUSTED_OF_MERCER = (
     RidgeMember,
     PricedLearner,
     RidgeChoice,
+    TableReader,
     TableViews,
     TargetEncoding,
+    TextFeatures,
     UnitScale,
 )
 """Fitted estimators hold these types."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sklearn.base import TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -60,34 +61,52 @@ def table_encoder() -> ColumnTransformer:
     >>> encoder.get_feature_names_out().tolist()
     ['x0', 'missingindicator_x0', 'x1_a', 'x1_b', 'x1_nan']
     """
-    one_hot = OneHotEncoder(
-        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
-    )
+    encoders = column_encoders()
+    kinds: dict[str, Kind] = {
+        "numbers": "number",
+        "dates": "date",
+        "calendar": "date",
+        "categories": "category",
+        "text": "text",
+    }
     return ColumnTransformer(
-        [
-            ("numbers", _numbers("number"), ColumnsOfKind("number")),
-            ("dates", _numbers("date"), ColumnsOfKind("date")),
-            (
-                "calendar",
-                CalendarFeatures(),
-                ColumnsOfKind("date"),
-            ),
-            (
-                "categories",
-                make_pipeline(_converter("category"), one_hot),
-                ColumnsOfKind("category"),
-            ),
-            ("text", TextFeatures(), ColumnsOfKind("text")),
-        ],
+        [(name, encoders[name], ColumnsOfKind(kind)) for name, kind in kinds.items()],
         sparse_threshold=0.0,
         verbose_feature_names_out=False,
     )
 
 
+def column_encoders() -> dict[str, TransformerMixin]:
+    """Return the transformers of columns of each kind.
+
+    Returns
+    -------
+    dict of str to transformer
+        For ``numbers``, ``dates`` (as numbers), the ``calendar`` of dates, ``categories`` and
+        ``text``.
+    """
+    one_hot = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
+    )
+    return {
+        "numbers": _numbers("number"),
+        "dates": _numbers("date"),
+        "calendar": CalendarFeatures(),
+        "categories": make_pipeline(converter("category"), one_hot),
+        "text": TextFeatures(),
+    }
+
+
 def _numbers(kind: Kind) -> Pipeline:
     imputer = SimpleImputer(strategy="median", add_indicator=True)
-    return make_pipeline(_converter(kind), imputer, SoftClippingScaler())
+    return make_pipeline(converter(kind), imputer, SoftClippingScaler())
 
 
-def _converter(kind: Kind) -> FunctionTransformer:
+def converter(kind: Kind) -> FunctionTransformer:
+    """Return a transformer that converts columns of one kind to numbers or text.
+
+    Parameters
+    ----------
+    kind : {"number", "date", "category", "text"}
+    """
     return FunctionTransformer(convert, feature_names_out="one-to-one", kw_args={"kind": kind})

@@ -38,10 +38,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    encoders_ : list of (TfidfVectorizer, TruncatedSVD) or None
-        For each column; None for columns without any words.
-    scales_ : ndarray of shape (n_features_in_,)
-        Each column's features are divided by its scale.
+    sequences_ : list of list of str
+        For each column, the sequences of letters that are counted.
+    idf_ : list of ndarray of shape (n_sequences,)
+        Their inverse document frequencies.
+    directions_ : list of ndarray of shape (n_sequences, n_directions)
+        The leading singular vectors, scaled.
     n_features_in_ : int
 
     References
@@ -72,14 +74,12 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.encoders_: list[tuple[TfidfVectorizer, TruncatedSVD] | None] = []
-        scales = []
-        for texts in _texts(X):
-            encoder, scale = _fit_column(texts, self.n_components)
-            self.encoders_.append(encoder)
-            scales.append(scale)
-        self.scales_ = np.asarray(scales)
-        self.n_features_in_ = len(scales)
+        found = [_fit_column(texts, self.n_components) for texts in _texts(X)]
+        # Arrays and lists are all that a saved model needs.
+        self.sequences_ = [sequences for sequences, _, _ in found]
+        self.idf_ = [idf for _, idf, _ in found]
+        self.directions_ = [directions for _, _, directions in found]
+        self.n_features_in_ = len(found)
         return self
 
     def transform(self, X: Features) -> Array:
@@ -94,12 +94,14 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
-        parts = [
-            encoder[1].transform(encoder[0].transform(texts)) / scale
-            for encoder, scale, texts in zip(self.encoders_, self.scales_, _texts(X), strict=True)
-            if encoder is not None
-        ]
-        return np.hstack(parts) if parts else np.empty((len(X), 0))
+        parts = [np.empty((len(X), 0))]
+        columns = zip(self.sequences_, self.idf_, self.directions_, _texts(X), strict=True)
+        for sequences, idf, directions, texts in columns:
+            if sequences:
+                vectorizer = _vectorizer(vocabulary=sequences)
+                vectorizer.idf_ = idf
+                parts.append(vectorizer.transform(texts) @ directions)
+        return np.hstack(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features.
@@ -118,9 +120,8 @@ class TextFeatures(TransformerMixin, BaseEstimator):
             input_features = [f"x{position}" for position in range(self.n_features_in_)]
         names = [
             f"{name}_text_{direction}"
-            for name, encoder in zip(input_features, self.encoders_, strict=True)
-            if encoder is not None
-            for direction in range(encoder[1].components_.shape[0])
+            for name, directions in zip(input_features, self.directions_, strict=True)
+            for direction in range(directions.shape[1])
         ]
         return np.asarray(names, dtype=object)
 
@@ -131,18 +132,18 @@ def _texts(X: Features) -> list[list[str]]:
     return [[cell[:_MAX_LENGTH] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
 
 
-def _fit_column(
-    texts: list[str], n_components: int
-) -> tuple[tuple[TfidfVectorizer, TruncatedSVD] | None, float]:
-    vectorizer = TfidfVectorizer(
-        analyzer="char_wb", ngram_range=_GRAMS, max_features=_MAX_GRAMS, dtype=np.float64
-    )
+def _vectorizer(**settings: Any) -> TfidfVectorizer:
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=_GRAMS, dtype=np.float64, **settings)
+
+
+def _fit_column(texts: list[str], n_components: int) -> tuple[list[str], Array, Array]:
+    """Return the sequences of letters, their inverse document frequencies, and directions."""
+    vectorizer = _vectorizer(max_features=_MAX_GRAMS)
     try:
         counts = vectorizer.fit_transform(texts)
-    except ValueError:  # No word has three letters.
-        return None, 1.0
-    rank = min(n_components, *counts.shape)
-    projection = TruncatedSVD(rank, random_state=0)
-    features = projection.fit_transform(counts)
-    scale = float(np.sqrt(features.var(axis=0).sum()))
-    return (vectorizer, projection), scale or 1.0
+    except ValueError:  # There are no words.
+        return [], np.empty(0), np.empty((0, 0))
+    projection = TruncatedSVD(min(n_components, *counts.shape), random_state=0)
+    scale = float(np.sqrt(projection.fit_transform(counts).var(axis=0).sum())) or 1.0
+    sequences = [str(name) for name in vectorizer.get_feature_names_out()]
+    return sequences, vectorizer.idf_, projection.components_.T / scale

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from mercer._cli.date_cells import as_dates
-from mercer._cli.errors import listing
-from mercer._cli.number_cells import READABLE, known_cells
-from mercer._cli.text_columns import (
+from mercer._tables.date_cells import as_dates
+from mercer._tables.number_cells import READABLE, known_cells
+from mercer._tables.shown_names import listing, shown
+from mercer._tables.text_columns import (
     CellReading,
     ReadAs,
     cell_readings,
@@ -31,13 +31,14 @@ class TableReader(TransformerMixin, BaseEstimator):
     """Convert the columns of a data frame to the types that a model learned from.
 
     Columns of text are read as numbers, dates, times of day or categories; columns of these types
-    remain as they are. Other columns are ignored. Where cells of text allow several notations,
-    that of the training table is taken, unless other columns of the table tell another.
+    remain as they are, and numbers in place of dates are days since 1970. Other columns are
+    ignored. Where cells of text allow several notations, that of the training table is taken,
+    unless other columns of the table tell another.
 
     Parameters
     ----------
     columns : list of (str, str, str)
-        Name, role and format of each column; see `mercer._cli.columns.Column`.
+        Name, role and format of each column; see `mercer._cli.table_columns.Column`.
     target : (str, str, str) or None, default=None
         Those of the column that is predicted.
 
@@ -91,7 +92,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         if not hasattr(X, "columns"):
             raise TypeError("The model predicts from data frames, which have names of columns.")
         if not hasattr(X, "iloc"):
-            X = X.to_pandas()
+            X = X.to_pandas()  # type: ignore[operator]
         absent = [name for name, _, _ in self.columns if name not in X.columns]
         if absent:
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
@@ -101,7 +102,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         for name, role, _ in self.columns:
             if text[name]:
                 typed[name] = _read(name, X[name], readings[name])
-            elif role == "date" and X[name].dtype.kind in "iuf":
+            elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
             else:
                 typed[name] = X[name]
@@ -144,15 +145,15 @@ def _read(name: str, cells: Series[Any], reading: CellReading) -> Series[Any]:
         if len(odd) > (1.0 - READABLE) * n_known:
             needed = {"number": "numbers", "date": "dates", "time": "times"}[reading.read_as]
             raise ValueError(
-                f"Column '{name}' holds text, but the model needs {needed}: "
+                f"Column '{shown(name)}' holds text, but the model needs {needed}: "
                 f"{listing(known_cells(odd), most=4)}."
             )
         warnings.warn(
-            f"{len(odd)} cells of '{name}' count as missing, because they cannot be read: "
+            f"{len(odd)} cells of '{shown(name)}' count as missing, because they cannot be read: "
             f"{listing(known_cells(odd), most=4)}.",
             UserWarning,
             stacklevel=2,
         )
     for text in reading.warnings:
-        warnings.warn(f"column '{name}': {text}", UserWarning, stacklevel=2)
+        warnings.warn(f"column '{shown(name)}': {text}", UserWarning, stacklevel=2)
     return values

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from mercer._cli.errors import InputError, listing
-from mercer._cli.number_cells import READABLE
-from mercer._cli.text_columns import (
+from mercer._cli.errors import InputError
+from mercer._tables import listing
+from mercer._tables.number_cells import READABLE
+from mercer._tables.text_columns import (
     CellReading,
     ReadAs,
     cell_readings,
@@ -185,11 +186,12 @@ def _recognized(column: Column, values: Series[Any], read_as: ReadAs | None) -> 
         return _left_out(column, "constant", "the same in every row")
     if kind == "identifier":
         return _left_out(column, "identifier", "a code of its own in every row")
-    if read_as == "time":
-        return _used(column, "time", values)
     if kind == "number" and (reason := _numbers_rows(column.name, values)):
         return _left_out(column, "identifier", reason)
-    return _used(column, "duration" if kind == "date" and is_duration(values) else kind, values)
+    role: Role = kind
+    if kind == "date":
+        role = "time" if read_as == "time" else "duration" if is_duration(values) else "date"
+    return _used(column, role, values)
 
 
 def _chosen(column: Column, values: Series[Any], choice: Choice) -> Column:
@@ -197,7 +199,7 @@ def _chosen(column: Column, values: Series[Any], choice: Choice) -> Column:
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
     kind = kind_of(values)
-    fitting = {"number": "number", "date": "date", "time": "number"}
+    fitting = {"number": "number", "date": "date", "time": "date"}
     refused = choice.role in fitting and kind != fitting[choice.role]
     if refused or kind == "other" or (column.missing > 1.0 - READABLE and column.warnings):
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
@@ -228,7 +230,7 @@ def _used(column: Column, role: Role, values: Series[Any]) -> Column:
 
 def _numbers_rows(name: str, values: Series[Any]) -> str | None:
     """Return why numbers identify rows, or None if they measure something."""
-    numbers: Array = as_numbers(values.to_frame())[:, 0]
+    numbers: Array = as_numbers(values.to_frame(name))[:, 0]
     known = numbers[~np.isnan(numbers)]
     if len(known) < len(numbers) or not np.all(known == np.round(known)):
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer._cli.number_cells import READABLE
+from mercer._tables.number_cells import READABLE
 from mercer._typing import Array
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def time_format(cells: Series[Any]) -> str | None:
     """
     if not len(cells) or cells.str.contains(r"^[0-9]{1,2}:[0-9]{2}", regex=True).mean() < READABLE:
         return None
-    shares = {name: (~np.isnan(parse_times(cells, name))).mean() for name in _TIMES}
+    shares = {name: (~np.isnat(parse_times(cells, name))).mean() for name in _TIMES}
     best = max(shares, key=lambda name: shares[name])
     return best if shares[best] >= READABLE else None
 
@@ -110,7 +110,7 @@ def parse_dates(cells: Series[Any], name: str) -> Array:
 
 
 def parse_times(cells: Series[Any], name: str) -> Array:
-    """Convert times of day to hours since midnight; cells that are none become NaN.
+    """Convert times of day to dates on the first of January 1970; cells that are none become NaT.
 
     Parameters
     ----------
@@ -120,9 +120,9 @@ def parse_times(cells: Series[Any], name: str) -> Array:
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of datetime64 of shape (n_rows,)
     """
-    return (parse_dates(cells, name) - _MIDNIGHT) / np.timedelta64(1, "h")
+    return np.datetime64(0, "us") + (parse_dates(cells, name) - _MIDNIGHT)
 
 
 def format_dates(days: Array, name: str) -> list[str]:
@@ -136,8 +136,10 @@ def format_dates(days: Array, name: str) -> list[str]:
     """
     import pandas as pd
 
-    dates: pd.Series[pd.Timestamp] = pd.Series(as_dates(days, name))
-    return dates.dt.strftime("%Y-%m-%dT%H:%M:%S" if name == ISO else name).fillna("").tolist()
+    written = pd.DatetimeIndex(as_dates(days, name)).strftime(
+        "%Y-%m-%dT%H:%M:%S" if name == ISO else name
+    )
+    return written.fillna("").tolist()
 
 
 def as_dates(days: Array, name: str = ISO) -> Array:
@@ -175,5 +177,6 @@ def _guessed(cells: Series[Any]) -> list[str]:
                 # Nobody writes year, day and month in this order.
                 if name is None or name.startswith(("%Y-%d", "%Y/%d", "%Y.%d")):
                     continue
-                names.append(ISO if name.startswith("%Y-%m-%d") else name)
+                has_time = name.startswith("%Y-%m-%d") and name != "%Y-%m-%d"
+                names += [ISO] if has_time else [name]
     return list(dict.fromkeys(names))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from mercer._cli.date_cells import (
+from mercer._tables.date_cells import (
     ISO,
     date_formats,
     is_compact,
@@ -15,7 +15,7 @@ from mercer._cli.date_cells import (
     parse_times,
     time_format,
 )
-from mercer._cli.number_cells import (
+from mercer._tables.number_cells import (
     MISSING,
     MISSING_NUMBERS,
     Decimal,
@@ -139,7 +139,7 @@ def parse_cells(cells: Series[Any], reading: CellReading) -> Series[Any]:
     Returns
     -------
     Series
-        Numbers, dates, times of day in hours, or text without spaces around it.
+        Numbers, dates, times of day on the first of January 1970, or text without spaces around.
     """
     import pandas as pd
 
@@ -280,7 +280,7 @@ _PARTS = {
 def _readable(name: str) -> str:
     """Write a format in words, such as day/month/year."""
     if name == ISO:
-        return "year-month-day"
+        return "year-month-day and time"
     for code, word in _PARTS.items():
         name = name.replace(code, word)
     return name
