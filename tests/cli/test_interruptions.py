@@ -46,7 +46,7 @@ for run in range(int(sys.argv[1])):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         write()
-    time.sleep(random.uniform(0.05, 0.6))
+    time.sleep(random.uniform(0.05, 1.5))
     ended, status = 0, 0
     while not ended:  # Python ignores an interruption in a destructor, so that users repeat it.
         os.kill(child, number)

@@ -14,9 +14,8 @@ from sklearn.pipeline import Pipeline
 from mercer._cli.errors import InputError
 from mercer._cli.fitting import intervals
 from mercer._cli.streaming import parquet_source
-from mercer._cli.table_columns import recognize_columns
 from mercer._cli.tables import appended_table, is_parquet, read_cells
-from mercer._tables import TableReader, listing, shown
+from mercer._tables import listing, shown
 from mercer._tables.date_cells import as_dates, format_dates
 from mercer._typing import Array
 from mercer.preprocessing._columns import as_categories
@@ -86,10 +85,7 @@ def _parts(model: Pipeline, table: Path) -> tuple[list[str], int, Iterator[DataF
         cells = read_cells(table)
         names = list(cells.frame.columns)
         _check_names(needed, names)
-        frame = cells.frame[needed]
-        if not has_reader(model):  # It was saved before models had readers.
-            frame, _ = recognize_columns(frame, separator=cells.separator)
-        return names, len(frame), iter([frame])
+        return names, len(cells.frame), iter([cells.frame[needed]])
     names = list(parquet_source(table).column_names)
     _check_names(needed, names)
     source = parquet_source(table, columns=needed)
@@ -157,7 +153,7 @@ def predict(
     """
     import pandas as pd
 
-    typed = model["reader"].transform(frame) if has_reader(model) else frame
+    typed = model["reader"].transform(frame)
     _count_new_categories(model, typed, found)
     encoded, step = model["columns"].transform(typed), model[-1]
     role, notation = target_format(model)
@@ -180,16 +176,6 @@ def predict(
     return predictions
 
 
-def has_reader(model: Pipeline) -> bool:
-    """Whether a model converts the columns of tables itself.
-
-    Parameters
-    ----------
-    model : fitted Pipeline
-    """
-    return isinstance(model[0], TableReader)
-
-
 def target_format(model: Pipeline) -> tuple[str, str]:
     """Return the role and the format of the column that a model predicts.
 
@@ -197,7 +183,7 @@ def target_format(model: Pipeline) -> tuple[str, str]:
     ----------
     model : fitted Pipeline
     """
-    target = model[0].target if has_reader(model) else None
+    target = model["reader"].target
     return (target[1], target[2]) if target else ("", "")
 
 

@@ -230,7 +230,10 @@ def _used(column: Column, role: Role, values: Series[Any]) -> Column:
 
 def _numbers_rows(name: str, values: Series[Any]) -> str | None:
     """Return why numbers identify rows, or None if they measure something."""
-    numbers: Array = as_numbers(values.to_frame(name))[:, 0]
+    try:
+        numbers: Array = as_numbers(values.to_frame(name))[:, 0]
+    except ValueError:  # Infinite numbers measure, and are refused where the column is used.
+        return None
     known = numbers[~np.isnan(numbers)]
     if len(known) < len(numbers) or not np.all(known == np.round(known)):
         return None
