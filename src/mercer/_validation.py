@@ -81,6 +81,22 @@ def check_bool(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
 
+def check_coverage(coverage: Any) -> None:
+    """Refuse a probability that is not between zero and one.
+
+    Parameters
+    ----------
+    coverage : float
+
+    Raises
+    ------
+    ValueError
+        If it is not; a percentage is not a probability.
+    """
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must be between 0 and 1, such as 0.9; got {coverage!r}.")
+
+
 def check_has_rows(n_rows: int, name: str) -> None:
     """Refuse a table without rows.
 

@@ -255,9 +255,6 @@ def test_probabilities() -> None:
         assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
         assert ((found > 0.0) & (found < 1.0)).all()
         assert_array_equal(model.predict(case.X), model.classes_[found.argmax(axis=1)])
-    assert not hasattr(fitted("features", "l1-svm", 1e-3), "predict_proba")
-    with pytest.raises(AttributeError, match="predict_proba"):
-        _ = MKLClassifier().predict_proba
 
 
 # --- properties -------------------------------------------------------------------------------

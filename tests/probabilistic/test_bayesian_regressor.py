@@ -9,7 +9,10 @@ import pytest
 from bayesian_cases import REGRESSORS, SOLVERS
 from learner_cases import problem
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer import BayesianMKLRegressor
 from mercer.kernels import Gaussian, Linear
@@ -59,3 +62,53 @@ def test_parameters_may_have_types_of_numpy() -> None:
     )
     expected = BayesianMKLRegressor(PAIR, noise=0.5, max_iter=50, n_starts=2).fit(X, y)
     assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
+
+
+@pytest.mark.parametrize("solver", REGRESSORS)
+def test_intervals(solver: str) -> None:
+    X, Y = problem("two outputs", 20)
+    model = make(solver).fit(X, Y)
+    if not has_variances(solver):
+        with pytest.raises(ValueError, match="no variances"):
+            model.predict_interval(X)
+        return
+    ends = model.predict_interval(X, 0.8)
+    assert ends.shape == (20, 2, 2)
+    mean, std = model.predict(X, return_std=True, include_noise=True)
+    assert_allclose(ends.mean(axis=-1), mean)
+    if model.likelihood == "gaussian":
+        assert_allclose(ends[..., 1] - mean, norm.ppf(0.9) * std)
+    one = make(solver).fit(X, Y[:, 0])
+    assert one.predict_interval(X).shape == (20, 2)
+    assert (np.ptp(one.predict_interval(X, 0.99), axis=1) > np.ptp(ends[:, 0], axis=1)).all()
+    for coverage in (0.0, 1.0, 90):
+        with pytest.raises(ValueError, match=r"between 0 and 1, such as 0\.9; got"):
+            one.predict_interval(X, coverage)
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "laplace"])
+def test_intervals_hold_as_many_responses_as_they_say(likelihood: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, size=(600, 1))
+    noise = rng.normal(size=600) if likelihood == "gaussian" else rng.laplace(size=600)
+    y = np.sin(X[:, 0]) + 0.3 * noise
+    objective = "marginal_likelihood" if likelihood == "gaussian" else "vb"
+    model = BayesianMKLRegressor([Gaussian(1.5)], likelihood=likelihood, objective=objective).fit(
+        X[:150], y[:150]
+    )
+    ends = model.predict_interval(X[150:], 0.9)
+    covered = ((ends[:, 0] <= y[150:]) & (y[150:] <= ends[:, 1])).mean()
+    assert 0.85 < covered < 0.95
+
+
+def test_the_default_leaves_noise_out() -> None:
+    """As the default of scikit-learn's GaussianProcessRegressor with `alpha`."""
+    X, y = problem("regression")
+    model = BayesianMKLRegressor([Gaussian(2.0)], normalize_y=False).fit(X, y)
+    kernel = ConstantKernel(model.weights_[0]) * RBF(np.sqrt(2.0))
+    process = GaussianProcessRegressor(kernel, alpha=model.noise_variance_, optimizer=None)
+    _, expected = process.fit(X, y).predict(X[:5] + 0.1, return_std=True)
+    _, latent = model.predict(X[:5] + 0.1, return_std=True)
+    assert_allclose(latent, expected, rtol=1e-5)
+    _, with_noise = model.predict(X[:5] + 0.1, return_std=True, include_noise=True)
+    assert_allclose(with_noise, np.sqrt(latent**2 + model.noise_variance_))

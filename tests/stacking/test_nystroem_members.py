@@ -141,13 +141,14 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 
 def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
-    with pytest.raises(MemoryError, match=r"100 rows: .* use approximation='nystroem'"):
+    with pytest.raises(MemoryError, match=r"100 rows need .* use approximation='nystroem'"):
         KernelStackingRegressor(approximation="exact").fit(*problem(100))
 
 
 def test_steps_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     KernelStackingRegressor(candidates=["gaussian", "laplacian"], verbose=True).fit(*problem(60))
-    lines = capsys.readouterr().out.splitlines()
+    size, *lines = capsys.readouterr().out.splitlines()
+    assert size.startswith("[KernelStackingRegressor] 60 rows need about 0.11 MiB of memory")
     assert [line[: line.index(",")] for line in lines] == [
         "[KernelStackingRegressor] step 1",
         "[KernelStackingRegressor] step 2",

@@ -183,6 +183,17 @@ def test_stages_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[TwoStageRegressor] step 2 of 2" in capsys.readouterr().out
 
 
-def test_probabilities_need_an_approximation_or_the_setting() -> None:
-    assert not hasattr(TwoStageClassifier(), "predict_proba")
-    assert hasattr(TwoStageClassifier(probability=True), "predict_proba")
+@pytest.mark.parametrize("source", ["array", "file"])
+def test_intervals_hold_as_many_responses_as_they_say(source: str, tmp_path: Path) -> None:
+    X, y = problem(TwoStageRegressor, 1200)
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abc"))
+    model = approximate(TwoStageRegressor).fit(table[:600], y[:600])
+    assert model.cv_residuals_.shape == (600,)
+    given: Any = table[600:]
+    if source == "file":
+        given.to_parquet(tmp_path / "new.parquet")
+        given = ParquetSource(tmp_path / "new.parquet")
+    ends = model.predict_interval(given, 0.9)
+    assert ends.shape == (600, 2)
+    assert 0.85 < np.mean((ends[:, 0] <= y[600:]) & (y[600:] <= ends[:, 1])) < 0.95

@@ -58,7 +58,7 @@ def same_fit(model: Any, other: Any, X: Any) -> None:
     """Every fitted attribute, and predictions to the last bit."""
     names = {name for name in vars(model) if name.endswith("_")}
     assert names == {name for name in vars(other) if name.endswith("_")}
-    for name in names - {"learner_", "predictor_", "calibrator_", "history_", "cv_results_"}:
+    for name in names - {"learner_", "predictor_", "temperature_", "history_", "cv_results_"}:
         assert_array_equal(getattr(model, name), getattr(other, name))
     assert repr(model.learner_) == repr(other.learner_)
     for name, scores in getattr(model, "cv_results_", {}).items():
@@ -237,7 +237,7 @@ def test_a_regressor_is_that_of_its_learner(
 def test_probabilities_and_predictors(form: Form, choosing: Callable[[Form], None]) -> None:
     choosing(form)
     X, y = table(3)
-    model = TwoStageClassifier("auto", probability=True).fit(X, y)
+    model = TwoStageClassifier("auto").fit(X, y)
     other = by_its_own(model, X, y)
     assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)

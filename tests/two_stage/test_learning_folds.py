@@ -7,7 +7,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from mercer._two_stage.learning_folds import scorable_folds, split_into_folds
+from mercer._two_stage.learning_folds import (
+    folds_for_probabilities,
+    scorable_folds,
+    split_into_folds,
+)
 
 CODES = np.repeat([0, 1], [6, 4])
 X = np.zeros((10, 1))
@@ -20,6 +24,15 @@ def test_numbers_of_folds_are_shuffled_and_stratified() -> None:
     for (train, _), (again, _) in zip(splits, split_into_folds(2, X, CODES), strict=True):
         assert_array_equal(train, again)
     assert len(split_into_folds(None, X)) == 5
+
+
+@pytest.mark.parametrize(
+    ("codes", "n_folds"), [([0, 0, 0, 1, 1], 3), ([0, 0, 1], 1), ([0, 1], 0), ([0] * 9 + [1], 4)]
+)
+def test_probabilities_take_as_many_folds_as_there_can_be(codes: list[int], n_folds: int) -> None:
+    found = folds_for_probabilities(5, X[: len(codes)], np.array(codes))
+    assert len(found) == n_folds
+    assert folds_for_probabilities([(np.arange(9), np.array([9]))], X, CODES) != []
 
 
 def test_given_folds_are_kept() -> None:
@@ -54,13 +67,3 @@ def test_folds_that_train_on_one_class_are_left_out() -> None:
     assert scorable_folds([one, both], CODES, 2) == [both]
     with pytest.raises(ValueError, match="With cv=2, no fold trains on more than one class"):
         scorable_folds([one], CODES, 2)
-
-
-def test_probabilities_need_every_class() -> None:
-    splits = split_into_folds(2, X, CODES)
-    assert scorable_folds(splits, CODES, 2, every_class=True) == splits
-    missing_in_training = (np.arange(6), np.arange(6, 10))
-    missing_held_out = (np.arange(8), np.arange(8, 10))
-    for split in (missing_in_training, missing_held_out):
-        with pytest.raises(ValueError, match="with cv=7 a class is missing"):
-            scorable_folds([split], CODES, 7, every_class=True)

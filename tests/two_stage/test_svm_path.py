@@ -18,6 +18,7 @@ from mercer._two_stage import (
 from mercer._two_stage.svm_path import (
     SVMPath,
     as_grid,
+    class_decisions,
     extension,
     first_best,
     surviving_values,
@@ -34,20 +35,37 @@ def test_svm_path_is_that_of_separate_fits(centers, spread):
     gram = centered(Gaussian(bandwidth=3.0)(X))
     train, test = np.arange(70), np.arange(70, 100)
     matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    path = svm_path(matrices[0], y[train], matrices[1], y[test], C_GRID, keep_decisions=True)
+    path = svm_path(matrices[0], y[train], matrices[1], y[test], C_GRID, n_classes=centers)
     for i, bound in enumerate(C_GRID):
         machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
+        machine.set_params(break_ties=True)
         assert path.scores[i] == machine.score(matrices[1], y[test])
         np.testing.assert_allclose(
-            path.decisions[i], machine.decision_function(matrices[1]), atol=1e-2
+            path.decisions[i], class_decisions(machine, matrices[1], centers), atol=1e-2
         )
     assert path.unbounded == (np.abs(machine.dual_coef_).max() < C_GRID[-1])
+
+
+@pytest.mark.parametrize("known", [[0, 1, 2], [0, 2], [1, 2]])
+def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
+    """Classes without training samples lose, and the others are ranked as the machine does."""
+    X, y = make_blobs(60, centers=3, cluster_std=3.0, random_state=0)
+    gram, rows = centered(Gaussian(bandwidth=3.0)(X)), np.flatnonzero(np.isin(y, known))
+    machine = SVC(kernel="precomputed").fit(gram[np.ix_(rows, rows)], y[rows])
+    decisions = class_decisions(machine, gram[:, rows], 3)
+    assert decisions.shape == (60, 3)
+    np.testing.assert_array_equal(decisions.argmax(axis=1), machine.predict(gram[:, rows]))
+    if len(known) == 3:
+        np.testing.assert_array_equal(decisions, machine.decision_function(gram[:, rows]))
+    else:
+        absent = np.setdiff1d(range(3), known)
+        assert (decisions[:, absent] < decisions[:, known]).all()
 
 
 def test_a_machine_within_its_bounds_serves_every_larger_c():
     X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
     gram = centered(Gaussian(bandwidth=3.0)(X))
-    path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), keep_decisions=True)
+    path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), n_classes=2)
     assert path.unbounded
     assert path.decisions[0] is path.decisions[1] is path.decisions[2]
 
@@ -92,8 +110,8 @@ def test_values_left_out_are_not_fitted():
     X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
     gram = centered(Gaussian(bandwidth=3.0)(X))
     grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
-    every = svm_path(gram, y, gram, y, grid, keep_decisions=True)
-    some = svm_path(gram, y, gram, y, grid, chosen=chosen, keep_decisions=True)
+    every = svm_path(gram, y, gram, y, grid, n_classes=2)
+    some = svm_path(gram, y, gram, y, grid, chosen=chosen, n_classes=2)
     np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
     np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
     assert some.decisions[1] is None
@@ -116,7 +134,9 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     learner = UniformCombination([Gaussian(1.5)])
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
-    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=shuffled(3)).fit(gram, y)
+    search = GridSearchCV(
+        SVC(kernel="precomputed", break_ties=True), {"C": grid}, cv=shuffled(3)
+    ).fit(gram, y)
     assert search.best_params_["C"] == model.C_
     mean = model.cv_results_["mean_test_score"]
     given_up = np.isnan(mean)
@@ -139,7 +159,9 @@ def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
     for criterion in ("hsic", "ka"):
         model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
         gram = centered(model.kernel_(X))
-        search = GridSearchCV(SVC(kernel="precomputed"), {"C": C_GRID}, cv=shuffled(5)).fit(gram, y)
+        search = GridSearchCV(
+            SVC(kernel="precomputed", break_ties=True), {"C": C_GRID}, cv=shuffled(5)
+        ).fit(gram, y)
         assert search.best_params_["C"] == model.C_
 
 

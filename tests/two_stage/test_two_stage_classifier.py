@@ -72,7 +72,8 @@ def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
     model = TwoStageClassifier(learner, nested=False, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
     grid = model.cv_results_["param_C"]
-    search = GridSearchCV(SVC(kernel="precomputed"), {"C": grid}, cv=shuffled(5)).fit(gram, y)
+    machine = SVC(kernel="precomputed", break_ties=True)
+    search = GridSearchCV(machine, {"C": grid}, cv=shuffled(5)).fit(gram, y)
     np.testing.assert_allclose(
         model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
     )
@@ -104,11 +105,12 @@ def test_ties_go_to_the_smallest_c():
     np.testing.assert_array_equal(model.cv_results_["mean_test_score"], 1.0)
 
 
-def test_a_fixed_c_needs_no_folds(binary):
+def test_a_fixed_c_is_not_scored(binary):
     X, y = binary
-    model = TwoStageClassifier(C=2.0, cv=10_000).fit(X, y)
+    model = TwoStageClassifier(C=2.0).fit(X, y)
     assert model.C_ == 2.0
     assert not hasattr(model, "cv_results_")
+    assert not hasattr(model, "cv_correct_")
 
 
 def test_edge_of_the_grid_is_reported():
@@ -162,12 +164,9 @@ def test_nested_scores_are_those_of_learning_in_each_fold(binary):
         np.testing.assert_allclose(inner, outer)
 
 
-def test_predict_proba_on_request(binary):
+def test_predict_proba(binary):
     X, y = binary
-    assert not hasattr(TwoStageClassifier(), "predict_proba")
-    with pytest.raises(AttributeError, match="predict_proba"):
-        TwoStageClassifier().fit(X, y).predict_proba(X)
-    model = TwoStageClassifier(probability=True).fit(X[:80], y[:80])
+    model = TwoStageClassifier().fit(X[:80], y[:80])
     proba = model.predict_proba(X[80:])
     assert proba.shape == (40, 2)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
@@ -180,17 +179,36 @@ def test_predict_proba_on_request(binary):
 @pytest.mark.parametrize("nested", [True, False])
 def test_predict_proba_of_several_classes_and_a_fixed_c(three_classes, nested):
     X, y = three_classes
-    model = TwoStageClassifier(probability=True, C=1.0, nested=nested).fit(X, y)
+    model = TwoStageClassifier(C=1.0, nested=nested).fit(X, y)
     proba = model.predict_proba(X)
     assert proba.shape == (90, 3)
-    assert np.mean(proba.argmax(axis=1) == model.predict(X)) > 0.9
+    np.testing.assert_array_equal(proba.argmax(axis=1), model.predict(X))
 
 
-def test_predict_proba_needs_every_class_in_every_fold(three_classes):
-    X, y = three_classes
-    splits = [(np.flatnonzero(y < 2), np.flatnonzero(y == 2))]
-    with pytest.raises(ValueError, match="samples of every class to train on in every fold"):
-        TwoStageClassifier(probability=True, cv=splits).fit(X, y)
+@pytest.mark.parametrize("C", ["auto", 1.0])
+def test_probabilities_are_calibrated_on_held_out_samples(C):
+    """They are close to the true ones, and less sure than those of training samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    true = 1.0 / (1.0 + np.exp(-2.0 * X[:, 0]))
+    y = (rng.uniform(size=600) < true).astype(int)
+    model = TwoStageClassifier(UniformCombination([Gaussian(3.0)]), C=C).fit(X[:300], y[:300])
+    found = model.predict_proba(X[300:])[:, 1]
+    assert np.abs(found - true[300:]).mean() < 0.08
+    decisions = model.decision_function(X[:300])
+    optimistic = LogisticRegression(fit_intercept=False).fit(decisions[:, None], y[:300])
+    assert 2.0 * model.temperature_.factor < optimistic.coef_[0, 0]
+
+
+def test_a_class_that_folds_do_not_train_on_has_a_probability():
+    X, y = make_blobs([30, 30, 1], centers=[[-4, 0], [4, 0], [0, 9]], random_state=0)
+    with pytest.warns(UserWarning, match="The smallest class has 1 sample"):
+        model = TwoStageClassifier().fit(X, y)
+    proba = model.predict_proba(X)
+    assert proba.shape == (61, 3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert (proba > 0.0).all()
+    np.testing.assert_array_equal(proba.argmax(axis=1), model.predict(X))
 
 
 def test_other_predictors(binary):
@@ -362,3 +380,12 @@ def test_output_configuration_does_not_matter(binary, estimator):
     with sklearn.config_context(transform_output="pandas"):
         framed = clone(estimator).fit(X, y).predict(X)
     np.testing.assert_array_equal(framed, clone(estimator).fit(X, y).predict(X))
+
+
+def test_two_samples_have_no_probabilities():
+    model = TwoStageClassifier(UniformCombination([Gaussian(1.0)]), C=1.0).fit(
+        [[0.0], [1.0]], [0, 1]
+    )
+    np.testing.assert_array_equal(model.predict([[0.0], [1.0]]), [0, 1])
+    with pytest.raises(ValueError, match="no class had two training samples"):
+        model.predict_proba([[0.0]])

@@ -137,3 +137,65 @@ def test_sonar(data):
         TwoStageClassifier(), X, sonar.target, cv=StratifiedKFold(3, shuffle=True, random_state=0)
     )
     assert scores.mean() > 0.8
+
+
+def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, size=(n, 1))
+    return X, np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+
+
+def covered(model: TwoStageRegressor, X: np.ndarray, y: np.ndarray, coverage: float) -> float:
+    ends = model.predict_interval(X, coverage)
+    np.testing.assert_allclose(ends.mean(axis=-1), model.predict(X))
+    return float(((ends[..., 0] <= y) & (y <= ends[..., 1])).mean())
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+@pytest.mark.parametrize("settings", [{}, {"nested": True}, {"alpha": [0.1]}], ids=str)
+@pytest.mark.parametrize("learner", [None, ContinuousAlignment()], ids=str)
+def test_intervals_hold_as_many_responses_as_they_say(learner, settings):
+    X, y = noisy(2000)
+    model = TwoStageRegressor(learner, **settings).fit(X[:500], y[:500])
+    assert model.cv_residuals_.shape == (500,)
+    assert 0.86 < covered(model, X[500:], y[500:], 0.9) < 0.94
+    assert 0.43 < covered(model, X[500:], y[500:], 0.5) < 0.57
+
+
+def test_residuals_are_those_of_samples_left_out(regression):
+    X, y = regression
+    learner = UniformCombination([Gaussian(1.0), Gaussian(3.0)])
+    model = TwoStageRegressor(learner, nested=False).fit(X, y)
+    expected = brute_force_leave_one_out(model.kernel_(X), y[:, None], model.alpha_)[:, 0]
+    np.testing.assert_allclose(np.abs(model.cv_residuals_), np.abs(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_residuals_of_many_samples_or_folds(monkeypatch, nested):
+    """Penalties downhill and folds leave the residuals of the selected alpha, too."""
+    monkeypatch.setattr(two_stage_regressor, "_EIGENDECOMPOSED", 50)
+    X, y = noisy(2000)
+    learner = UniformCombination([Gaussian(2.0)])
+    model = TwoStageRegressor(learner, nested=nested).fit(X[:500], y[:500])
+    assert 0.86 < covered(model, X[500:], y[500:], 0.9) < 0.94
+    score = 1.0 - np.mean(model.cv_residuals_**2) / y[:500].var()
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"].max(), score, rtol=1e-6)
+
+
+def test_intervals_of_several_outputs_have_their_own_units(regression):
+    X, y = regression
+    model = TwoStageRegressor(UniformCombination()).fit(X, np.column_stack([y, 1e3 * y]))
+    ends = model.predict_interval(X[:5])
+    assert ends.shape == (5, 2, 2)
+    np.testing.assert_allclose(ends[:, 1], 1e3 * ends[:, 0])
+
+
+def test_intervals_need_residuals(regression):
+    X, y = regression
+    with pytest.raises(ValueError, match=r"fit with alpha='auto', or alpha=\[0.1\] for this"):
+        TwoStageRegressor(alpha=0.1).fit(X, y).predict_interval(X)
+    assert not hasattr(TwoStageRegressor(predictor=SVR(kernel="precomputed")), "predict_interval")
+    model = TwoStageRegressor(UniformCombination()).fit(X, y)
+    with pytest.raises(ValueError, match=r"coverage must be between 0 and 1.*; got 95"):
+        model.predict_interval(X, 95)
+    np.testing.assert_array_equal(np.isfinite(model.predict_interval(X[:1], 0.9999)), False)

@@ -30,12 +30,17 @@ class TriedPenalties:
     ----------
     alphas : ndarray of shape (n_tried,)
         Ascending.
-    errors : ndarray of shape (n_tried,)
-        Mean squared residuals of samples left out one at a time.
+    residuals : ndarray of shape (n_tried, n_samples, n_outputs)
+        Of samples left out one at a time; infinite where rounding errors exceed the penalty.
     """
 
     alphas: Array
-    errors: Array
+    residuals: Array
+
+    @property
+    def errors(self) -> Array:
+        """Mean squared residuals, shape (n_tried,)."""
+        return np.asarray(np.square(self.residuals).mean(axis=(1, 2)))
 
 
 def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenalties:
@@ -83,12 +88,12 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
     start = round(np.log(few.alpha / alphas[0]) / np.log(ratio))
     least = np.log(LEAST_ALPHA / alphas[0]) / np.log(ratio)
     most = np.log(MOST_ALPHA * len(gram) / alphas[0]) / np.log(ratio)
-    tried: dict[float, float] = {}
+    tried: dict[float, Array] = {}
 
     def error(step: float) -> float:
         if step not in tried:
-            tried[step] = _error(gram, targets, float(alphas[0] * ratio**step))
-        return tried[step]
+            tried[step] = _residuals(gram, targets, float(alphas[0] * ratio**step))
+        return float(np.square(tried[step]).mean())
 
     descended(error, start, (int(np.ceil(least)), int(np.floor(most))), _GAIN)
     steps = sorted(tried)
@@ -97,9 +102,9 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
     )
 
 
-def _error(gram: Array, targets: Array, alpha: float) -> float:
-    """Mean squared leave-one-out residual; infinite where rounding errors exceed the penalty."""
+def _residuals(gram: Array, targets: Array, alpha: float) -> Array:
+    """Leave-one-out residuals; infinite where rounding errors exceed the penalty."""
     try:
-        return float(np.square(leave_one_out_residuals(gram, targets, alpha)).mean())
+        return leave_one_out_residuals(gram, targets, alpha)
     except ValueError:
-        return np.inf
+        return np.full_like(targets, np.inf)

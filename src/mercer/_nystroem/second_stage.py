@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._blocks import BlockSource, reduce_blocks
+from mercer._blocks import BlockSource, folds_at, reduce_blocks
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, to_numpy
@@ -121,6 +121,31 @@ def linear_predictions(columns: KernelColumns, fit: LinearFit, X: Features) -> A
     if is_foreign(X):
         return namespace_of(X).concat([like(np.empty((0, len(fit.intercept))), X), *found])
     return np.concatenate([np.empty((0, len(fit.intercept))), *found])
+
+
+def out_of_fold_predictions(model: NystroemModel, X: Features, positions: Array) -> Array:
+    """Predict rows by the fits without their folds, in the target's encoding.
+
+    Parameters
+    ----------
+    model : NystroemModel
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+        Rows of the training table.
+    positions : ndarray of int of shape (n_rows,)
+        Their positions in it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs)
+    """
+    fits = model.choice.fold_fits
+    folds = folds_at(NormalEquations.seed, positions, len(fits))
+    predictions = np.empty((X.shape[0], model.encoding.n_outputs))
+    for fold, fit in enumerate(fits):
+        rows = folds == fold
+        chosen = model.choice.fit if fit is None else fit
+        predictions[rows] = linear_predictions(model.columns, chosen, X[rows])
+    return predictions
 
 
 def fit_nystroem(

@@ -11,6 +11,7 @@ from mercer._gram.dense import gram_alignment
 from mercer._gram.kernel_products import base_grams
 from mercer._greedy.convex_combination import CombinationSettings, ConvexCombination
 from mercer._kernel_estimator import TrainingData
+from mercer._one_stage.held_out_values import machine_values
 from mercer._one_stage.kernel_machines import KernelMachines, LearnedKernel, store_machines
 from mercer._search.width_penalty import WidthPenalty
 from mercer._targets import Target
@@ -86,6 +87,7 @@ def store_combination(
         found.samples, kernels, weights, traces, alignment, found.learned, found.gap, history
     )
     store_machines(model, data, learned, intercept=True)
+    model._calibrate(target, machine_values(found.problems, found.learned.gram))
     model.excess_ = found.excess
     if not found.gap <= model.tol:
         advice = {

@@ -90,6 +90,8 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
     n_iter_ : int
         Number of steps taken.
     classes_ : ndarray of shape (n_classes,)
+    temperature_ : Temperature
+        From values of the machines to probabilities, unless the loss is logistic.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.
     n_features_in_ : int

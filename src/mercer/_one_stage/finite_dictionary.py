@@ -14,6 +14,7 @@ from mercer._callbacks import reported_steps
 from mercer._gram.dense import gram_alignment
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
+from mercer._one_stage.held_out_values import machine_values
 from mercer._one_stage.kernel_machines import KernelMachines, LearnedKernel, store_machines
 from mercer._targets import Target
 from mercer._typing import Array
@@ -117,13 +118,16 @@ def fit_dictionary(
     weights = found.weights * scales
     if rotated is None:
         alignment = gram_alignment(found.gram, target.centered)
+        fold_values = machine_values(problems, found.gram)
     else:
+        fold_values = rotated.fold_values(weights, problems)
         alignment = rotated.alignment(found.gram, weights, target.centered)
         found = rotated.restored(found)
     learned = LearnedKernel(
         samples, kernels, weights, traces, alignment, found, found.gap, found.history
     )
     store_machines(model, data, learned, intercept=problems.intercept)
+    model._calibrate(target, fold_values)
     _warn_of_gap(model, found)
 
 

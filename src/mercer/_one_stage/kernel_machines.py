@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._gram.memory import check_rows_memory
 from mercer._gram.samples import Samples
 from mercer._gram.shares import trace_shares
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
+from mercer._model_selection.temperature import Temperature
+from mercer._one_stage.held_out_values import FoldValues, class_values, held_out_temperature
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
@@ -57,11 +58,8 @@ class KernelMachines(KernelEstimator):
             gram = self.kernel_(samples, support)
         return np.asarray(gram @ self.dual_coef_[self.support_])
 
-
-def _is_logistic(model: Any) -> bool:
-    if model.loss != "logistic":
-        raise AttributeError('predict_proba is available with loss="logistic" only.')
-    return True
+    def _calibrate(self, target: Target, fold_values: FoldValues) -> None:
+        """Learn probabilities from values of held-out samples, where there are classes."""
 
 
 class KernelMachineClassifier(ClassifierMixin, KernelMachines):
@@ -69,6 +67,13 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
 
     loss: str
     classes_: Any
+    temperature_: Temperature
+
+    def _calibrate(self, target: Target, fold_values: FoldValues) -> None:
+        # Values of the logistic loss are the logarithms of odds.
+        if self.loss != "logistic":
+            assert target.codes is not None
+            self.temperature_ = held_out_temperature(fold_values, target.codes)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -103,9 +108,8 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
             return self.classes_[(values[:, 0] > 0.0).astype(int)]
         return self.classes_[values.argmax(axis=1)]
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features) -> Array:
-        """Predict class probabilities; available with the logistic loss only.
+        """Predict class probabilities.
 
         Parameters
         ----------
@@ -115,10 +119,19 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`; for more than two classes, each one's
-            probability against the rest divided by their sum.
+            Probabilities in the order of `classes_`.
+
+        Notes
+        -----
+        The logistic loss has probabilities of its own: of more than two classes, each one's against
+        the rest divided by their sum. For other losses, they are the softmax of the machines'
+        values times a factor that was fitted to values of held-out samples. The predicted class has
+        the highest probability.
         """
-        positive = expit(self._values(X))
+        values = self._values(X)
+        if self.loss != "logistic":
+            return self.temperature_.probabilities(class_values(values))
+        positive = expit(values)
         if positive.shape[1] == 1:
             return np.hstack([1.0 - positive, positive])
         return np.asarray(positive / positive.sum(axis=1, keepdims=True))

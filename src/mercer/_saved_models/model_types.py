@@ -25,6 +25,7 @@ from mercer import (
 from mercer._gram.unit_scale import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._model_selection.temperature import Temperature
 from mercer._nystroem.calibration import Calibration
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.kernel_columns import KernelColumns
@@ -81,6 +82,7 @@ _TRUSTED_OF_MERCER = (
     TableReader,
     TableViews,
     TargetEncoding,
+    Temperature,
     TextFeatures,
     UnitScale,
 )

@@ -18,6 +18,7 @@ from mercer._stacking.intervals import jackknife_plus
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
+from mercer._validation import check_coverage
 
 _LEAST_WEIGHT = 0.02
 """Kernels of a smaller part of the weights do not earn a pass over all rows of a large table."""
@@ -219,8 +220,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Far from all training samples, where predictions fall back to the mean, the residuals are
         those of predictions that do so to the same degree: intervals widen.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must be between 0 and 1; got {coverage!r}.")
+        check_coverage(coverage)
         check_is_fitted(self)
         if not self._one_output:
             raise ValueError("Prediction intervals are defined for a single output.")

@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from mercer._blocks import BlockSource, folds_at
+from mercer._blocks import BlockSource
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._model_selection.kernel_prices import RandomState
-from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, linear_predictions
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._stacking.evaluation import Evaluation
@@ -80,14 +77,7 @@ class NystroemMember:
         positions : ndarray of int of shape (n_rows,)
             Their positions in the training table.
         """
-        fits = self.model.choice.fold_fits
-        folds = folds_at(NormalEquations.seed, positions, len(fits))
-        predictions = np.empty((X.shape[0], self.model.encoding.n_outputs))
-        for fold, fit in enumerate(fits):
-            rows = folds == fold
-            chosen = self.model.choice.fit if fit is None else fit
-            predictions[rows] = linear_predictions(self.model.columns, chosen, X[rows])
-        return predictions
+        return out_of_fold_predictions(self.model, X, positions)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 from warnings import catch_warnings, simplefilter
 
@@ -95,9 +95,7 @@ def _check_number_of_folds(
         )
 
 
-def scorable_folds(
-    splits: list[Split], codes: NDArray[np.intp], cv: Any, *, every_class: bool = False
-) -> list[Split]:
+def scorable_folds(splits: list[Split], codes: NDArray[np.intp], cv: Any) -> list[Split]:
     """Return the folds that train on several classes, as others cannot score a penalty.
 
     Parameters
@@ -108,27 +106,64 @@ def scorable_folds(
         Classes.
     cv : object
         Named in messages.
-    every_class : bool, default=False
-        Whether probabilities are learned, which needs every class in all training sets, and among
-        the held-out samples of all folds.
 
     Raises
     ------
     ValueError
-        If no fold trains on several classes, or a class is missing where all are needed.
+        If no fold trains on several classes.
     """
-    held_out = np.concatenate([codes[test] for _, test in splits])
-    parts = [held_out, *(codes[train] for train, _ in splits)]
-    n_classes = len(np.unique(codes))
-    if every_class and any(len(np.unique(part)) < n_classes for part in parts):
-        raise ValueError(
-            "probability=True needs samples of every class to train on in every fold, and to hold "
-            f"out in some; with cv={cv!r} a class is missing."
-        )
     found = [split for split in splits if len(np.unique(codes[split[0]])) > 1]
     if not found:
         raise ValueError(f"With cv={cv!r}, no fold trains on more than one class.")
     return found
+
+
+def classifier_folds(estimator: Any, X: Features, codes: NDArray[np.intp]) -> list[Split]:
+    """Return the folds of a classifier, before any kernel is learned.
+
+    Parameters
+    ----------
+    estimator : TwoStageClassifier
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        None for other predictors than the support vector machine.
+    """
+    if estimator.predictor is not None:
+        return []
+    if isinstance(estimator.C, Real):
+        return folds_for_probabilities(estimator.cv, X, codes)
+    return scorable_folds(split_into_folds(estimator.cv, X, codes), codes, estimator.cv)
+
+
+def folds_for_probabilities(cv: Any, X: Features, codes: NDArray[np.intp]) -> list[Split]:
+    """Return the folds that probabilities alone need; fewer where samples are few.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+    X : array-like, sparse matrix, data frame or stack of Gram matrices
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        None at all where no class has two samples.
+    """
+    if cv is None or isinstance(cv, Integral):
+        cv = min(_FOLDS if cv is None else int(cv), int(np.bincount(codes).max()))
+        if cv < 2:
+            return []
+    with catch_warnings():
+        # Nothing is chosen by these folds, so that they need not hold out every class.
+        simplefilter("ignore", UserWarning)
+        splits = split_into_folds(cv, X, codes)
+    return [split for split in splits if len(np.unique(codes[split[0]])) > 1]
 
 
 def learns_in_folds(estimator: TwoStage) -> bool:

@@ -45,9 +45,9 @@ class SVMPath:
     unbounded : bool
         Whether no dual variable of the last machine is at its bound C, so that every larger C
         gives the same machine.
-    decisions : list of ndarray of shape (n_test,) or (n_test, n_classes)
-        Decision values of the held-out samples, one entry for each C, None where it was
-        not tried; empty where they were not asked for.
+    decisions : list of ndarray of shape (n_test, n_classes)
+        Decision values of the held-out samples, one entry for each C, None where it was not tried;
+        see :func:`class_decisions`.
     """
 
     correct: NDArray[np.bool_]
@@ -84,8 +84,8 @@ def svm_path(
     held_out: NDArray[Any],
     grid: Array,
     *,
+    n_classes: int,
     chosen: NDArray[np.bool_] | None = None,
-    keep_decisions: bool = False,
 ) -> SVMPath:
     """Fit support vector machines with growing C and evaluate them on held-out samples.
 
@@ -93,18 +93,18 @@ def svm_path(
     ----------
     gram : ndarray of shape (n_train, n_train)
         Gram matrix of the training samples.
-    labels : ndarray of shape (n_train,)
-        Their classes.
+    labels : ndarray of int of shape (n_train,)
+        Their classes, as numbers below `n_classes`.
     rows : ndarray of shape (n_test, n_train)
         Kernel between the held-out samples and the training samples.
-    held_out : ndarray of shape (n_test,)
+    held_out : ndarray of int of shape (n_test,)
         Classes of the held-out samples.
     grid : ndarray of shape (n_grid,)
         Values of C, ascending.
+    n_classes : int
+        Number of classes, some of which may have no training samples.
     chosen : ndarray of bool of shape (n_grid,), default=None
         The values to try, all where None.
-    keep_decisions : bool, default=False
-        Whether to return decision values as well.
 
     Returns
     -------
@@ -126,8 +126,8 @@ def svm_path(
             # The inputs are valid, and checking them again would take longer than a small fit.
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 machine = SVC(kernel="precomputed", C=grid[i]).fit(gram, labels)
-                right = machine.predict(rows) == held_out
-                decision = machine.decision_function(rows) if keep_decisions else None
+                decision = class_decisions(machine, rows, n_classes)
+                right = decision.argmax(axis=1) == held_out
             unbounded = bool(np.abs(machine.dual_coef_).max() < grid[i])
             costly = machine.n_iter_.sum() > _EXPENSIVE * len(labels)
         correct[i], expensive[i], decisions[i] = right, costly, decision
@@ -136,8 +136,40 @@ def svm_path(
         tried,
         expensive,
         unbounded and bool(tried[-1]),
-        decisions if keep_decisions else [],
+        decisions,
     )
+
+
+def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
+    """Decision values with a column for each class, also for those that a machine does not know.
+
+    Parameters
+    ----------
+    machine : SVC
+        Fitted to numbers of classes.
+    rows : ndarray of shape (n_rows, n_train)
+        Kernel between samples and the machine's training samples.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Of two classes, the decision value with a minus sign, and as it is. Of more, the votes of
+        the machines of pairs and their confidence, as of scikit-learn's SVC; classes that the
+        machine does not know lose every vote.
+    """
+    values, known = machine.decision_function(rows), machine.classes_
+    if n_classes == 2:
+        return np.column_stack([-values, values])
+    if len(known) == n_classes:
+        return np.asarray(values)
+    if values.ndim == 1:
+        # The votes and confidences that SVC reports for more than two classes.
+        confidence = values / (3.0 * (np.abs(values) + 1.0))
+        values = np.column_stack([(values <= 0.0) - confidence, (values > 0.0) + confidence])
+    completed = np.zeros((len(rows), n_classes))
+    completed[:, known] = values + (n_classes - len(known))
+    return completed
 
 
 def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
@@ -355,17 +387,7 @@ def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = Fal
 
 
 def mean_scores(paths: list[SVMPath]) -> Array:
-    """Return the accuracy of each value of C, the mean over folds.
-
-    Parameters
-    ----------
-    paths : list of SVMPath
-        One for each fold.
-
-    Returns
-    -------
-    ndarray of shape (n_grid,)
-    """
+    """Return the accuracy of each value of C, the mean over folds, shape (n_grid,)."""
     return np.asarray(np.mean([path.scores for path in paths], axis=0))
 
 

@@ -25,7 +25,7 @@ from mercer._nystroem.approximation import (
     number_of_components,
 )
 from mercer._nystroem.pass_hooks import started_passes
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
     TrainingRows,
@@ -48,6 +48,9 @@ _CONSTANT = 1e-12
 _CENTER_ROWS = 20_000
 """Centers of Nyström features are drawn from a sample of at most so many rows."""
 
+_RESIDUAL_ROWS = 5000
+"""Prediction intervals on Nyström features come from the residuals of at most so many rows."""
+
 _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
 
@@ -68,6 +71,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
     n_jobs: int | None
     verbose: bool
     alpha_: float
+    cv_residuals_: Array
     cv_results_: dict[str, Any]
     learner_: Any
     kernel_: Any
@@ -112,8 +116,10 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
 
     def _kernel_rows(self, X: Features) -> Array:
         """Evaluate the learned kernel between new samples and the training set."""
-        # The sizes of stacks are checked by the learner, which knows their layouts.
-        if not get_tags(self).input_tags.three_d_array:
+        # The sizes of stacks are checked by the learner, which knows their layouts, and so is what
+        # is no table.
+        is_table = len(getattr(X, "shape", ())) == 2
+        if is_table and not get_tags(self).input_tags.three_d_array:
             validate_data(self, X, reset=False, skip_check_array=True)
         return np.asarray(self.learner_.transform(X), dtype=float)
 
@@ -185,6 +191,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 hooks=hooks,
             )
             report()
+        if self._task == "regression":
+            self.cv_residuals_ = _held_out_residuals(self.predictor_, data)
         choice = self.predictor_.choice
         self.alpha_ = choice.alpha
         self.cv_results_ = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
@@ -226,6 +234,15 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
             if name.endswith("_"):
                 setattr(self, name, value)
         return self
+
+
+def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
+    """Residuals of some rows, each predicted by the fit without its fold."""
+    assert data.positions is not None
+    n = len(data.y)
+    rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
+    predicted = out_of_fold_predictions(model, data.X[rows], data.positions[rows])
+    return np.asarray(data.y[rows] - model.encoding.decode(predicted))
 
 
 def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone, is_classifier
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
@@ -16,9 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
+from mercer._model_selection.temperature import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.automatic_learner import as_accurate, most_accurate
-from mercer._two_stage.learning_folds import Split, along_folds, scorable_folds, split_into_folds
+from mercer._two_stage.learning_folds import Split, along_folds, classifier_folds
 from mercer._two_stage.svm_path import (
     SVMPath,
     always_unbounded,
@@ -63,19 +63,18 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     predictor : estimator, default=None
         A classifier of precomputed kernels to use in place of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
-        matrix as it is; `C`, `cv`, `nested` and `probability` are then not read.
+        matrix as it is; `C`, `cv` and `nested` are then not read.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
         `C_GRID` by cross-validation, and beyond its ends where the best value is at one; a sequence
         tries its values; of equal ones the smallest is taken. A number is used as it is.
     cv : int, cross-validation generator or iterable, default=5
-        Folds. A number of them is stratified, and shuffled with a fixed seed.
+        Folds, in which C is searched and probabilities are calibrated. A number of them is
+        stratified, and shuffled with a fixed seed.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
         them. For fewer, one Gram matrix serves all folds.
-    probability : bool, default=False
-        Whether to calibrate decision values, for `predict_proba`.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
         pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
@@ -114,12 +113,12 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         Accuracy for each C and fold, where C was searched; NaN from the fold on where a value was
         given up (see Notes), and in its mean.
     cv_correct_ : ndarray of bool of shape (n_held_out,)
-        Which samples the machine of the selected C predicts correctly when they are held out, fold
-        by fold.
+        Where C was searched, which samples the machine of the selected C predicts correctly when
+        they are held out, fold by fold.
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
-    calibrator_ : LogisticRegression
-        From decision values to probabilities, with ``probability=True``.
+    temperature_ : Temperature
+        From decision values to probabilities, unless `predictor` is given.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -165,16 +164,18 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     `nested` have no part in it, and decision values are logarithms of probabilities, or for two
     classes of their ratio. O(n m^2) for m centers.
 
-    Probabilities come from a logistic regression on decision values of held-out samples [3]_. As
-    for scikit-learn's SVC, the class of highest probability may differ from the predicted one.
+    Probabilities are the softmax of the decision values times a factor, which is fitted to those of
+    held-out samples in the search for C [3]_; the predicted class has the highest one. If C is
+    given as a number, machines are fitted in folds for them alone, and kernels too where `nested`
+    says so: ``nested=False`` saves the latter.
 
     References
     ----------
     .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
     .. [2] A. Afkanpour, C. Szepesvari, M. Bowling (2013). Alignment based kernel learning with a
        continuous set of base kernels. Machine Learning 91, section 3.
-    .. [3] J. Platt (1999). Probabilistic outputs for support vector machines and comparisons to
-       regularized likelihood methods. Advances in Large Margin Classifiers.
+    .. [3] C. Guo, G. Pleiss, Y. Sun, K. Weinberger (2017). On calibration of modern neural
+       networks. ICML, section 4.2.
 
     Examples
     --------
@@ -201,7 +202,6 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         C: Any = "auto",
         cv: Any = 5,
         nested: bool | str = "auto",
-        probability: bool = False,
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 3000,
@@ -214,7 +214,6 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.C = C
         self.cv = cv
         self.nested = nested
-        self.probability = probability
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
@@ -262,7 +261,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        splits = self._splits(X, codes, grid)
+        splits = classifier_folds(self, X, codes)
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
                 models = self._candidates(X, y, cv=splits)
@@ -289,7 +288,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.C_ = float(grid[0])
         if splits:
             self._search(X, y, gram, splits, grid)
-        machine = SVC(kernel="precomputed", C=self.C_).fit(gram, y)
+        machine = SVC(kernel="precomputed", C=self.C_, break_ties=True).fit(gram, y)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
 
     @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -313,7 +312,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Features) -> Array:
-        """Class probabilities, with ``probability=True``, from `predictor` or on Nyström features.
+        """Class probabilities; with a `predictor`, those that it predicts, if it does.
 
         Parameters
         ----------
@@ -324,25 +323,25 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         -------
         ndarray of shape (n_samples, n_classes)
             In the order of `classes_`.
+
+        Raises
+        ------
+        ValueError
+            If no class had two samples, one of which could be held out.
         """
         if self.predictor is not None or self._is_approximate():
             return self._second_stage(X, "predict_proba")
         values = self.decision_function(X)
-        return np.asarray(self.calibrator_.predict_proba(values.reshape(len(values), -1)))
+        if values.ndim == 1:
+            values = np.column_stack([-values, values])
+        if not hasattr(self, "temperature_"):
+            raise ValueError("There are no probabilities: no class had two training samples.")
+        return self.temperature_.probabilities(values)
 
     def _second_stage_has(self, method: str) -> bool:
-        if self.predictor is not None:
-            return hasattr(getattr(self, "predictor_", self.predictor), method)
-        if method == "predict_proba" and not (self.probability or self._is_approximate()):
-            raise AttributeError("predict_proba is available with probability=True only.")
-        return True
-
-    def _splits(self, X: Features, codes: NDArray[np.intp], grid: Array) -> list[Split]:
-        """Return the folds, checked before any kernel is learned; none with nothing to try."""
-        if self.predictor is not None or (len(grid) == 1 and not self.probability):
-            return []
-        splits = split_into_folds(self.cv, X, codes)
-        return scorable_folds(splits, codes, self.cv, every_class=self.probability)
+        if self.predictor is None:
+            return True
+        return hasattr(getattr(self, "predictor_", self.predictor), method)
 
     def _search(
         self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
@@ -365,15 +364,15 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             paths = [lower.joined(upper) for lower, upper in pairs]
             grid = np.sort(np.concatenate([grid, further]))
         scores = mean_scores(paths)
-        self.cv_results_ = grid_results("C", grid, np.array([path.scores for path in paths]))
         best = first_best(scores)
         self.C_ = float(grid[best])
-        self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
-        warn_at_edge("C", grid, scores, unbounded=always_unbounded(paths))
-        if self.probability:
-            values = np.concatenate([path.decisions[best] for path in paths])
-            labels = self.classes_[np.concatenate([codes[test] for _, test in splits])]
-            self.calibrator_ = LogisticRegression().fit(values.reshape(len(values), -1), labels)
+        if len(grid) > 1:
+            self.cv_results_ = grid_results("C", grid, np.array([path.scores for path in paths]))
+            self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
+            warn_at_edge("C", grid, scores, unbounded=always_unbounded(paths))
+        values = np.concatenate([path.decisions[best] for path in paths])
+        held_out = np.concatenate([codes[test] for _, test in splits])
+        self.temperature_ = fit_temperature(values, held_out)
 
     def _paths(
         self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
@@ -391,7 +390,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
                 svm_path,
                 grid=grid,
                 chosen=surviving_values(paths) if may_race and paths else None,
-                keep_decisions=bool(self.probability),
+                n_classes=len(self.classes_),
             )
             paths += along_folds(self, path, X, y, gram, splits=batch, targets=codes)
         return paths

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import indexable, validate_data
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
-from mercer._nystroem.training_rows import as_source, in_memory
+from mercer._nystroem.array_libraries import to_numpy
+from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
+from mercer._stacking.intervals import residual_intervals
 from mercer._two_stage.centered_ridge import centered_ridge
 from mercer._two_stage.learning_folds import along_folds, learns_in_folds, split_into_folds
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
@@ -24,6 +28,7 @@ from mercer._two_stage.two_stage import (
     store_learner,
 )
 from mercer._typing import Array, Features
+from mercer._validation import check_coverage
 from mercer._weights.ridge import ridge_path
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
@@ -96,6 +101,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     cv_results_ : dict of str to ndarray
         Explained part of the variance for each alpha, where alpha was searched: over all samples
         left out one at a time, or for each fold.
+    cv_residuals_ : ndarray of shape (n_held_out,) or (n_held_out, n_outputs)
+        Where alpha was searched, residuals of samples that were held out of fits with `alpha_`, for
+        `predict_interval`: of all samples, one at a time or fold by fold. On Nyström features,
+        those of up to 5,000 samples.
     predictor_ : object
         The fitted second stage: `predict` takes the learned kernel between new samples and the
         training set. Of kernel ridge regression, it holds coefficients only.
@@ -134,14 +143,19 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     References
     ----------
     .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
+    .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
+       the jackknife+. Annals of Statistics 49, section 1.1, on the jackknife.
 
     Examples
     --------
     >>> from sklearn.datasets import make_friedman1
     >>> from mercer import TwoStageRegressor
     >>> X, y = make_friedman1(200, random_state=0)
-    >>> TwoStageRegressor().fit(X[:100], y[:100]).score(X[100:], y[100:]) > 0.7
+    >>> model = TwoStageRegressor().fit(X[:100], y[:100])
+    >>> model.score(X[100:], y[100:]) > 0.7
     True
+    >>> model.predict_interval(X[100:], coverage=0.9).shape
+    (100, 2)
     """
 
     _task = "regression"
@@ -231,6 +245,53 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             report()
         return self
 
+    @available_if(lambda self: self.predictor is None)  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
+        """Intervals that hold the response with a given probability, from held-out residuals.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Or a stack, as in `predict`.
+        coverage : float, default=0.9
+            Probability, between zero and one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper ends, at equal distances from the prediction. Infinite with fewer than
+            coverage / (1 - coverage) training samples.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between zero and one, or `alpha` was given as a number: a search
+            for it leaves the residuals.
+
+        Notes
+        -----
+        The half-width is a quantile of the absolute residuals of held-out samples, and the same for
+        all samples [2]_. The kernel was learned without these samples only if it was
+        learned in folds (`nested`). `KernelStackingRegressor` has intervals whose width depends on
+        the sample.
+        """
+        check_coverage(coverage)
+        check_is_fitted(self)
+        if not hasattr(self, "cv_residuals_"):
+            raise ValueError(
+                "Intervals need residuals of held-out samples, which a search for alpha leaves: "
+                f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
+            )
+        if self._is_approximate():
+            found: Array = predict_rows(
+                self, X, lambda rows: self._interval(self.predictor_.predict(rows), coverage)
+            )
+            return found
+        return self._interval(self.predict(X), coverage)
+
+    def _interval(self, predictions: Any, coverage: float) -> Array:
+        return residual_intervals(to_numpy(predictions), self.cv_residuals_, coverage)
+
     def _fit_predictor(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
         """Fit the second stage to the learned Gram matrix, which is overwritten."""
         if self.predictor is not None:
@@ -239,7 +300,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         centerer = fit_centerer(gram)
         gram = centerer.transform(gram, copy=False)
         self.alpha_ = float(grid[0])
-        if len(grid) > 1:
+        if not isinstance(self.alpha, Real):
             self._search(X, y, gram, grid)
         self.predictor_ = centered_ridge(gram, centerer.K_fit_rows_, y, self.alpha_)
 
@@ -248,29 +309,24 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         deviation = targets.std(axis=0)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
 
-        def unexplained(gram: Array, targets: Array, rows: Array, held_out: Array) -> Array:
-            return _mean_squares(ridge_path(gram, targets).predict(rows, grid) - held_out)
+        def held_out_residuals(gram: Array, targets: Array, rows: Array, held_out: Array) -> Array:
+            return held_out - ridge_path(gram, targets).predict(rows, grid)
 
         if learns_in_folds(self):
             splits = split_into_folds(self.cv, X)
-            errors = np.array(
-                along_folds(self, unexplained, X, y, gram, splits=splits, targets=targets)
+            parts = along_folds(
+                self, held_out_residuals, X, y, gram, splits=splits, targets=targets
             )
         elif isinstance(self.alpha, str) and len(y) > _EIGENDECOMPOSED:
             tried = penalties_downhill(gram, targets, grid[::-1])
-            grid, errors = tried.alphas[::-1], tried.errors[None, ::-1]
+            grid, parts = tried.alphas[::-1], [tried.residuals[::-1]]
         else:
             found = leave_one_out(gram, targets, grid, extend=isinstance(self.alpha, str))
-            grid, errors = (
-                found.alphas[::-1],
-                _mean_squares(found.predictions - targets)[None, ::-1],
-            )
-        scores = 1.0 - errors
+            grid, parts = found.alphas[::-1], [(targets - found.predictions)[::-1]]
+        scores = 1.0 - np.array([np.square(part).mean(axis=(1, 2)) for part in parts])
         self.cv_results_ = grid_results("alpha", grid, scores)
-        self.alpha_ = float(grid[first_best(scores.mean(axis=0))])
+        best = first_best(scores.mean(axis=0))
+        self.alpha_ = float(grid[best])
+        residuals = np.concatenate([part[best] for part in parts]) * deviation
+        self.cv_residuals_ = residuals[:, 0] if y.ndim == 1 else residuals
         warn_at_edge("alpha", grid, scores.mean(axis=0))
-
-
-def _mean_squares(residuals: Array) -> Array:
-    """Mean over samples and outputs, shape (n_alphas,)."""
-    return np.asarray(np.square(residuals).mean(axis=(1, 2)))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.linear_model import Ridge
 
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import assembled, serial_algebra, tile_plan
@@ -92,9 +94,7 @@ class RotatedSamples:
             Centered target factor.
         """
         n, n_features = len(self.columns), self.samples.X.shape[1]
-        features, relevance = self.columns[:, :n_features], np.zeros(n_features)
-        for weight, columns in zip(weights, self.members, strict=True):
-            relevance[columns] += weight
+        features, relevance = self.columns[:, :n_features], self._relevance(weights)
         sums = features.sum(axis=0)
         row_sums = features @ (relevance * sums)
         total, square = float(relevance @ sums**2), float(np.vdot(gram, gram))
@@ -103,6 +103,42 @@ class RotatedSamples:
             return 0.0
         product = float(relevance @ ((features.T @ Y) ** 2).sum(axis=1))
         return product / float(np.sqrt(centered) * np.linalg.norm(Y.T @ Y))
+
+    def fold_values(
+        self, weights: Array, problems: Problems
+    ) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Array]:
+        """Return what fits ridge regressions with the learned weights in one fold.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+            Weights of the kernels as they are.
+        problems : Problems
+            Of the samples as they are.
+
+        Returns
+        -------
+        callable
+            From indices of training and held-out samples to predictions for the latter.
+        """
+        assert isinstance(problems.loss, Squared)
+        scales, alpha = np.sqrt(self._relevance(weights)), problems.loss.alpha
+        n_features = scales.size
+
+        def values(train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+            features = self.columns[:, :n_features] * scales
+            model = Ridge(alpha=alpha, fit_intercept=problems.intercept, solver="cholesky")
+            found = model.fit(features[train], problems.Y[train]).predict(features[test])
+            return np.asarray(found).reshape(test.size, -1)
+
+        return values
+
+    def _relevance(self, weights: Array) -> Array:
+        """Sum of the weights of the kernels that read each feature, shape (n_features,)."""
+        relevance = np.zeros(self.samples.X.shape[1])
+        for weight, columns in zip(weights, self.members, strict=True):
+            relevance[columns] += weight
+        return relevance
 
     def _rotated_back(self, values: Array) -> Array:
         """Q times some columns, shape (n_samples, n_columns)."""

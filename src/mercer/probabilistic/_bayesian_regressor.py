@@ -6,15 +6,17 @@ from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_array
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._kernel_estimator import training_data
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_choice, check_positive
+from mercer._validation import check_bool, check_choice, check_coverage, check_positive
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 from mercer.probabilistic._estimator_settings import validated_settings, warn_about
+from mercer.probabilistic._laplace_noise import laplace_half_widths
 from mercer.probabilistic._model import Settings, learn_model
 from mercer.probabilistic._objectives import ObjectiveName
 
@@ -136,7 +138,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     >>> from mercer import BayesianMKLRegressor
     >>> X, y = make_friedman1(200, noise=1.0, random_state=0)
     >>> model = BayesianMKLRegressor().fit(X[:100], y[:100])
-    >>> mean, std = model.predict(X[100:], return_std=True)
+    >>> mean, std = model.predict(X[100:], return_std=True, include_noise=True)
+    >>> intervals = model.predict_interval(X[100:], coverage=0.9)
     >>> model.score(X[100:], y[100:]) > 0.7
     True
     """
@@ -228,7 +231,10 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             Whether to return standard deviations too. There are none for Laplace noise by "map" or
             "mkl".
         include_noise : bool, default=False
-            Whether standard deviations are those of new responses, and not of the latent function.
+            Whether standard deviations are those of new responses, sqrt(latent variance +
+            noise_variance_), and not of the latent function. By default noise is left out, as
+            scikit-learn's GaussianProcessRegressor leaves out its `alpha`; that estimator includes
+            the noise of a WhiteKernel.
         diagonal : array-like of shape (n_samples, n_kernels), default=None
             The precomputed kernels of each new sample with itself. It may be left out if the
             diagonals of the training set are constant.
@@ -247,6 +253,50 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             variances = variances + self.noise_variance_
         means = means * self.y_scale_ + self.y_mean_
         return self._shaped(means), self._shaped(np.sqrt(variances))
+
+    def predict_interval(
+        self, X: Features, coverage: float = 0.9, *, diagonal: Any = None
+    ) -> Array:
+        """Intervals that hold a new response, noise included, with a given probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) if `kernels` is "precomputed".
+        coverage : float, default=0.9
+            Probability under the posterior, between zero and one.
+        diagonal : array-like of shape (n_samples, n_kernels), default=None
+            The precomputed kernels of each new sample with itself; see `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2) or (n_samples, n_outputs, 2)
+            Lower and upper ends, at equal distances from the predicted mean.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between zero and one, or there are no standard deviations, as for
+            Laplace noise by "map" or "mkl".
+
+        Notes
+        -----
+        The latent posterior is Gaussian. With Gaussian noise the interval is the mean and a normal
+        quantile of std; with Laplace noise, a quantile of the sum of both variables.
+
+        The probability is that of the model. The jackknife+ intervals of `KernelStackingRegressor`
+        assume no distribution.
+        """
+        check_coverage(coverage)
+        means, latent = self._means_and_variances(X, diagonal)
+        latent = latent * self.y_scale_**2
+        if self.likelihood == "laplace":
+            widths = laplace_half_widths(latent, self.noise_variance_, coverage)
+        else:
+            widths = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(latent + self.noise_variance_)
+        means = means * self.y_scale_ + self.y_mean_
+        ends = np.stack([means - widths, means + widths], axis=-1)
+        return ends[:, 0] if self._one_column else ends
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,56 @@
+"""Temperature scaling recovers true probabilities and never contradicts decision values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, softmax
+
+from mercer._model_selection.temperature import Temperature, fit_temperature
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+@pytest.mark.parametrize("factor", [0.3, 4.0])
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_the_factor_of_drawn_labels_is_found(k: int, factor: float, unit: float) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20_000, k))
+    codes = (softmax(factor * values, axis=1).cumsum(axis=1) < rng.uniform(size=(20_000, 1))).sum(1)
+    assert_allclose(fit_temperature(unit * values, codes).factor * unit, factor, rtol=0.05)
+
+
+def test_the_cross_entropy_of_smoothed_labels_is_lowest() -> None:
+    rng = np.random.default_rng(1)
+    values, codes = rng.normal(size=(40, 3)), rng.integers(3, size=40)
+    values[np.arange(40), codes] += 1.0
+    targets = (40.0 * np.eye(3)[codes] + 1.0) / 43.0
+
+    def loss(factor: float) -> float:
+        return -float((targets * log_softmax(factor * values, axis=1)).sum())
+
+    best = fit_temperature(values, codes).factor
+    assert loss(best) < min(loss(0.99 * best), loss(1.01 * best))
+
+
+def test_separate_classes_keep_a_probability_of_being_wrong() -> None:
+    codes = np.repeat([0, 1], 50)
+    values = np.where(codes[:, None] == [0, 1], 1.0, -1.0)
+    found = fit_temperature(values, codes).probabilities(values)
+    assert_allclose(found.min(axis=1), 1.0 / 102.0, rtol=1e-3)
+
+
+def test_the_largest_value_has_the_highest_probability_whatever_the_labels() -> None:
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(30, 4))
+    for seed in range(5):
+        codes = np.random.default_rng(seed).integers(4, size=30)
+        found = fit_temperature(values, codes).probabilities(values)
+        assert_array_equal(found.argmax(axis=1), values.argmax(axis=1))
+        assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_equal_values_are_equally_likely() -> None:
+    found = fit_temperature(np.zeros((4, 2)), np.array([0, 1, 1, 1]))
+    assert found == Temperature(1.0)
+    assert_allclose(found.probabilities(np.zeros((1, 2))), 0.5)

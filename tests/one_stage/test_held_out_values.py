@@ -1,0 +1,108 @@
+"""Probabilities of machines without any of their own come from values of held-out samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import center
+from sklearn.datasets import make_blobs
+from sklearn.linear_model import Ridge
+from sklearn.svm import SVC
+
+from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
+from mercer._gram.samples import Samples
+from mercer._one_stage.held_out_values import _folds, class_values, machine_values
+from mercer._weights.mkl import Problems
+from mercer._weights.rotated_samples import rotated_samples
+from mercer.kernels import Gaussian, Linear
+from mercer.losses import Hinge, Squared
+
+MODELS = [
+    L1SVM([Gaussian(1.0), Gaussian(4.0)]),
+    MKLClassifier([Gaussian(1.0), Gaussian(4.0)], norm=2.0),
+    MKLClassifier([Gaussian(4.0)], loss="squared", fit_intercept=False),
+    MKLClassifier([Linear(), Linear(per_feature=True)], loss="squared"),
+    ContinuousMKLClassifier(tol=0.05),
+    ContinuousMKLClassifier(loss="squared", tol=0.05),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=repr)
+
+
+@every_model
+@pytest.mark.parametrize("centers", [2, 3])
+def test_probabilities_agree_with_clear_predictions(model: Any, centers: int) -> None:
+    places = [[-3.0, 0.0], [3.0, 0.0], [0.0, 5.0]][:centers]
+    X, y = make_blobs(60, centers=places, cluster_std=0.7, random_state=0)
+    labels = np.array(["x", "y", "z"])[y]
+    model.fit(X, labels)
+    found = model.predict_proba(X)
+    assert found.shape == (60, centers)
+    assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert_array_equal(model.classes_[found.argmax(axis=1)], model.predict(X))
+
+
+@every_model
+def test_probabilities_are_close_to_the_true_ones(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    true = 1.0 / (1.0 + np.exp(-2.0 * X[:, 0]))
+    y = rng.uniform(size=500) < true
+    found = model.fit(X[:300], y[:300]).predict_proba(X[300:])[:, 1]
+    assert np.abs(found - true[300:]).mean() < 0.1
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_machines_are_those_of_the_fold(intercept: bool) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    Y = np.sign(X[:, :1] + rng.normal(size=(60, 1)))
+    gram = Gaussian(2.0)(X)
+    train, test = np.arange(45), np.arange(45, 60)
+    if intercept:
+        machine = SVC(kernel="precomputed", tol=1e-6).fit(gram[:45, :45], Y[:45, 0])
+        values = machine_values(Problems(Hinge(1.0), Y, intercept=True), center(gram))
+        expected = machine.decision_function(gram[45:, :45])
+    else:
+        values = machine_values(Problems(Squared(0.5), Y, intercept=False), gram)
+        expected = gram[45:, :45] @ np.linalg.solve(gram[:45, :45] + 0.5 * np.eye(45), Y[:45, 0])
+    assert_allclose(values(train, test)[:, 0], expected, atol=0.05)
+
+
+def test_one_class_alone_predicts_itself() -> None:
+    Y = np.array([[1.0], [1.0], [-1.0]])
+    values = machine_values(Problems(Hinge(1.0), Y, intercept=True), np.eye(3))
+    assert_array_equal(values(np.array([0, 1]), np.array([2])), [[1.0]])
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(50, 3)) + 1.0
+    Y = np.sign(X[:, :1] - 1.0 + rng.normal(size=(50, 1)))
+    problems, weights = Problems(Squared(2.0), Y, intercept=intercept), np.array([0.5, 1.0, 2.0])
+    kernels = Linear(per_feature=True).expand(X)
+    rotated = rotated_samples(problems, Samples(X), kernels)
+    assert rotated is not None
+    train, test = np.arange(40), np.arange(40, 50)
+    scaled = X * np.sqrt(weights)
+    ridge = Ridge(2.0, fit_intercept=intercept).fit(scaled[:40], Y[:40, 0])
+    found = rotated.fold_values(weights, problems)(train, test)
+    assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
+
+
+def test_folds_hold_out_every_sample_once_and_each_class_in_proportion() -> None:
+    codes = np.repeat([0, 1, 2], [20, 10, 3])
+    parts = list(_folds(codes))
+    assert_array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(33))
+    assert all(np.intersect1d(train, test).size == 0 for train, test in parts)
+    assert {np.sum(codes[test] == 1) for _, test in parts} == {2}
+    assert max(np.sum(codes[test] == 2) for _, test in parts) == 1
+    assert len(list(_folds(np.array([0, 1])))) == 2
+
+
+def test_one_machine_has_values_for_both_classes() -> None:
+    assert_array_equal(class_values(np.array([[2.0], [-1.0]])), [[-2.0, 2.0], [1.0, -1.0]])
+    assert class_values(np.ones((2, 3))).shape == (2, 3)
