@@ -33,6 +33,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer._kernel_learner import KernelLearner
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, Linear
 
 DEFAULTS = [
@@ -84,6 +85,18 @@ SETTINGS = [
 ]
 
 
+def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
+    """Return the checks that no correct estimator of this kind passes, and why."""
+    if not isinstance(estimator, KernelLearner):
+        return {}
+    reason = (
+        "transform has a column for each training sample, and the check compares fits on different "
+        "numbers of samples; tests/learners/test_sample_weight.py compares the learned kernels."
+    )
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+
+
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
@@ -94,7 +107,7 @@ def test_every_estimator_is_checked() -> None:
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
 @pytest.mark.filterwarnings("ignore:The criterion still changed")
 @pytest.mark.filterwarnings("ignore:The objective is as low without any kernel:UserWarning")
-@parametrize_with_checks([*DEFAULTS, *SETTINGS])
+@parametrize_with_checks([*DEFAULTS, *SETTINGS], expected_failed_checks=impossible_checks)
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
 

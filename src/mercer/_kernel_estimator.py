@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_is_fitted,
     validate_data,
 )
@@ -23,6 +22,7 @@ from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import table_advice
+from mercer._weight_validation import positive_weights
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 
@@ -259,41 +259,6 @@ def _weighted(data: TrainingData, sample_weight: Any) -> TrainingData:
     table = _safe_indexing(data.table, rows) if data.table is not data.features else features
     y = None if data.y is None else data.y[rows]
     return replace(data, table=table, features=features, y=y, rows=rows, weights=weights)
-
-
-def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Array | None]:
-    """Return the positive ones of validated weights, and the indices of their samples.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), or None
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    weights : ndarray of shape (n_positive,), or None
-        None where all are one.
-    rows : ndarray of int of shape (n_positive,), or None
-        None where no weight is zero.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative, NaN or infinite, or fewer than two are positive.
-    """
-    if sample_weight is None:
-        return None, None
-    weights = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-    )
-    rows = np.flatnonzero(weights)
-    if rows.size < 2:
-        raise ValueError(
-            f"Found {rows.size} sample(s) of positive sample_weight, "
-            "while a minimum of 2 is required."
-        )
-    positive = None if np.all(weights[rows] == 1.0) else weights[rows]
-    return positive, None if rows.size == weights.size else rows
 
 
 def new_samples(estimator: KernelEstimator, X: Features) -> Features:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -68,7 +70,7 @@ def test_the_grid_may_be_left() -> None:
 def test_penalties_below_rounding_errors_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     gram, targets = problem(0.3)
 
-    def residuals(gram: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray:
+    def residuals(gram: np.ndarray, targets: np.ndarray, alpha: float, weights: Any) -> np.ndarray:
         if alpha < 0.09:
             raise ValueError("A kernel is not positive semi-definite")
         return np.full_like(targets, alpha)

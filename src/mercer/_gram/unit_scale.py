@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.tiles import assembled, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
@@ -25,10 +26,13 @@ class UnitScale:
         Column means of the Gram matrix as it was.
     scale : float
         Mean diagonal of the centered Gram matrix; one if the kernel is constant.
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the training samples in these means; None where all are one.
     """
 
     means: Array
     scale: float
+    weights: Array | None = None
 
     def apply(self, rows: Array) -> Array:
         """Center rows by the training means, and scale them.
@@ -42,16 +46,18 @@ class UnitScale:
         -------
         ndarray of shape (n_rows, n_samples)
         """
-        centered = rows - self.means - (rows.mean(axis=1) - self.means.mean())[:, None]
-        return np.asarray(centered / self.scale)
+        mean = weighted_mean(rows.T, self.weights) - weighted_mean(self.means, self.weights)
+        return np.asarray((rows - self.means - mean[:, None]) / self.scale)
 
 
-def to_unit_scale(gram: Array) -> tuple[Array, UnitScale]:
+def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, UnitScale]:
     """Center a Gram matrix and bring its diagonal to a mean of one.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples in means.
 
     Returns
     -------
@@ -60,16 +66,16 @@ def to_unit_scale(gram: Array) -> tuple[Array, UnitScale]:
     unit : UnitScale
         Repeats this on the rows of new samples.
     """
-    means = gram.mean(axis=0)
-    centered = UnitScale(means, 1.0).apply(gram)
-    scale = float(centered.trace()) / len(gram)
+    unit = UnitScale(weighted_mean(gram, weights), 1.0, weights)
+    centered = unit.apply(gram)
+    scale = float(weighted_mean(np.diag(centered), weights))
     if scale <= _CONSTANT * float(np.abs(gram).max()):
-        return np.zeros_like(centered), UnitScale(means, 1.0)
+        return np.zeros_like(centered), unit
     centered /= scale
-    return centered, UnitScale(means, scale)
+    return centered, replace(unit, scale=scale)
 
 
-def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
+def unit_gram(kernel: Kernel, X: Features, weights: Array | None = None) -> tuple[Array, UnitScale]:
     """Centered Gram matrix of unit mean diagonal.
 
     Parameters
@@ -77,6 +83,8 @@ def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
     kernel : Kernel
         Bound to the table.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples in means.
 
     Returns
     -------
@@ -93,7 +101,7 @@ def unit_gram(kernel: Kernel, X: Features) -> tuple[Array, UnitScale]:
     gram = assembled(plan, X.shape[0], lambda tile: gram_tile(kernel, X, tile.rows, tile.columns))
     if not np.isfinite(gram).all():
         raise ValueError("its Gram matrix holds NaN or infinities")
-    return to_unit_scale(gram)
+    return to_unit_scale(gram, weights)
 
 
 def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Array:

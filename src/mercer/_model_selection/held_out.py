@@ -69,10 +69,10 @@ def held_out_losses(
     """
     losses = []
     for train, test in held_out_splits(target, samples.n_samples, random_state, n_folds=n_folds):
-        kernels = learn(Samples(samples.X[train]), target.take(train))
+        kernels = learn(samples.take(train), target.take(train))
         rows = np.concatenate([train, test])
-        X, Y = samples.X[rows], target.factor[rows][:, target.signs > 0]
-        losses.append([_losses(kernel, X, Y, len(train)) for kernel in kernels])
+        X, held_out = samples.X[rows], target.take(rows)
+        losses.append([_losses(kernel, X, held_out, len(train)) for kernel in kernels])
     by_alpha: Array = np.concatenate(losses, axis=2)
     best = by_alpha.mean(axis=2).argmin(axis=1)
     return np.asarray(by_alpha[np.arange(len(best)), best])
@@ -130,11 +130,17 @@ def held_out_splits(
     return list(folds.split(np.zeros(n_samples), codes))
 
 
-def _losses(kernel: Kernel, X: Features, Y: Array, n_train: int) -> Array:
-    """Squared errors on the samples after the first `n_train`, shape (n_alphas, n_held_out)."""
+def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
+    """Squared errors on the samples after the first `n_train`, shape (n_alphas, n_held_out).
+
+    They are multiplied by the weights of the samples.
+    """
+    Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
+    weights = None if target.weights is None else target.weights[train]
     # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
-    gram, unit = to_unit_scale(gram_tile(kernel, X, train, train))
+    gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights)
     rows = unit.apply(gram_tile(kernel, X, test, train))
-    predicted = ridge_path(gram, Y[train]).predict(rows, ALPHAS)
-    return np.asarray(((predicted - Y[test]) ** 2).sum(axis=2))
+    predicted = ridge_path(gram, Y[train], weights).predict(rows, ALPHAS)
+    losses: Array = ((predicted - Y[test]) ** 2).sum(axis=2)
+    return losses if target.weights is None else losses * target.weights[test]

@@ -112,13 +112,15 @@ def _kernels(
             found = learn_families([Gaussian()], samples, target, growth)
             yield WeightedSum(found.kernels, found.weights)
         elif form.kind == "ard":
-            yield marginal_likelihood_widths(form.kernel, samples.X, target.centered).kernel
+            yield marginal_likelihood_widths(
+                form.kernel, samples.representative, target.representative.centered
+            ).kernel
         else:
             projects = form.kind == "projection"
             choice = choose_metric(
                 form.kernel,
-                samples.X,
-                target,
+                samples.representative,
+                target.representative,
                 n_iter=N_ITERATIONS if projects else 0,
                 diagonal=not projects,
                 random_state=random_state,

@@ -44,7 +44,7 @@ def price(
     kernel : Kernel
         Bound to the table.
     X : ndarray, sparse matrix of shape (n_samples, n_features) or Samples
-        Samples keep their distances, for more than one kernel.
+        Samples keep their distances, for more than one kernel, and have the target's weights.
     target : EncodedTarget
     alphas : ndarray of shape (n_alphas,), default=ALPHAS
     max_samples : int, default=2000
@@ -58,15 +58,20 @@ def price(
     LeaveOneOut
         Of the samples drawn, in the order of the table.
     """
-    samples = X if isinstance(X, Samples) else Samples(X, keep=False)
+    samples = X if isinstance(X, Samples) else Samples(X, keep=False, weights=target.weights)
     if samples.n_samples > max_samples:
         rows = sample_rows(samples.n_samples, max_samples, target.codes, random_state)
-        samples, target = Samples(samples.X[rows], keep=False), target.take(rows)
-    return leave_one_out(_centered_gram(samples, kernel), target.values, alphas)
+        samples, target = samples.take(rows, keep=False), target.take(rows)
+    gram = _centered_gram(samples, kernel)
+    return leave_one_out(gram, target.values, alphas, weights=samples.weights)
 
 
 def best_in_order(
-    kernels: Sequence[Kernel], X: Features, targets: Array, start: int
+    kernels: Sequence[Kernel],
+    X: Features,
+    targets: Array,
+    start: int,
+    weights: Array | None = None,
 ) -> tuple[int, LeaveOneOut]:
     """The kernel of lowest price in a sequence, by steps downhill from one of them.
 
@@ -78,6 +83,8 @@ def best_in_order(
     targets : ndarray of shape (n_samples, n_outputs)
     start : int
         Index of the first kernel that is priced.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples.
 
     Returns
     -------
@@ -85,11 +92,12 @@ def best_in_order(
     found : LeaveOneOut
         With that kernel.
     """
-    samples = Samples(X)
+    samples = Samples(X, weights=weights)
 
     @cache
     def priced(index: int) -> LeaveOneOut:
-        return leave_one_out(_centered_gram(samples, kernels[index]), targets, extend=False)
+        gram = _centered_gram(samples, kernels[index])
+        return leave_one_out(gram, targets, extend=False, weights=weights)
 
     best = descended(lambda index: priced(index).loss, start, (0, len(kernels) - 1))
     return best, priced(best)
@@ -168,7 +176,9 @@ def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
     gram = assembled(
         samples.plan, samples.n_samples, lambda tile: samples.blocks([kernel], tile)[0]
     )
-    return to_unit_scale(gram)[0]
+    if samples.roots is not None:
+        gram /= np.outer(samples.roots, samples.roots)
+    return to_unit_scale(gram, samples.weights)[0]
 
 
 def _of_every_class(codes: Array, max_samples: int, random_state: RandomState) -> Array:

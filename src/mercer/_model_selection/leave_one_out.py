@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mercer._gram.sample_weights import repeated_rows, weighted_deviation, weighted_mean
 from mercer._typing import Array
 from mercer._weights.ridge import RidgePath, ridge_path
 
@@ -43,6 +44,8 @@ class EncodedTarget:
         The labels, sorted; None for responses.
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the samples; None where all are one.
     """
 
     values: Array
@@ -50,6 +53,7 @@ class EncodedTarget:
     scale: Array
     classes: Array | None = None
     codes: Array | None = None
+    weights: Array | None = None
 
     def decode(self, predictions: Array) -> Array:
         """Return predicted responses in their own unit, or the labels of the largest indicators.
@@ -74,10 +78,19 @@ class EncodedTarget:
         rows : ndarray of int
         """
         codes = None if self.codes is None else self.codes[rows]
-        return EncodedTarget(self.values[rows], self.offset, self.scale, self.classes, codes)
+        weights = None if self.weights is None else self.weights[rows]
+        values = self.values[rows]
+        return EncodedTarget(values, self.offset, self.scale, self.classes, codes, weights)
+
+    @property
+    def representative(self) -> EncodedTarget:
+        """The target of the samples, each as often as its weight says, without weights."""
+        if self.weights is None:
+            return self
+        return replace(self.take(repeated_rows(self.weights)), weights=None)
 
 
-def encode_target(y: Any, *, classification: bool) -> EncodedTarget:
+def encode_target(y: Any, *, classification: bool, weights: Array | None = None) -> EncodedTarget:
     """Standardize responses, or turn classes into indicators.
 
     Parameters
@@ -86,6 +99,8 @@ def encode_target(y: Any, *, classification: bool) -> EncodedTarget:
         Labels, or one or several responses.
     classification : bool
         Whether `y` holds labels.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples.
 
     Returns
     -------
@@ -104,18 +119,19 @@ def encode_target(y: Any, *, classification: bool) -> EncodedTarget:
     if classification:
         classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         k = len(classes)
-        return EncodedTarget(np.eye(k)[codes], np.zeros(k), np.ones(k), classes, codes)
+        return EncodedTarget(np.eye(k)[codes], np.zeros(k), np.ones(k), classes, codes, weights)
     responses = np.asarray(y, dtype=float)
     responses = responses.reshape(len(responses), -1)
     # Division by the largest magnitude keeps sums of squares from overflowing.
     unit = np.abs(responses).max(axis=0)
     unit = np.where(unit > 0.0, unit, 1.0)
-    mean = (responses / unit).mean(axis=0)
+    mean = weighted_mean(responses / unit, weights)
     values = responses / unit - mean
-    deviation = values.std(axis=0)
+    deviation = weighted_deviation(values, weights)
     varies = deviation > _CONSTANT
     deviation = np.where(varies, deviation, 1.0)
-    return EncodedTarget(np.where(varies, values, 0.0) / deviation, mean * unit, deviation * unit)
+    values = np.where(varies, values, 0.0) / deviation
+    return EncodedTarget(values, mean * unit, deviation * unit, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -171,7 +187,8 @@ class LeaveOneOut:
         ndarray of shape (n_alphas,)
             Fractions of the samples.
         """
-        return np.asarray((self.predictions.argmax(axis=2) != codes).mean(axis=1))
+        wrong = self.predictions.argmax(axis=2) != codes
+        return weighted_mean(wrong.T, self.path.weights)
 
     def predict(self, rows: Array, alpha: float | None = None) -> Array:
         """Predict new samples by the fit to all training samples.
@@ -193,7 +210,12 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    gram: Array, targets: Array, alphas: Array = ALPHAS, *, extend: bool = True
+    gram: Array,
+    targets: Array,
+    alphas: Array = ALPHAS,
+    *,
+    extend: bool = True,
+    weights: Array | None = None,
 ) -> LeaveOneOut:
     """Leave-one-out predictions of kernel ridge regression with an intercept, at every penalty.
 
@@ -209,6 +231,9 @@ def leave_one_out(
     extend : bool, default=True
         Whether to extend the grid in equal ratios while its best value is at an end, down to
         rounding errors and up to where all is shrunk to the mean.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which the Gram matrix is centered. Of a weight above
+        one, a weight of one is left out, as if the sample were given so often.
 
     Returns
     -------
@@ -241,45 +266,50 @@ def leave_one_out(
     if len(gram) < 2:
         raise ValueError("Leave-one-out errors need at least two samples; got one.")
     targets = targets.reshape(len(gram), -1)
-    path = ridge_path(gram, targets)
+    path = ridge_path(gram, targets, weights)
     alphas = np.unique(np.asarray(alphas, dtype=float))
     residuals = path.leave_one_out_residuals(alphas)
-    n, reference = len(gram), _error_of_mean(targets)
-    losses = _relative(residuals, reference)
+    n, reference = len(gram), _error_of_mean(targets, weights)
+    losses = _relative(residuals, reference, weights)
     while extend and (further := _beyond(alphas, _lowest(losses), n)) is not None:
         added = path.leave_one_out_residuals(further)
         at = 0 if further[0] < alphas[0] else alphas.size
         alphas = np.insert(alphas, at, further)
         residuals = np.insert(residuals, at, added, axis=0)
-        losses = np.insert(losses, at, _relative(added, reference))
+        losses = np.insert(losses, at, _relative(added, reference, weights))
     return LeaveOneOut(alphas, targets - residuals, losses, _lowest(losses), path)
 
 
-def relative_loss(residuals: Array, targets: Array) -> float:
+def relative_loss(residuals: Array, targets: Array, weights: Array | None = None) -> float:
     """Mean squared leave-one-out error, relative to that of the mean of all other samples.
 
     Parameters
     ----------
     residuals, targets : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples.
 
     Returns
     -------
     float
         One where the mean of all others has no error.
     """
-    return float(_relative(residuals[None], _error_of_mean(targets))[0])
+    reference = _error_of_mean(targets, weights)
+    return float(_relative(residuals[None], reference, weights)[0])
 
 
-def _relative(residuals: Array, reference: float) -> Array:
+def _relative(residuals: Array, reference: float, weights: Array | None) -> Array:
     """Losses along the grid, shape (n_alphas,)."""
-    squares = np.square(residuals).mean(axis=(1, 2))
+    squares = weighted_mean(np.square(residuals).mean(axis=2).T, weights)
     return np.asarray(squares / reference if reference > 0.0 else np.ones_like(squares))
 
 
-def _error_of_mean(targets: Array) -> float:
+def _error_of_mean(targets: Array, weights: Array | None) -> float:
     """Mean squared error of predicting each sample by the mean of all others."""
-    n = len(targets)
-    return float(np.square((targets - targets.mean(axis=0)) * n / (n - 1)).mean())
+    total = float(len(targets) if weights is None else weights.sum())
+    left = 1.0 if weights is None else np.minimum(weights, 1.0)[:, None]
+    errors = (targets - weighted_mean(targets, weights)) * (total / (total - left))
+    return float(weighted_mean(np.square(errors).mean(axis=1), weights))
 
 
 def _lowest(losses: Array) -> int:

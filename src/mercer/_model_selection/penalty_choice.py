@@ -227,7 +227,7 @@ def choose_strength_by_alignment(
     splitter = _splitter(samples, target, random_state)
     scores = np.zeros(PENALTIES.size)
     for train, test in splitter.split(np.zeros(samples.n_samples), target.codes):
-        inside, outside = Samples(samples.X[train]), Samples(samples.X[test])
+        inside, outside = samples.take(train), samples.take(test)
         known, held_out = target.take(train), target.take(test)
         starts = alignment_starts(families, inside, known, growth)
         for k, strength in enumerate(PENALTIES):

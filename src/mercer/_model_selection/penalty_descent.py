@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.unit_scale import to_unit_scale
 from mercer._model_selection.kernel_prices import descended, sample_rows
 from mercer._model_selection.leave_one_out import LEAST_ALPHA, MOST_ALPHA, leave_one_out
@@ -43,7 +44,9 @@ class TriedPenalties:
         return np.asarray(np.square(self.residuals).mean(axis=(1, 2)))
 
 
-def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenalties:
+def penalties_downhill(
+    gram: Array, targets: Array, alphas: Array, weights: Array | None = None
+) -> TriedPenalties:
     """Try penalties downhill, from the best one of a sample, while the error falls.
 
     Parameters
@@ -54,6 +57,8 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
     alphas : ndarray of shape (n_alphas,)
         Grid of penalties in equal ratios, ascending, which may be left at its ends, down to
         rounding errors and up to where all is shrunk to the mean.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by which the Gram matrix is centered.
 
     Returns
     -------
@@ -84,7 +89,9 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
     """
     ratio = alphas[1] / alphas[0]
     rows = sample_rows(len(gram), _SAMPLE, None, _SEED)
-    few = leave_one_out(to_unit_scale(gram[np.ix_(rows, rows)])[0], targets[rows], alphas)
+    of_few = None if weights is None else weights[rows]
+    some, _ = to_unit_scale(gram[np.ix_(rows, rows)], of_few)
+    few = leave_one_out(some, targets[rows], alphas, weights=of_few)
     start = round(np.log(few.alpha / alphas[0]) / np.log(ratio))
     least = np.log(LEAST_ALPHA / alphas[0]) / np.log(ratio)
     most = np.log(MOST_ALPHA * len(gram) / alphas[0]) / np.log(ratio)
@@ -92,8 +99,8 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
 
     def error(step: float) -> float:
         if step not in tried:
-            tried[step] = _residuals(gram, targets, float(alphas[0] * ratio**step))
-        return float(np.square(tried[step]).mean())
+            tried[step] = _residuals(gram, targets, float(alphas[0] * ratio**step), weights)
+        return float(weighted_mean(np.square(tried[step]).mean(axis=1), weights))
 
     descended(error, start, (int(np.ceil(least)), int(np.floor(most))), _GAIN)
     steps = sorted(tried)
@@ -102,9 +109,9 @@ def penalties_downhill(gram: Array, targets: Array, alphas: Array) -> TriedPenal
     )
 
 
-def _residuals(gram: Array, targets: Array, alpha: float) -> Array:
+def _residuals(gram: Array, targets: Array, alpha: float, weights: Array | None) -> Array:
     """Leave-one-out residuals; infinite where rounding errors exceed the penalty."""
     try:
-        return leave_one_out_residuals(gram, targets, alpha)
+        return leave_one_out_residuals(gram, targets, alpha, weights)
     except ValueError:
         return np.full_like(targets, np.inf)

@@ -40,7 +40,7 @@ class Temperature:
         return np.asarray(softmax(self.factor * values, axis=1))
 
 
-def fit_temperature(values: Array, codes: Array) -> Temperature:
+def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> Temperature:
     """Fit probabilities to decision values of samples that had no part in them.
 
     Parameters
@@ -49,6 +49,8 @@ def fit_temperature(values: Array, codes: Array) -> Temperature:
         Decision values of held-out samples.
     codes : ndarray of int of shape (n_samples,)
         Their classes.
+    weights : ndarray of shape (n_samples,), default=None
+        Their weights, all one where None.
 
     Returns
     -------
@@ -73,15 +75,17 @@ def fit_temperature(values: Array, codes: Array) -> Temperature:
     >>> fit_temperature(values, np.array([0, 0, 1, 1])).probabilities(values)[:, 1].round(2)
     array([0.12, 0.27, 0.6 , 0.88])
     """
-    n, k = values.shape
+    weights = np.ones(len(values)) if weights is None else weights
+    n, k = float(weights.sum()), values.shape[1]
     targets = (n * np.eye(k)[codes] + 1.0) / (n + k)
-    deviation = float(values.std()) if n else 0.0
+    mean = weights @ values.mean(axis=1) / n if n else 0.0
+    deviation = float(np.sqrt(weights @ np.square(values - mean).mean(axis=1) / n)) if n else 0.0
     if deviation == 0.0:
         return Temperature(1.0)
 
     def cross_entropy(logarithm: float) -> float:
         scaled = np.exp(logarithm) / deviation * values
-        return -float(np.sum(targets * log_softmax(scaled, axis=1)))
+        return -float(weights @ np.sum(targets * log_softmax(scaled, axis=1), axis=1))
 
     found = minimize_scalar(cross_entropy, bounds=_RANGE, method="bounded")
     return Temperature(float(np.exp(found.x)) / deviation)

@@ -9,12 +9,16 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
+from mercer._gram.sample_weights import weighted_deviation
 from mercer._gram.tiles import serial_algebra
 from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
 _C = 1.0
 """Inverse penalty of the logistic regression, for indicators of unit variance."""
+
+_TOLERANCE = 1e-9
+"""It ends where the gradient is below this, so that probabilities do not depend on rounding."""
 
 _MAX_ITER = 1000
 """It converges within so many iterations."""
@@ -45,7 +49,9 @@ class Calibration:
         return like(softmax(logits, axis=1), indicators)
 
 
-def calibrate(indicators: Array, codes: Array, counts: Array) -> Calibration:
+def calibrate(
+    indicators: Array, codes: Array, counts: Array, weights: Array | None = None
+) -> Calibration:
     """Fit probabilities to the labels of rows that did not take part in their prediction.
 
     Parameters
@@ -55,7 +61,9 @@ def calibrate(indicators: Array, codes: Array, counts: Array) -> Calibration:
     codes : ndarray of int of shape (n_rows,)
         True classes.
     counts : ndarray of shape (n_classes,)
-        Number of rows that the rows of each class stand for.
+        Number of rows, or total weight, that the rows of each class stand for.
+    weights : ndarray of shape (n_rows,), default=None
+        Weights of the rows within their classes.
 
     Returns
     -------
@@ -79,12 +87,14 @@ def calibrate(indicators: Array, codes: Array, counts: Array) -> Calibration:
     intercept[present] = 0.0
     if len(present) < 2:
         return Calibration(np.zeros((k, k)), np.zeros(k) if not len(present) else intercept)
-    weights = (counts / np.maximum(np.bincount(codes, minlength=k), 1))[codes]
-    weights *= len(weights) / weights.sum()
-    scale = np.sqrt(np.average(indicators.var(axis=0)))
+    weights = np.ones(len(codes)) if weights is None else weights
+    totals, n_rows = np.bincount(codes, weights, minlength=k), weights.sum()
+    scale = np.sqrt(np.average(weighted_deviation(indicators, weights) ** 2))
+    weights = weights * (counts / np.where(totals > 0.0, totals, 1.0))[codes]
+    weights *= n_rows / weights.sum()
     scale = scale if scale > 0.0 else 1.0
     with serial_algebra():
-        found = LogisticRegression(C=_C, max_iter=_MAX_ITER).fit(
+        found = LogisticRegression(C=_C, tol=_TOLERANCE, max_iter=_MAX_ITER).fit(
             indicators / scale, codes, sample_weight=weights
         )
     slopes, levels = found.coef_ / scale, found.intercept_

@@ -12,15 +12,19 @@ from mercer._kernel_estimator import training_data
 from mercer._kernel_learner import KernelLearner
 from mercer._learners import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._model_selection.kernel_forms import N_ITERATIONS, Form, choose_form
+from mercer._two_stage.labeled_samples import LabeledSamples, fitted
 from mercer._two_stage.svm_path import first_best
-from mercer._typing import Features
+from mercer._typing import Array, Features
 
 _RANDOM_STATE = 0
 """Seed of the folds in which forms are compared, so that fits repeat."""
 
 
 def candidate_learners(
-    X: Features, y: NDArray[Any], task: Literal["classification", "regression"]
+    X: Features,
+    y: NDArray[Any],
+    task: Literal["classification", "regression"],
+    weights: Array | None = None,
 ) -> list[KernelLearner]:
     """Return a sum of isotropic kernels, and the form of kernel that predicts better, if any does.
 
@@ -29,6 +33,8 @@ def candidate_learners(
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     task : {"classification", "regression"}
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples.
 
     Returns
     -------
@@ -36,7 +42,7 @@ def candidate_learners(
         Not fitted, and with all parameters selected.
     """
     isotropic = ContinuousAlignment(task=task)
-    data = training_data(clone(isotropic), X, y)
+    data = training_data(clone(isotropic), X, y, weights)
     form = choose_form(data.samples(), data.target(task), isotropic._growth(), _RANDOM_STATE)
     return [isotropic] if form.kind == "isotropic sum" else [isotropic, _learner(form)]
 
@@ -52,28 +58,27 @@ def _learner(form: Form) -> KernelLearner:
     return GradientOuterProduct(form.kernel, n_iter=N_ITERATIONS, diagonal=False)
 
 
-def most_accurate(models: list[Any], X: Features, y: NDArray[Any]) -> Any:
+def most_accurate(models: list[Any], data: LabeledSamples) -> Any:
     """Fit models, and return the one that predicts most held-out samples correctly.
 
     Parameters
     ----------
     models : list of TwoStageClassifier
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
+    data : LabeledSamples
 
     Returns
     -------
     TwoStageClassifier
         Fitted; the first where it has no folds.
     """
-    first = models[0].fit(X, y)
+    first = fitted(models[0], data.X, data)
     if not hasattr(first, "cv_correct_"):
         return first
-    fitted = [first, *(model.fit(X, y) for model in models[1:])]
-    return fitted[first_best(np.array([model.cv_correct_.mean() for model in fitted]))]
+    found = [first, *(fitted(model, data.X, data) for model in models[1:])]
+    return found[first_best(np.array([model._cv_accuracy for model in found]))]
 
 
-def as_accurate(models: list[Any], X: Features, y: NDArray[Any]) -> Any:
+def as_accurate(models: list[Any], data: LabeledSamples) -> Any:
     """Fit models, and return the last if it predicts held-out samples as well as the first.
 
     The last was clearly better in ridge regression on kernels that were learned in folds.
@@ -81,16 +86,15 @@ def as_accurate(models: list[Any], X: Features, y: NDArray[Any]) -> Any:
     Parameters
     ----------
     models : list of TwoStageClassifier
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
+    data : LabeledSamples
 
     Returns
     -------
     TwoStageClassifier
         Fitted.
     """
-    fitted = [model.fit(X, y) for model in models]
-    first, last = fitted[0], fitted[-1]
-    if hasattr(first, "cv_correct_") and first.cv_correct_.mean() > last.cv_correct_.mean():
+    found = [fitted(model, data.X, data) for model in models]
+    first, last = found[0], found[-1]
+    if hasattr(first, "cv_correct_") and first._cv_accuracy > last._cv_accuracy:
         return first
     return last

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.sample_weights import scaled_centered, weighted_mean
 from mercer._typing import Array
-from mercer._weights.ridge import ridge_path
+from mercer._weights.ridge import ridge_path, scaled_rows
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class CenteredRidge:
         return np.asarray(rows @ self.dual_coef_ + self.intercept_)
 
 
-def centered_ridge(gram: Array, means: Array, y: Array, alpha: float) -> CenteredRidge:
+def centered_ridge(
+    gram: Array, means: Array, y: Array, alpha: float, weights: Array | None = None
+) -> CenteredRidge:
     """Fit kernel ridge regression with an intercept that is not penalized.
 
     Parameters
@@ -53,6 +56,8 @@ def centered_ridge(gram: Array, means: Array, y: Array, alpha: float) -> Centere
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     alpha : float
         Penalty, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by which Gram matrix and means are centered and taken.
 
     Returns
     -------
@@ -77,12 +82,20 @@ def centered_ridge(gram: Array, means: Array, y: Array, alpha: float) -> Centere
     >>> centered_ridge(gram, np.zeros(2), y, 1.0).predict(gram)
     array([0.5, 1.5])
     """
-    mean = y.mean(axis=0)
+    targets = y.reshape(len(y), -1)
+    mean = weighted_mean(targets, weights)
     try:
-        factor = definite_factor(with_diagonal(gram, alpha))
-        dual = cho_solve((factor, True), y - mean, check_finite=False)
+        system = gram if weights is None else gram * np.sqrt(np.outer(weights, weights))
+        factor = definite_factor(with_diagonal(system, alpha))
+        scaled = cho_solve((factor, True), scaled_centered(targets, weights), check_finite=False)
+        dual = scaled_rows(scaled, weights)
     except ValueError:
-        path = ridge_path(gram, y.reshape(len(y), -1))
-        dual = path.dual_coefficients(alpha).reshape(y.shape)
-    dual -= dual.mean(axis=0)
-    return CenteredRidge(dual, mean - means @ dual)
+        dual = ridge_path(gram, targets, weights).dual_coefficients(alpha)
+    # Rounding is taken from the sum in proportion to the weights.
+    dual -= (
+        dual.mean(axis=0)
+        if weights is None
+        else np.outer(weights, dual.sum(axis=0)) / weights.sum()
+    )
+    dual = dual.reshape(y.shape)
+    return CenteredRidge(dual, mean.reshape(y.shape[1:]) - means @ dual)

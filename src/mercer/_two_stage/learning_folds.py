@@ -10,12 +10,12 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from mercer._targets import output_kernel_of_part
-from mercer._two_stage.two_stage import TwoStage, fit_centerer, learn_gram
+from mercer._two_stage.labeled_samples import LabeledSamples
+from mercer._two_stage.two_stage import TwoStage, fit_centering, learn_gram
 from mercer._typing import Array, Features
 from mercer._validation import warn
 
@@ -118,15 +118,18 @@ def scorable_folds(splits: list[Split], codes: NDArray[np.intp], cv: Any) -> lis
     return found
 
 
-def classifier_folds(estimator: Any, X: Features, codes: NDArray[np.intp]) -> list[Split]:
+def classifier_folds(
+    estimator: Any, given: LabeledSamples, data: LabeledSamples, codes: NDArray[np.intp]
+) -> list[Split]:
     """Return the folds of a classifier, before any kernel is learned.
 
     Parameters
     ----------
     estimator : TwoStageClassifier
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    codes : ndarray of int of shape (n_samples,)
-        Classes.
+    given, data : LabeledSamples
+        All samples, and those of positive weight.
+    codes : ndarray of int of shape (n_kept,)
+        Classes of the latter.
 
     Returns
     -------
@@ -135,9 +138,10 @@ def classifier_folds(estimator: Any, X: Features, codes: NDArray[np.intp]) -> li
     """
     if estimator.predictor is not None:
         return []
+    cv = folds_of_kept(estimator.cv, given, data)
     if isinstance(estimator.C, Real):
-        return folds_for_probabilities(estimator.cv, X, codes)
-    return scorable_folds(split_into_folds(estimator.cv, X, codes), codes, estimator.cv)
+        return folds_for_probabilities(cv, data.X, codes)
+    return scorable_folds(split_into_folds(cv, data.X, codes), codes, estimator.cv)
 
 
 def folds_for_probabilities(cv: Any, X: Features, codes: NDArray[np.intp]) -> list[Split]:
@@ -166,6 +170,32 @@ def folds_for_probabilities(cv: Any, X: Features, codes: NDArray[np.intp]) -> li
     return [split for split in splits if len(np.unique(codes[split[0]])) > 1]
 
 
+def folds_of_kept(cv: Any, given: LabeledSamples, data: LabeledSamples) -> Any:
+    """Return a parameter `cv` for the samples of positive weight.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+        Folds that it lists are of all samples that were given.
+    given, data : LabeledSamples
+        All samples, and those of positive weight.
+
+    Returns
+    -------
+    int, list of (ndarray, ndarray), cross-validation generator, iterable or None
+        The parameter itself where it is a number, or no sample is left out.
+    """
+    if data.kept is None or cv is None or isinstance(cv, Integral):
+        return cv
+    positions = np.full(len(given.y), -1)
+    positions[data.kept] = np.arange(len(data.kept))
+    found = []
+    for split in check_cv(cv).split(given.X, given.y):
+        train, test = (np.sort(positions[part]) for part in split)
+        found.append((train[train >= 0], test[test >= 0]))
+    return [(train, test) for train, test in found if len(test) and len(train)]
+
+
 def learns_in_folds(estimator: TwoStage) -> bool:
     """Tell whether the kernel is learned anew in each fold.
 
@@ -182,8 +212,7 @@ def learns_in_folds(estimator: TwoStage) -> bool:
 def along_folds(
     estimator: TwoStage,
     path: Callable[..., Any],
-    X: Features,
-    y: NDArray[Any],
+    data: LabeledSamples,
     gram: Array,
     *,
     splits: list[Split],
@@ -197,9 +226,8 @@ def along_folds(
         With a fitted learner.
     path : callable
         From the centered Gram matrix of the training samples, their targets, the kernel between
-        held-out and training samples, and the held-out targets.
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        held-out and training samples, the held-out targets, and, as `weights`, both weights.
+    data : LabeledSamples
         What kernels are learned from.
     gram : ndarray of shape (n_samples, n_samples)
         The centered Gram matrix of all samples.
@@ -217,10 +245,11 @@ def along_folds(
 
     def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
         if nested:
-            within, across = _nested_matrices(estimator, X, y, train, test)
+            within, across = _nested_matrices(estimator, data, train, test)
         else:
             within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-        return path(within, targets[train], across, targets[test])
+        weights = [None if data.weights is None else data.weights[part] for part in (train, test)]
+        return path(within, targets[train], across, targets[test], weights=weights)
 
     # The solvers release the interpreter's lock, and threads share the Gram matrix.
     run = Parallel(n_jobs=estimator.n_jobs, prefer="threads")
@@ -229,22 +258,21 @@ def along_folds(
 
 def _nested_matrices(
     estimator: TwoStage,
-    X: Features,
-    y: NDArray[Any],
+    data: LabeledSamples,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> tuple[Array, Array]:
     """Learn the kernel on the training samples of a fold; return its centered matrices."""
     fitted = estimator.learner_
     params: dict[str, Any] = getattr(fitted, "selected_params", dict)()
-    part, outputs = _safe_split(estimator, X, y, train)
+    part = data.take(estimator, train)
     if "output_kernel" in fitted.get_params(deep=False):
-        among = output_kernel_of_part(fitted.output_kernel, y, outputs)
+        among = output_kernel_of_part(fitted.output_kernel, data.y, part.y)
         params = {**params, "output_kernel": among}
-    learner, gram = learn_gram(estimator, part, outputs, params)
-    rows = np.asarray(learner.transform(_safe_split(estimator, X, None, test, train)[0]))
-    centerer = fit_centerer(gram)
-    return centerer.transform(gram, copy=False), centerer.transform(rows)
+    learner, gram = learn_gram(estimator, part, params)
+    rows = np.asarray(learner.transform(data.across(estimator, test, train)))
+    centering = fit_centering(gram, part.weights)
+    return centering.apply(gram), centering.apply(rows)
 
 
 def n_learned_parameters(learner: Any) -> int:

@@ -18,7 +18,7 @@ from mercer._kernel_learner import KernelLearner
 from mercer._learners import UniformCombination
 from mercer._model_selection.kernel_prices import descended, price, sample_rows
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
-from mercer._typing import Features
+from mercer._typing import Array, Features
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.kernels._distances import median_distance
 
@@ -69,6 +69,7 @@ def priced_learners(
     X: Features,
     y: NDArray[Any],
     task: Literal["classification", "regression"],
+    weights: Array | None = None,
     *,
     machines: bool = True,
 ) -> list[PricedLearner]:
@@ -79,6 +80,8 @@ def priced_learners(
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     task : {"classification", "regression"}
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples.
     machines : bool, default=True
         Whether kernels of classes are as wide as suits a support vector machine.
 
@@ -93,16 +96,16 @@ def priced_learners(
     which prices fall, then the vertex of the parabola through the three lowest. The widths found
     are priced again on at most 500 rows. Each price is an eigendecomposition.
     """
-    data = training_data(clone(UniformCombination()), X, y)
+    data = training_data(clone(UniformCombination()), X, y, weights)
     # An invalid target is refused before any work.
     data.target(task)
     classes = task == "classification"
-    target = encode_target(data.y, classification=classes)
+    target = encode_target(data.y, classification=classes, weights=data.weights)
     n_searched = int(np.clip(len(target.values) // 2, *SEARCH_ROWS))
-    searched = _part(data.features, target, n_searched)
-    compared = _part(data.features, target, PRICE_ROWS)
+    searched = _part(data.samples(), target, n_searched)
+    compared = _part(data.samples(), target, PRICE_ROWS)
     found = []
-    for family in _families(data.features):
+    for family in _families(data.samples().representative):
         octave = _cheapest_octave(family, *searched)
         cost = price(family.kernel(octave), *compared)
         kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))
@@ -122,10 +125,10 @@ def comparable(candidates: list[PricedLearner]) -> list[PricedLearner]:
     return [c for c in candidates if c.price <= _NEAR * candidates[0].price]
 
 
-def _part(X: Features, target: EncodedTarget, n_rows: int) -> tuple[Samples, EncodedTarget]:
+def _part(samples: Samples, target: EncodedTarget, n_rows: int) -> tuple[Samples, EncodedTarget]:
     """Some of the samples, always the same, and their target."""
-    rows = sample_rows(X.shape[0], n_rows, target.codes, 0)
-    return Samples(X[rows]), target.take(rows)
+    rows = sample_rows(samples.n_samples, n_rows, target.codes, 0)
+    return samples.take(rows), target.take(rows)
 
 
 @dataclass(frozen=True)

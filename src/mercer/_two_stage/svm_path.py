@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.svm import SVC
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._typing import Array
 from mercer._validation import warn
 
@@ -25,7 +26,14 @@ _REACH = 2.0**8
 """A grid is extended by at most this factor beyond its ends."""
 
 _EXPENSIVE = 100
-"""A fit is expensive if libsvm takes more iterations per training sample than this."""
+"""A fit is expensive if libsvm takes more iterations per training sample than this, to its rougher
+tolerance."""
+_EXACT, _ROUGH = 1e-9, 1e-3
+"""Tolerances of LIBSVM: the first takes two to five times as many iterations as the second."""
+_EXACT_COST = 4
+"""Factor of iterations by which fits to the first tolerance are expensive."""
+_MOST_EXACT = 200
+"""Machines of at most this many samples are solved to the first of them."""
 _BEYOND_CHANCE = 2.5
 """A value of C is given up if it is behind another by more standard deviations than this."""
 
@@ -48,6 +56,8 @@ class SVMPath:
     decisions : list of ndarray of shape (n_test, n_classes)
         Decision values of the held-out samples, one entry for each C, None where it was not tried;
         see :func:`class_decisions`.
+    weights : ndarray of shape (n_test,), or None
+        Weights of the held-out samples; None where all are one.
     """
 
     correct: NDArray[np.bool_]
@@ -55,11 +65,12 @@ class SVMPath:
     expensive: NDArray[np.bool_]
     unbounded: bool
     decisions: list[Array | None]
+    weights: Array | None = None
 
     @property
     def scores(self) -> Array:
         """Accuracy on the held-out samples, NaN where not tried, shape (n_grid,)."""
-        return np.where(self.tried, self.correct.mean(axis=1), np.nan)
+        return np.where(self.tried, weighted_mean(self.correct.T, self.weights), np.nan)
 
     def joined(self, following: SVMPath) -> SVMPath:
         """Return this path continued by one along larger values of C, on the same samples.
@@ -74,6 +85,7 @@ class SVMPath:
             np.concatenate([self.expensive, following.expensive]),
             following.unbounded,
             self.decisions + following.decisions,
+            self.weights,
         )
 
 
@@ -86,6 +98,7 @@ def svm_path(
     *,
     n_classes: int,
     chosen: NDArray[np.bool_] | None = None,
+    weights: Sequence[Array | None] = (None, None),
 ) -> SVMPath:
     """Fit support vector machines with growing C and evaluate them on held-out samples.
 
@@ -105,6 +118,8 @@ def svm_path(
         Number of classes, some of which may have no training samples.
     chosen : ndarray of bool of shape (n_grid,), default=None
         The values to try, all where None.
+    weights : pair of (ndarray or None)
+        Weights of the training and of the held-out samples; None where all are one.
 
     Returns
     -------
@@ -125,11 +140,14 @@ def svm_path(
         if not unbounded:
             # The inputs are valid, and checking them again would take longer than a small fit.
             with config_context(assume_finite=True, skip_parameter_validation=True):
-                machine = SVC(kernel="precomputed", C=grid[i]).fit(gram, labels)
+                machine = precomputed_svc(grid[i], len(labels))
+                machine.fit(gram, labels, sample_weight=weights[0])
                 decision = class_decisions(machine, rows, n_classes)
                 right = decision.argmax(axis=1) == held_out
-            unbounded = bool(np.abs(machine.dual_coef_).max() < grid[i])
-            costly = machine.n_iter_.sum() > _EXPENSIVE * len(labels)
+            bounds = grid[i] if weights[0] is None else grid[i] * weights[0][machine.support_]
+            unbounded = bool((np.abs(machine.dual_coef_) < bounds).all())
+            most = _EXPENSIVE * (_EXACT_COST if machine.tol == _EXACT else 1)
+            costly = machine.n_iter_.sum() > most * len(labels)
         correct[i], expensive[i], decisions[i] = right, costly, decision
     return SVMPath(
         correct,
@@ -137,7 +155,22 @@ def svm_path(
         expensive,
         unbounded and bool(tried[-1]),
         decisions,
+        weights[1],
     )
+
+
+def precomputed_svc(C: float, n_samples: int) -> SVC:
+    """Return a support vector machine on a Gram matrix, not fitted.
+
+    Parameters
+    ----------
+    C : float
+    n_samples : int
+        Up to 200 samples it is solved to rounding, so that weights of samples are exactly as if
+        these were repeated; beyond, to scikit-learn's tolerance.
+    """
+    tol = _EXACT if n_samples <= _MOST_EXACT else _ROUGH
+    return SVC(kernel="precomputed", C=C, tol=tol, break_ties=True)
 
 
 def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
@@ -200,11 +233,30 @@ def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
     tried = np.logical_and.reduce([path.tried for path in paths])
     expensive = np.logical_or.reduce([path.expensive for path in paths])
     best = first_best(np.mean([path.scores for path in paths], axis=0))
-    lost, won = (correct[best] & ~correct).sum(axis=1), (~correct[best] & correct).sum(axis=1)
+    weights = held_out_weights(paths)
+    lost, won = (correct[best] & ~correct) @ weights, (~correct[best] & correct) @ weights
     out = ~tried | (expensive & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
     beyond = np.arange(len(out)) > best
     out |= expensive & (lost > won) & np.logical_or.accumulate(out & beyond)
     return np.asarray(~out)
+
+
+def held_out_weights(paths: Sequence[SVMPath]) -> Array:
+    """Return the weights of the held-out samples of all folds, in their order.
+
+    Parameters
+    ----------
+    paths : sequence of SVMPath
+        One for each fold.
+
+    Returns
+    -------
+    ndarray of shape (n_held_out,)
+    """
+    parts = [
+        np.ones(path.correct.shape[1]) if path.weights is None else path.weights for path in paths
+    ]
+    return np.concatenate(parts)
 
 
 def as_grid(name: str, value: Any, default: Array) -> Array:

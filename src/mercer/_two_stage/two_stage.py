@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
-from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._gram.sample_weights import weighted_mean
+from mercer._gram.unit_scale import UnitScale
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.kernel_prices import sample_rows
 from mercer._model_selection.leave_one_out import encode_target
@@ -35,6 +36,7 @@ from mercer._nystroem.training_rows import (
 )
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._two_stage.automatic_learner import candidate_learners
+from mercer._two_stage.labeled_samples import LabeledSamples, fitted
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
 from mercer._two_stage.stage_checks import check_learner, check_predictor
 from mercer._two_stage.svm_path import grid_results
@@ -77,6 +79,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
     kernel_: Any
     predictor_: Any
     candidates_: list[PricedLearner]
+    _kept: NDArray[np.intp] | None = None
+    """Columns of stacks that hold kernels with samples of positive weight; None for all."""
 
     def predict(self, X: Features) -> Array:
         """Predict with the learned kernel.
@@ -121,6 +125,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         is_table = len(getattr(X, "shape", ())) == 2
         if is_table and not get_tags(self).input_tags.three_d_array:
             validate_data(self, X, reset=False, skip_check_array=True)
+        if self._kept is not None:
+            X = split_by_rows(self.learner, X)[:, self._kept]
         return np.asarray(self.learner_.transform(X), dtype=float)
 
     def _check_settings(self) -> None:
@@ -211,7 +217,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         """Whether the learner is chosen by this estimator."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _candidates(self, X: Features, y: NDArray[Any], **settings: Any) -> list[Self]:
+    def _candidates(self, data: LabeledSamples, **settings: Any) -> list[Self]:
         """Return this estimator, not fitted, with each learner among which it chooses.
 
         They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
@@ -219,13 +225,13 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         """
         with table_advice():
             # Messages name this estimator, and not a learner that the user has not chosen.
-            check_array(X, accept_sparse="csr", estimator=self, input_name="X")
+            check_array(data.X, accept_sparse="csr", estimator=self, input_name="X")
         settings = {**self.get_params(deep=False), "verbose": False, **settings}
         if self.learner is None:
-            self.candidates_ = priced_learners(X, y, self._task)
+            self.candidates_ = priced_learners(data.X, data.y, self._task, data.weights)
             learners = [candidate.learner for candidate in comparable(self.candidates_)]
         else:
-            learners = candidate_learners(X, y, self._task)
+            learners = candidate_learners(data.X, data.y, self._task, data.weights)
         return [type(self)(**{**settings, "learner": learner}) for learner in learners]
 
     def _adopt(self, fitted: Self) -> Self:
@@ -276,15 +282,14 @@ def split_by_rows(learner: Any, X: Features) -> Features:
 
 
 def learn_gram(
-    estimator: TwoStage, X: Features, y: NDArray[Any], params: dict[str, Any]
+    estimator: TwoStage, data: LabeledSamples, params: dict[str, Any]
 ) -> tuple[Any, Array]:
     """Fit the learner of an estimator, with some parameters replaced.
 
     Parameters
     ----------
     estimator : TwoStage
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    data : LabeledSamples
     params : dict
 
     Returns
@@ -299,9 +304,9 @@ def learn_gram(
         learner.set_params(task=estimator._task)
     if hasattr(learner, "set_output"):
         learner.set_output(transform="default")
-    gram = np.array(learner.fit(X, y).transform(X), dtype=float, order="C")
+    gram = np.array(fitted(learner, data.X, data).transform(data.X), dtype=float, order="C")
     if np.any(learner.weights_ < 0.0):
-        check_definite(eigvalsh(fit_centerer(gram).transform(gram), check_finite=False))
+        check_definite(eigvalsh(fit_centering(gram).apply(gram), check_finite=False))
     if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
         warn("The learned kernel is constant on the training set, and so are all predictions.")
     return learner, gram
@@ -321,11 +326,32 @@ def store_learner(estimator: TwoStage, learner: Any) -> None:
         setattr(estimator, name, getattr(learner, name))
 
 
-def fit_centerer(gram: Array) -> KernelCenterer:
-    """Return a fitted centerer that returns arrays, whatever output scikit-learn is set to.
+def check_unweighted(sample_weight: Any) -> None:
+    """Refuse weights of samples where they are not supported.
+
+    Parameters
+    ----------
+    sample_weight : array-like or None
+
+    Raises
+    ------
+    ValueError
+        If there are weights.
+    """
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is supported by exact fits only: set approximation='exact', or fit "
+            "fewer rows."
+        )
+
+
+def fit_centering(gram: Array, weights: Array | None = None) -> UnitScale:
+    """Return the centering of a Gram matrix, to be repeated on rows of new samples.
 
     Parameters
     ----------
     gram : ndarray of shape (n_samples, n_samples)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples in means.
     """
-    return KernelCenterer().set_output(transform="default").fit(gram)
+    return UnitScale(weighted_mean(gram, weights), 1.0, weights)

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC
+from sklearn.preprocessing import KernelCenterer
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
@@ -18,6 +18,7 @@ from mercer._callbacks import reported_steps, with_callbacks
 from mercer._model_selection.temperature import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.automatic_learner import as_accurate, most_accurate
+from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
 from mercer._two_stage.learning_folds import Split, along_folds, classifier_folds
 from mercer._two_stage.svm_path import (
     SVMPath,
@@ -26,19 +27,22 @@ from mercer._two_stage.svm_path import (
     extension,
     first_best,
     grid_results,
+    held_out_weights,
     mean_scores,
+    precomputed_svc,
     surviving_values,
     svm_path,
     warn_at_edge,
 )
 from mercer._two_stage.two_stage import (
     TwoStage,
-    fit_centerer,
+    check_unweighted,
     learn_gram,
     split_by_rows,
     store_learner,
 )
 from mercer._typing import Array, Features
+from mercer._weight_validation import with_class_weights
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 """Values of C among which ``C="auto"`` searches."""
@@ -75,6 +79,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
         them. For fewer, one Gram matrix serves all folds.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of the weights of the samples of each class, by label; "balanced" gives all classes
+        the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the second stage is fitted to all samples exactly, or on Nyström features, in one
         pass over blocks of rows. "auto" is exact up to 3,000 samples, and with `predictor` or
@@ -202,6 +209,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         C: Any = "auto",
         cv: Any = 5,
         nested: bool | str = "auto",
+        class_weight: Any = None,
         approximation: str = "auto",
         n_components: int | str = "auto",
         max_samples: int = 3000,
@@ -214,6 +222,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.C = C
         self.cv = cv
         self.nested = nested
+        self.class_weight = class_weight
         self.approximation = approximation
         self.n_components = n_components
         self.max_samples = max_samples
@@ -222,7 +231,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel, choose C and fit the support vector machine.
 
         Parameters
@@ -232,6 +241,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             n_kernels).
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out. They multiply C, and count in the accuracies by which it is chosen.
 
         Returns
         -------
@@ -248,6 +260,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self._check_settings()
         X, y = as_source(X, y)
         if not self._fits_exactly(X):
+            check_unweighted(sample_weight if self.class_weight is None else self.class_weight)
             self._fit_approximation(X, y, "auto")
             self.classes_ = self.predictor_.encoding.classes
             return self
@@ -257,38 +270,41 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         y = validate_data(self, y=y)
         check_classification_targets(y)
         validate_data(self, X, skip_check_array=True)
-        X, y = indexable(X, y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        given = LabeledSamples(*indexable(X, y))
+        weights = with_class_weights(sample_weight, self.class_weight, given.y)
+        data = weighted_samples(self, given, weights)
+        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
+        self.classes_, codes = np.unique(data.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        splits = classifier_folds(self, X, codes)
+        splits = classifier_folds(self, given, data, codes)
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
-                models = self._candidates(X, y, cv=splits)
+                models = self._candidates(data, cv=splits, class_weight=None)
                 report()
                 best = most_accurate if self.learner is None else as_accurate
-                self._adopt(best(models, X, y))
+                self._adopt(best(models, data))
             else:
-                learner, gram = learn_gram(self, X, y, {})
+                learner, gram = learn_gram(self, data, {})
                 store_learner(self, learner)
                 report()
-                self._fit_predictor(X, y, gram, splits, grid)
+                self._fit_predictor(data, gram, splits, grid)
             report()
         return self
 
     def _fit_predictor(
-        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
+        self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array
     ) -> None:
         """Fit the second stage to the learned Gram matrix, which is overwritten."""
         if self.predictor is not None:
-            self.predictor_ = clone(self.predictor).fit(gram, y)
+            self.predictor_ = fitted(clone(self.predictor), gram, data)
             return
-        centerer = fit_centerer(gram)
+        centerer = KernelCenterer().set_output(transform="default").fit(gram)
         gram = centerer.transform(gram, copy=False)
         self.C_ = float(grid[0])
         if splits:
-            self._search(X, y, gram, splits, grid)
-        machine = SVC(kernel="precomputed", C=self.C_, break_ties=True).fit(gram, y)
+            self._search(data, gram, splits, grid)
+        machine = fitted(precomputed_svc(self.C_, len(gram)), gram, data)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
 
     @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
@@ -343,11 +359,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             return True
         return hasattr(getattr(self, "predictor_", self.predictor), method)
 
-    def _search(
-        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
-    ) -> None:
-        codes = np.unique(y, return_inverse=True)[1]
-        paths = self._paths(X, y, gram, splits, grid)
+    def _search(self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array) -> None:
+        codes = np.unique(data.y, return_inverse=True)[1]
+        paths = self._paths(data, gram, splits, grid)
         while isinstance(self.C, str):
             further = extension(
                 grid,
@@ -358,27 +372,28 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             )
             if not further.size:
                 break
-            added = self._paths(X, y, gram, splits, further)
+            added = self._paths(data, gram, splits, further)
             below = further[0] < grid[0]
             pairs = zip(*((added, paths) if below else (paths, added)), strict=True)
             paths = [lower.joined(upper) for lower, upper in pairs]
             grid = np.sort(np.concatenate([grid, further]))
-        scores = mean_scores(paths)
+        scores, weights = mean_scores(paths), held_out_weights(paths)
         best = first_best(scores)
         self.C_ = float(grid[best])
         if len(grid) > 1:
             self.cv_results_ = grid_results("C", grid, np.array([path.scores for path in paths]))
             self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
+            self._cv_accuracy = float(np.average(self.cv_correct_, weights=weights))
             warn_at_edge("C", grid, scores, unbounded=always_unbounded(paths))
         values = np.concatenate([path.decisions[best] for path in paths])
         held_out = np.concatenate([codes[test] for _, test in splits])
-        self.temperature_ = fit_temperature(values, held_out)
+        self.temperature_ = fit_temperature(values, held_out, weights)
 
     def _paths(
-        self, X: Features, y: NDArray[Any], gram: Array, splits: list[Split], grid: Array
+        self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array
     ) -> list[SVMPath]:
         """Support vector machines along a grid in each fold; values of C may be given up."""
-        codes = np.unique(y, return_inverse=True)[1]
+        codes = np.unique(data.y, return_inverse=True)[1]
         paths: list[SVMPath] = []
         may_race = isinstance(self.C, str)
         while len(paths) < len(splits):
@@ -392,5 +407,5 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
                 chosen=surviving_values(paths) if may_race and paths else None,
                 n_classes=len(self.classes_),
             )
-            paths += along_folds(self, path, X, y, gram, splits=batch, targets=codes)
+            paths += along_folds(self, path, data, gram, splits=batch, targets=codes)
         return paths

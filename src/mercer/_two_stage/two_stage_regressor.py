@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -12,17 +14,26 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
+from mercer._gram.sample_weights import repeated_rows, weighted_deviation, weighted_mean
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.array_libraries import to_numpy
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._stacking.intervals import residual_intervals
 from mercer._two_stage.centered_ridge import centered_ridge
-from mercer._two_stage.learning_folds import along_folds, learns_in_folds, split_into_folds
+from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
+from mercer._two_stage.learning_folds import (
+    Split,
+    along_folds,
+    folds_of_kept,
+    learns_in_folds,
+    split_into_folds,
+)
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
-    fit_centerer,
+    check_unweighted,
+    fit_centering,
     learn_gram,
     split_by_rows,
     store_learner,
@@ -198,7 +209,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return tags
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel, choose alpha and fit the ridge regression.
 
         Parameters
@@ -208,6 +219,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             n_kernels).
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out. Of a sample of a weight above one, a weight of one is left out at a
+            time.
 
         Returns
         -------
@@ -219,29 +234,38 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         ValueError
             If a setting is out of its range, if `predictor` is no regressor of precomputed kernels,
             if the learned kernel is not positive semi-definite, or if `X` or `y` is refused by the
-            learner.
+            learner, or a weight is negative.
         """
         self._check_settings()
         X, y = as_source(X, y)
         if not self._fits_exactly(X):
+            check_unweighted(sample_weight)
             return self._fit_approximation(X, y, self.alpha, multi_output=True, y_numeric=True)
         X, y = in_memory(X, y)
         X = split_by_rows(self.learner, X)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)[::-1]
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
         validate_data(self, X, skip_check_array=True)
-        X, y = indexable(X, y)
+        given = LabeledSamples(*indexable(X, y))
+        data = weighted_samples(self, given, sample_weight)
+        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
                 # Priced learners are sorted by price; of the others, the last has predicted better.
-                candidates = self._candidates(X, y)
+                candidates = self._candidates(data)
                 report()
-                self._adopt(candidates[0 if self.learner is None else -1].fit(X, y))
+                best = candidates[0 if self.learner is None else -1]
+                self._adopt(fitted(best, data.X, data))
             else:
-                learner, gram = learn_gram(self, X, y, {})
+                learner, gram = learn_gram(self, data, {})
                 store_learner(self, learner)
                 report()
-                self._fit_predictor(X, y, gram, grid)
+                self._fit_predictor(
+                    data,
+                    gram,
+                    grid,
+                    lambda: split_into_folds(folds_of_kept(self.cv, given, data), data.X),
+                )
             report()
         return self
 
@@ -292,41 +316,55 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     def _interval(self, predictions: Any, coverage: float) -> Array:
         return residual_intervals(to_numpy(predictions), self.cv_residuals_, coverage)
 
-    def _fit_predictor(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
-        """Fit the second stage to the learned Gram matrix, which is overwritten."""
+    def _fit_predictor(
+        self, data: LabeledSamples, gram: Array, grid: Array, folds: Callable[[], list[Split]]
+    ) -> None:
+        """Fit the second stage to the learned Gram matrix; folds are made where they are needed."""
         if self.predictor is not None:
-            self.predictor_ = clone(self.predictor).fit(gram, y)
+            self.predictor_ = fitted(clone(self.predictor), gram, data)
             return
-        centerer = fit_centerer(gram)
-        gram = centerer.transform(gram, copy=False)
+        centering = fit_centering(gram, data.weights)
+        gram = centering.apply(gram)
         self.alpha_ = float(grid[0])
         if not isinstance(self.alpha, Real):
-            self._search(X, y, gram, grid)
-        self.predictor_ = centered_ridge(gram, centerer.K_fit_rows_, y, self.alpha_)
+            self._search(data, gram, grid, folds)
+        self.predictor_ = centered_ridge(gram, centering.means, data.y, self.alpha_, data.weights)
 
-    def _search(self, X: Features, y: Array, gram: Array, grid: Array) -> None:
-        targets = y.reshape(len(y), -1)
-        deviation = targets.std(axis=0)
+    def _search(
+        self, data: LabeledSamples, gram: Array, grid: Array, folds: Callable[[], list[Split]]
+    ) -> None:
+        targets = data.y.reshape(len(data.y), -1)
+        deviation = weighted_deviation(targets, data.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
-
-        def held_out_residuals(gram: Array, targets: Array, rows: Array, held_out: Array) -> Array:
-            return held_out - ridge_path(gram, targets).predict(rows, grid)
-
         if learns_in_folds(self):
-            splits = split_into_folds(self.cv, X)
-            parts = along_folds(
-                self, held_out_residuals, X, y, gram, splits=splits, targets=targets
-            )
-        elif isinstance(self.alpha, str) and len(y) > _EIGENDECOMPOSED:
-            tried = penalties_downhill(gram, targets, grid[::-1])
-            grid, parts = tried.alphas[::-1], [tried.residuals[::-1]]
+            path = partial(_held_out_residuals, grid=grid)
+            parts = along_folds(self, path, data, gram, splits=folds(), targets=targets)
+        elif isinstance(self.alpha, str) and len(targets) > _EIGENDECOMPOSED:
+            tried = penalties_downhill(gram, targets, grid[::-1], data.weights)
+            grid, parts = tried.alphas[::-1], [(tried.residuals[::-1], data.weights)]
         else:
-            found = leave_one_out(gram, targets, grid, extend=isinstance(self.alpha, str))
-            grid, parts = found.alphas[::-1], [(targets - found.predictions)[::-1]]
-        scores = 1.0 - np.array([np.square(part).mean(axis=(1, 2)) for part in parts])
+            extend = isinstance(self.alpha, str)
+            found = leave_one_out(gram, targets, grid, extend=extend, weights=data.weights)
+            residuals = (targets - found.predictions)[::-1]
+            grid, parts = found.alphas[::-1], [(residuals, data.weights)]
+        scores = 1.0 - np.array(
+            [weighted_mean(np.square(part).mean(axis=2).T, weights) for part, weights in parts]
+        )
         self.cv_results_ = grid_results("alpha", grid, scores)
         best = first_best(scores.mean(axis=0))
         self.alpha_ = float(grid[best])
-        residuals = np.concatenate([part[best] for part in parts]) * deviation
-        self.cv_residuals_ = residuals[:, 0] if y.ndim == 1 else residuals
+        held_out = [
+            part[best] if weights is None else part[best][repeated_rows(weights)]
+            for part, weights in parts
+        ]
+        residuals = np.concatenate(held_out) * deviation
+        self.cv_residuals_ = residuals[:, 0] if data.y.ndim == 1 else residuals
         warn_at_edge("alpha", grid, scores.mean(axis=0))
+
+
+def _held_out_residuals(
+    gram: Array, targets: Array, rows: Array, held_out: Array, *, weights: list[Any], grid: Array
+) -> tuple[Array, Array | None]:
+    """Residuals along the grid of a fold's held-out samples, and the weights of these."""
+    train, test = weights
+    return held_out - ridge_path(gram, targets, train).predict(rows, grid), test

@@ -9,6 +9,7 @@ from scipy.linalg import cho_solve, eigh
 from scipy.linalg.lapack import dtrtri
 
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
+from mercer._gram.sample_weights import scaled_centered, weighted_mean
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -51,12 +52,16 @@ class RidgePath:
         Products of the eigenvectors with the centered targets.
     mean : ndarray of shape (n_outputs,)
         Means of the targets, which are the intercepts.
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the samples; None where all are one. The decomposition is then that of the
+        centered Gram matrix times the square roots of the weights on both sides.
     """
 
     values: Array
     vectors: Array
     projected: Array
     mean: Array
+    weights: Array | None = None
 
     def leave_one_out_residuals(self, alphas: Array) -> Array:
         r"""Residual of each sample under the fit to all others.
@@ -80,13 +85,17 @@ class RidgePath:
 
         The sums leave out the constant eigenvector, because the intercept is not penalized, and so
         no term is negative and no digit is lost where :math:`h_i` is close to one. The residual of
-        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`.
+        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`. Of a sample of
+        weight w > 1, a weight of one is left out; see :func:`remaining_parts`.
         """
         n, k = len(self.vectors), self.projected.shape[1]
         shrink = alphas[:, None] / (self.values + alphas[:, None])
         right = shrink.T[:, :, None] * self.projected[:, None, :]
         residuals = (self.vectors @ right.reshape(n - 1, -1)).reshape(n, alphas.size, k)
-        residuals /= (np.square(self.vectors) @ shrink.T)[:, :, None]
+        parts = np.square(self.vectors) @ shrink.T
+        residuals /= remaining_parts(parts, self.weights)[:, :, None]
+        if self.weights is not None:
+            residuals /= np.sqrt(self.weights)[:, None, None]
         return residuals.transpose(1, 0, 2)
 
     def dual_coefficients(self, alpha: float) -> Array:
@@ -101,7 +110,8 @@ class RidgePath:
         ndarray of shape (n_samples, n_outputs)
             The predictions are the product of centered rows with these, plus `mean`.
         """
-        return np.asarray(self.vectors @ (self.projected / (self.values + alpha)[:, None]))
+        dual = self.vectors @ (self.projected / (self.values + alpha)[:, None])
+        return scaled_rows(dual, self.weights)
 
     def predict(self, rows: Array, alphas: Array) -> Array:
         """Predictions for new samples at each penalty.
@@ -118,10 +128,12 @@ class RidgePath:
         ndarray of shape (n_alphas, n_rows, n_outputs)
         """
         solved = self.projected / (self.values + alphas[:, None])[:, :, None]
-        return np.asarray((rows @ self.vectors) @ solved + self.mean)
+        return np.asarray((rows @ scaled_rows(self.vectors, self.weights)) @ solved + self.mean)
 
 
-def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
+def leave_one_out_residuals(
+    gram: Array, targets: Array, alpha: float, weights: Array | None = None
+) -> Array:
     """Residual of each sample under ridge regression with an intercept on all others.
 
     Parameters
@@ -131,6 +143,8 @@ def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
     targets : ndarray of shape (n_samples, n_outputs)
     alpha : float
         Penalty, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by which the Gram matrix is centered.
 
     Returns
     -------
@@ -156,17 +170,17 @@ def leave_one_out_residuals(gram: Array, targets: Array, alpha: float) -> Array:
            [-1.5],
            [ 3. ]])
     """
-    system = gram + 1.0 / len(gram)
+    system = _with_constant(gram, weights, 1.0)
     system[np.diag_indices_from(system)] += alpha
     factor = definite_factor(system)
-    centered = targets - targets.mean(axis=0)
+    centered = scaled_centered(targets, weights)
     coefficients = cho_solve((factor, True), centered, check_finite=False)
     inverse_factor, _ = dtrtri(factor, lower=1, overwrite_c=1)
     diagonal = np.einsum("ij,ij->j", inverse_factor, inverse_factor)
-    return _left_out(diagonal, coefficients, alpha)
+    return _left_out(diagonal, scaled_rows(coefficients, weights), alpha, weights)
 
 
-def inverse_with_constant(gram: Array, alpha: float) -> Array:
+def inverse_with_constant(gram: Array, alpha: float, weights: Array | None = None) -> Array:
     """Inverse of a centered Gram matrix plus penalties: alpha, and another one on constants.
 
     Predictions do not depend on the penalty of constants, and no digits cancel in leverages.
@@ -177,6 +191,8 @@ def inverse_with_constant(gram: Array, alpha: float) -> Array:
         Centered Gram matrix of unit scale.
     alpha : float
         Penalty, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by whose square roots the Gram matrix is multiplied on both sides.
 
     Returns
     -------
@@ -187,10 +203,12 @@ def inverse_with_constant(gram: Array, alpha: float) -> Array:
     ValueError
         If the Gram matrix plus the penalty is not positive definite.
     """
-    return inverted(definite_factor(with_diagonal(gram + 1.0 / len(gram), alpha)))
+    return inverted(definite_factor(with_diagonal(_with_constant(gram, weights, 1.0), alpha)))
 
 
-def residuals_from_inverse(inverse: Array, coefficients: Array, alpha: float) -> Array:
+def residuals_from_inverse(
+    inverse: Array, coefficients: Array, alpha: float, weights: Array | None = None
+) -> Array:
     """Residual of each sample under ridge regression with an intercept on all others.
 
     Parameters
@@ -200,6 +218,8 @@ def residuals_from_inverse(inverse: Array, coefficients: Array, alpha: float) ->
     coefficients : ndarray of shape (n_samples, n_outputs)
         Dual coefficients of the fit to all samples.
     alpha : float
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples.
 
     Returns
     -------
@@ -208,18 +228,62 @@ def residuals_from_inverse(inverse: Array, coefficients: Array, alpha: float) ->
     Notes
     -----
     With the inverse G, its part E on vectors without mean, and the dual coefficients c, residuals
-    of the fit to all samples are alpha c_i and leverages 1 - alpha E_ii.
+    of the fit to all samples are alpha c_i / w_i and leverages 1 - alpha E_ii.
     """
-    return _left_out(np.diag(inverse), coefficients, alpha)
+    return _left_out(np.diag(inverse), coefficients, alpha, weights)
 
 
-def _left_out(diagonal: Array, coefficients: Array, alpha: float) -> Array:
+def _left_out(diagonal: Array, coefficients: Array, alpha: float, weights: Array | None) -> Array:
     """Residuals from the diagonal of the inverse; see :func:`residuals_from_inverse`."""
-    remaining = diagonal - 1.0 / (len(diagonal) * (1.0 + alpha))
-    return np.asarray(coefficients / remaining[:, None])
+    if weights is None:
+        remaining = diagonal - 1.0 / (len(diagonal) * (1.0 + alpha))
+        return np.asarray(coefficients / remaining[:, None])
+    remaining = diagonal - weights / (weights.sum() * (1.0 + alpha))
+    parts = remaining_parts(alpha * remaining, weights)
+    return np.asarray(alpha * coefficients / (weights * parts)[:, None])
 
 
-def ridge_path(gram: Array, targets: Array) -> RidgePath:
+def remaining_parts(parts: Array, weights: Array | None) -> Array:
+    """What residuals are divided by where a sample, or a weight of one of it, is left out.
+
+    Parameters
+    ----------
+    parts : ndarray of shape (n_samples,) or (n_samples, n_alphas)
+        One less the leverage of each sample with all of its weight.
+    weights : ndarray of shape (n_samples,), or None
+
+    Notes
+    -----
+    A sample of weight w is w copies, each with a part 1 / w of its leverage, and one copy is left
+    out at a time; a sample of a weight below one is left out as a whole.
+    """
+    if weights is None:
+        return parts
+    kept = np.maximum(1.0 - 1.0 / weights, 0.0)
+    kept = kept.reshape(-1, *[1] * (parts.ndim - 1))
+    return np.asarray(kept + (1.0 - kept) * parts)
+
+
+def scaled_rows(values: Array, weights: Array | None) -> Array:
+    """Rows times the square roots of the weights.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+    weights : ndarray of shape (n_samples,), or None
+    """
+    return np.asarray(values if weights is None else np.sqrt(weights)[:, None] * values)
+
+
+def _with_constant(gram: Array, weights: Array | None, factor: float) -> Array:
+    """The Gram matrix, scaled by the weights, plus a multiple of the unit vector of constants."""
+    if weights is None:
+        return gram + factor / len(gram)
+    roots = np.sqrt(weights)
+    return np.asarray((gram + factor / weights.sum()) * np.outer(roots, roots))
+
+
+def ridge_path(gram: Array, targets: Array, weights: Array | None = None) -> RidgePath:
     """Decompose a centered Gram matrix, for kernel ridge regression at every penalty.
 
     Parameters
@@ -227,6 +291,8 @@ def ridge_path(gram: Array, targets: Array) -> RidgePath:
     gram : ndarray of shape (n_samples, n_samples)
         Centered Gram matrix.
     targets : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which the Gram matrix is centered.
 
     Returns
     -------
@@ -256,12 +322,14 @@ def ridge_path(gram: Array, targets: Array) -> RidgePath:
     array([[0.5],
            [1.5]])
     """
-    n = len(gram)
     norm = float(np.linalg.norm(gram))
-    shifted = gram + 2.0 * (norm if norm > 0.0 else 1.0) / n
+    if weights is not None:
+        norm *= float(weights.max())
+    shifted = _with_constant(gram, weights, 2.0 * (norm if norm > 0.0 else 1.0))
     values, vectors = eigh(shifted, driver="evd", overwrite_a=True, check_finite=False)
     values, vectors = values[:-1], vectors[:, :-1]
     if norm > 0.0:
         check_definite(np.append(values, norm))
-    mean = targets.mean(axis=0)
-    return RidgePath(np.maximum(values, 0.0), vectors, vectors.T @ (targets - mean), mean)
+    projected = vectors.T @ scaled_centered(targets, weights)
+    mean = weighted_mean(targets, weights)
+    return RidgePath(np.maximum(values, 0.0), vectors, projected, mean, weights)

@@ -47,8 +47,10 @@ def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     -----
     O(n_x n_z d) in compiled loops that release the interpreter's lock; columns of two values, such
     as one-hot columns, take a matrix product. Equal rows are at distance zero exactly. Of sparse
-    rows with p = 1, only the stored values are read.
+    rows with p = 1, only the stored values are read. If one table is sparse, the other becomes so.
     """
+    if sp.issparse(X) != sp.issparse(Z):
+        X, Z = sp.csr_array(X), sp.csr_array(Z)
     if not sp.issparse(X):
         powers = dense_powers(X, Z, norm)
     elif norm == 1.0:

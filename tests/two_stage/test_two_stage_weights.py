@@ -1,0 +1,192 @@
+"""Weights of samples in the two-stage estimators: two is the row given twice, zero left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification, make_regression
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import PredefinedSplit
+from sklearn.svm import SVC
+
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    TwoStageRegressor,
+    UniformCombination,
+)
+from mercer._gram.unit_scale import to_unit_scale
+from mercer._model_selection.leave_one_out import encode_target, leave_one_out
+from mercer._model_selection.penalty_descent import penalties_downhill
+from mercer._weights.ridge import leave_one_out_residuals
+from mercer.kernels import Gaussian, Linear
+
+REGRESSORS = [
+    TwoStageRegressor(),
+    TwoStageRegressor(AlignmentMaximization()),
+    TwoStageRegressor(UniformCombination([Linear()]), alpha=0.3),
+    TwoStageRegressor(ContinuousAlignment(), nested=True, alpha=[0.1, 1.0]),
+    TwoStageRegressor(KernelOptimization(), predictor=KernelRidge(kernel="precomputed")),
+]
+CLASSIFIERS = [
+    TwoStageClassifier(),
+    TwoStageClassifier(AlignmentMaximization()),
+    TwoStageClassifier(KernelOptimization(), C=1.0),
+    TwoStageClassifier(KernelOptimization(), nested=True, C=[0.1, 1.0]),
+    TwoStageClassifier(KernelOptimization(), predictor=SVC(kernel="precomputed")),
+]
+
+
+def regression() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, y = make_regression(40, 3, noise=5.0, random_state=0)
+    return X, y + 20.0 * np.sin(X[:, 0]), np.random.default_rng(0).integers(0, 4, 40)
+
+
+def classification() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    X, y = make_classification(
+        45, 4, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1
+    )
+    return X, np.array(["a", "b", "c"])[y], np.random.default_rng(0).integers(0, 4, 45)
+
+
+def pair(estimator: Any, X: np.ndarray, y: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
+    """Fit to weighted and to repeated samples, in the same folds."""
+    folds = np.arange(len(y)) % 3
+    weighted = clone(estimator).set_params(cv=PredefinedSplit(folds))
+    repeated = clone(estimator).set_params(cv=PredefinedSplit(folds.repeat(counts)))
+    weighted.fit(X, y, sample_weight=counts.astype(float))
+    return weighted, repeated.fit(X.repeat(counts, axis=0), y.repeat(counts, axis=0))
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+@pytest.mark.parametrize("estimator", REGRESSORS)
+def test_regressors_weigh_as_repeated_rows_do(estimator: TwoStageRegressor) -> None:
+    X, y, counts = regression()
+    weighted, repeated = pair(estimator, X, y, counts)
+    scale = np.abs(y).max()
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7 * scale)
+    if hasattr(repeated, "cv_residuals_"):
+        np.testing.assert_allclose(weighted.alpha_, repeated.alpha_)
+        np.testing.assert_allclose(
+            np.sort(weighted.cv_residuals_), np.sort(repeated.cv_residuals_), atol=1e-6 * scale
+        )
+        for name, values in repeated.cv_results_.items():
+            np.testing.assert_allclose(weighted.cv_results_[name], values, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:The best")
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_classifiers_weigh_as_repeated_rows_do(estimator: TwoStageClassifier) -> None:
+    X, y, counts = classification()
+    weighted, repeated = pair(estimator, X, y, counts)
+    assert weighted.classes_.tolist() == repeated.classes_.tolist()
+    # scikit-learn's own machine stops at a tolerance of 1e-3, wherever that is on its way.
+    atol = 1e-6 if estimator.predictor is None else 5e-3
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=atol
+    )
+    if estimator.predictor is None:
+        assert weighted.C_ == repeated.C_
+        np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-5)
+
+
+def test_stacks_with_weights_of_zero() -> None:
+    X, y, counts = classification()
+    stack = np.stack([Gaussian(1.0)(X), Linear()(X)], axis=2)
+    there = np.flatnonzero(counts)
+    model = TwoStageClassifier(AlignmentMaximization("precomputed"), C=1.0)
+    weighted = clone(model).fit(stack, y, sample_weight=counts)
+    part = stack[np.ix_(there, there)]
+    left_out = clone(model).fit(part, y[there], sample_weight=counts[there])
+    np.testing.assert_allclose(
+        weighted.decision_function(stack), left_out.decision_function(stack[:, there]), atol=1e-10
+    )
+
+
+def test_class_weights_multiply_sample_weights() -> None:
+    X, y, counts = classification()
+    by_class = {"a": 2.0, "b": 1.0, "c": 3.0}
+    model = TwoStageClassifier(KernelOptimization(), C=1.0)
+    both = clone(model).set_params(class_weight=by_class).fit(X, y, sample_weight=counts)
+    weights = counts * np.array([by_class[label] for label in y])
+    product = clone(model).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(both.decision_function(X), product.decision_function(X))
+    balanced = clone(model).set_params(class_weight="balanced").fit(X, y)
+    sizes = {label: np.sum(y == label) for label in "abc"}
+    weights = np.array([45.0 / (3.0 * sizes[label]) for label in y])
+    equal = clone(model).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(balanced.decision_function(X), equal.decision_function(X))
+
+
+def test_a_learner_or_predictor_without_weights_is_named() -> None:
+    class Unweighted(KernelRidge):
+        def fit(self, X: Any, y: Any) -> Any:
+            return super().fit(X, y)
+
+    X, y, counts = regression()
+    model = TwoStageRegressor(UniformCombination(), predictor=Unweighted(kernel="precomputed"))
+    with pytest.raises(ValueError, match="Unweighted does not support sample_weight"):
+        model.fit(X, y, sample_weight=counts)
+
+
+def test_the_approximation_refuses_weights() -> None:
+    X, y, counts = regression()
+    with pytest.raises(ValueError, match="approximation='exact'"):
+        TwoStageRegressor(approximation="nystroem").fit(X, y, sample_weight=counts)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 1.0])
+def test_leave_one_out_removes_one_copy(alpha: float) -> None:
+    X, y, counts = regression()
+    counts = counts + 1
+    weights = counts.astype(float)
+    gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
+    again, _ = to_unit_scale(Gaussian(1.0)(X.repeat(counts, axis=0)))
+    targets = encode_target(y, classification=False, weights=weights).values
+    found = leave_one_out(gram, targets, np.array([alpha]), extend=False, weights=weights)
+    repeated = leave_one_out(again, targets.repeat(counts, axis=0), np.array([alpha]), extend=False)
+    first = np.cumsum(counts) - 1
+    np.testing.assert_allclose(
+        found.best_predictions, repeated.best_predictions[first], rtol=1e-8, atol=1e-9
+    )
+    np.testing.assert_allclose(found.loss, repeated.loss, rtol=1e-9)
+    residuals = leave_one_out_residuals(gram, targets, alpha, weights)
+    np.testing.assert_allclose(targets - residuals, found.best_predictions, rtol=1e-7, atol=1e-9)
+    grid = alpha * 10.0 ** np.arange(-1.0, 2.0)
+    tried = penalties_downhill(gram, targets, grid, weights)
+    again_tried = penalties_downhill(again, targets.repeat(counts, axis=0), grid)
+    np.testing.assert_allclose(tried.alphas, again_tried.alphas)
+
+
+def test_a_weight_below_one_is_left_out_as_a_whole() -> None:
+    X, y, _ = regression()
+    weights = np.linspace(0.1, 1.0, 40)
+    gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
+    found = leave_one_out(gram, y, np.array([0.1]), extend=False, weights=weights)
+    rest = np.arange(1, 40)
+    K = Gaussian(1.0)(X)
+    _, unit = to_unit_scale(K, weights)
+    mean = np.average(y[rest], weights=weights[rest])
+    means = np.average(K[np.ix_(rest, rest)], axis=0, weights=weights[rest])
+    centered = K[np.ix_(rest, rest)] - means
+    centered -= np.average(centered, axis=1, weights=weights[rest])[:, None]
+    system = centered / unit.scale + 0.1 * np.diag(1.0 / weights[rest])
+    c = np.linalg.solve(system, y[rest] - mean)
+    row = K[0, rest] - means
+    row -= np.average(row, weights=weights[rest])
+    assert found.best_predictions[0, 0] == pytest.approx(row @ c / unit.scale + mean)
+
+
+def test_a_linear_kernel_without_penalty_is_weighted_least_squares() -> None:
+    X, y, _ = regression()
+    weights = np.random.default_rng(1).uniform(0.2, 3.0, 40)
+    model = TwoStageRegressor(UniformCombination([Linear()]), alpha=1e-9)
+    found = model.fit(X, y, sample_weight=weights).predict(X)
+    expected = LinearRegression().fit(X, y, sample_weight=weights).predict(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
