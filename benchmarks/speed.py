@@ -339,13 +339,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
 
 
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-    names, options = command_line(__doc__, BENCHMARKS, add_options)
+def run_benchmarks(
+    description: str, benchmarks: dict[str, Callable[[int], Iterator[Record]]]
+) -> None:
+    """Run the benchmarks that the command line names, and print or write their figures."""
+    names, options = command_line(description, benchmarks, add_options)
     records = []
     with threadpool_limits(THREADS):
         for name in names:
-            for record in BENCHMARKS[name](options.repeats):
+            for record in benchmarks[name](options.repeats):
                 print(record, flush=True)
                 records.append(asdict(record))
     if options.json:
@@ -353,4 +355,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmarks(__doc__, BENCHMARKS)

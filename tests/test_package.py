@@ -314,3 +314,26 @@ except ImportError as error:
     )
     assert run.stderr == ""
     assert 'pip install "mercer[plot]"' in run.stdout
+
+
+def test_the_package_alone_imports_nothing_that_takes_long() -> None:
+    script = """
+import sys
+import mercer
+heavy = {"dask", "matplotlib", "numpy", "pandas", "rich", "scipy", "sklearn", "skops", "typer"}
+print(sorted(heavy & set(sys.modules)))
+print(sorted(set(mercer.__all__) - set(dir(mercer))))
+print(mercer.kernels.__name__, mercer.alignment.__name__)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["[]", "[]", "mercer.kernels alignment"]
+
+
+def test_names_that_the_package_lacks_are_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'mercer' has no attribute 'Kernel'"):
+        _ = mercer.Kernel  # type: ignore[attr-defined]
+
+
+def test_the_citation_names_this_version() -> None:
+    citation = (Path(__file__).parents[1] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {mercer.__version__}\n" in citation

@@ -1,36 +1,42 @@
 """Kernels learned from data."""
 
-from mercer._blocks import ParquetSource
-from mercer._clustering import HSICClustering, MultipleKernelClustering
-from mercer._feature_selection import BAHSIC, HSICLasso
-from mercer._learners import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    EvidenceMaximization,
-    GradientOuterProduct,
-    HSICWeights,
-    IndependentAlignment,
-    KernelOptimization,
-    UniformCombination,
-)
-from mercer._one_stage import (
-    L1SVM,
-    L2KRR,
-    ContinuousMKLClassifier,
-    ContinuousMKLRegressor,
-    MKLClassifier,
-    MKLRegressor,
-)
-from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
-from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
-from mercer.inspection import (
-    AlignmentPathDisplay,
-    FeatureRelevanceDisplay,
-    GramMatrixDisplay,
-    KernelWeightsDisplay,
-)
-from mercer.metrics import alignment, centered_alignment, hsic
-from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mercer._blocks import ParquetSource
+    from mercer._clustering import HSICClustering, MultipleKernelClustering
+    from mercer._feature_selection import BAHSIC, HSICLasso
+    from mercer._learners import (
+        AlignmentMaximization,
+        ContinuousAlignment,
+        EvidenceMaximization,
+        GradientOuterProduct,
+        HSICWeights,
+        IndependentAlignment,
+        KernelOptimization,
+        UniformCombination,
+    )
+    from mercer._one_stage import (
+        L1SVM,
+        L2KRR,
+        ContinuousMKLClassifier,
+        ContinuousMKLRegressor,
+        MKLClassifier,
+        MKLRegressor,
+    )
+    from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
+    from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
+    from mercer.inspection import (
+        AlignmentPathDisplay,
+        FeatureRelevanceDisplay,
+        GramMatrixDisplay,
+        KernelWeightsDisplay,
+    )
+    from mercer.metrics import alignment, centered_alignment, hsic
+    from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
 
 __version__ = "0.1.0"
 
@@ -68,3 +74,85 @@ __all__ = [
     "centered_alignment",
     "hsic",
 ]
+
+_MODULES = {
+    "mercer._blocks": ("ParquetSource",),
+    "mercer._clustering": (
+        "HSICClustering",
+        "MultipleKernelClustering",
+    ),
+    "mercer._feature_selection": (
+        "BAHSIC",
+        "HSICLasso",
+    ),
+    "mercer._learners": (
+        "AlignmentMaximization",
+        "ContinuousAlignment",
+        "EvidenceMaximization",
+        "GradientOuterProduct",
+        "HSICWeights",
+        "IndependentAlignment",
+        "KernelOptimization",
+        "UniformCombination",
+    ),
+    "mercer._one_stage": (
+        "ContinuousMKLClassifier",
+        "ContinuousMKLRegressor",
+        "L1SVM",
+        "L2KRR",
+        "MKLClassifier",
+        "MKLRegressor",
+    ),
+    "mercer._stacking": (
+        "KernelStackingClassifier",
+        "KernelStackingRegressor",
+    ),
+    "mercer._two_stage": (
+        "TwoStageClassifier",
+        "TwoStageRegressor",
+    ),
+    "mercer.inspection": (
+        "AlignmentPathDisplay",
+        "FeatureRelevanceDisplay",
+        "GramMatrixDisplay",
+        "KernelWeightsDisplay",
+    ),
+    "mercer.metrics": (
+        "alignment",
+        "centered_alignment",
+        "hsic",
+    ),
+    "mercer.probabilistic": (
+        "BayesianMKLClassifier",
+        "BayesianMKLRegressor",
+    ),
+}
+"""The names that each module defines. It is imported when one of them is first asked for."""
+
+_PACKAGES = (
+    "datasets",
+    "inspection",
+    "kernels",
+    "losses",
+    "metrics",
+    "preprocessing",
+    "probabilistic",
+)
+"""Public modules, which are attributes of the package without an import of their own."""
+
+if not TYPE_CHECKING:
+    # Type checkers read the imports above, and thus find names that do not exist.
+
+    def __getattr__(name: str) -> object:
+        """Import what is asked for: `import mercer` alone takes almost no time."""
+        if name in _PACKAGES:
+            return import_module(f"mercer.{name}")
+        for module, names in _MODULES.items():
+            if name in names:
+                value = getattr(import_module(module), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_PACKAGES})

@@ -14,44 +14,35 @@ from mercer.kernels import Gaussian, Kernel
 
 
 # %%
-# The kernel is ``exp(-2 sin²(π |x - x'| / p) / l²)`` of a single feature, where the period p is
-# learned and l is given. ``theta`` is the logarithm of the period, ``log_bounds`` the interval in
-# which it is searched, and ``_contract`` returns <P, K> and its derivative in ``theta``.
+# The kernel is ``exp(-sin²(π |x - x'| / p))`` of a single feature, where the period p is learned.
+# ``theta`` is the logarithm of the period, ``log_bounds`` the interval in which it is searched, and
+# ``_contract`` returns <P, K> and its derivative in ``theta``.
 class Periodic(Kernel):
-    """A periodic kernel of one feature."""
-
-    def __init__(self, period=1.0, length=1.0, bounds=(0.1, 10.0)):
-        self.period = period
-        self.length = length
-        self.bounds = bounds
+    def __init__(self, period=1.0, bounds=(0.1, 10.0)):
+        self.period, self.bounds = period, bounds
 
     @property
     def theta(self):
-        """The logarithm of the period."""
         return np.log([self.period])
 
     def with_theta(self, theta):
-        """The same kernel with another period."""
-        return type(self)(float(np.exp(theta[0])), self.length, self.bounds)
+        return type(self)(float(np.exp(theta[0])), self.bounds)
 
     def log_bounds(self, X):
-        """The interval of the logarithm of the period."""
         return np.log([self.bounds])
 
     def _phase(self, X, Z):
         return np.pi * (X[:, :1] - Z[:, :1].T) / self.period
 
     def _shifted(self, X, Z):
-        phase = self._phase(X, X if Z is None else Z)
-        return np.exp(-2.0 * np.sin(phase) ** 2 / self.length**2)
+        return np.exp(-(np.sin(self._phase(X, X if Z is None else Z)) ** 2))
 
     def _shifted_diag(self, X):
         return np.ones(X.shape[0])
 
     def _contract(self, X, P, Z, start):
-        phase, K = self._phase(X, Z), self._shifted(X, Z)
-        slope = 2.0 * phase * np.sin(2.0 * phase) / self.length**2
-        return float(np.sum(P * K)), np.array([np.sum(P * K * slope)])
+        phase, PK = self._phase(X, Z), P * self._shifted(X, Z)
+        return float(PK.sum()), np.array([np.sum(PK * phase * np.sin(2.0 * phase))])
 
 
 # %%
@@ -72,7 +63,7 @@ def truth(x):
 
 
 y = truth(X[:, 0]) + random.normal(0.0, 0.3, 120)
-families = [Periodic(length=1.5, bounds=(1.0, 4.0)), Gaussian(bounds=(5.0, 50.0))]
+families = [Periodic(bounds=(1.0, 4.0)), Gaussian(bounds=(5.0, 50.0))]
 model = TwoStageRegressor(ContinuousAlignment(families, tol=1e-2)).fit(X, y)
 for share, kernel in zip(model.learner_.shares_, model.learner_.kernels_, strict=True):
     period = f", period {kernel.period:.3f}" if isinstance(kernel, Periodic) else ""
