@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.sample_weights import repeated_rows
+from mercer._gram.sample_weights import representative_rows
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
@@ -136,10 +136,10 @@ class TrainingData:
 
     @property
     def representative(self) -> Features:
-        """The table, its rows as often as the weights say: what widths are read off."""
+        """The table of the rows that stand for the weighted ones: what widths are read off."""
         if self.weights is None:
             return self.table
-        return _safe_indexing(self.table, repeated_rows(self.weights))
+        return _safe_indexing(self.table, representative_rows(self.weights))
 
     def dictionary(self, sources: Any) -> list[Kernel]:
         """Return the dictionary that a parameter `kernels` stands for, bound to the table.

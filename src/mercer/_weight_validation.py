@@ -22,7 +22,7 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
     Returns
     -------
     weights : ndarray of shape (n_positive,), or None
-        None where all are one.
+        Of integer type if the weights were; None where all are one.
     rows : ndarray of int of shape (n_positive,), or None
         None where no weight is zero.
 
@@ -33,8 +33,10 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
 
     Examples
     --------
-    >>> positive_weights([2.0, 0.0, 1.0], np.zeros((3, 1)))
-    (array([2., 1.]), array([0, 2]))
+    >>> positive_weights([2.0, 0.0, 0.5], np.zeros((3, 1)))
+    (array([2. , 0.5]), array([0, 2]))
+    >>> positive_weights([2, 0, 1], np.zeros((3, 1)))
+    (array([2, 1]), array([0, 2]))
     """
     if sample_weight is None:
         return None, None
@@ -47,7 +49,9 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
             f"Found {rows.size} sample(s) of positive sample_weight, "
             "while a minimum of 2 is required."
         )
-    positive = None if np.all(weights[rows] == 1.0) else weights[rows]
+    if np.asarray(sample_weight).dtype.kind in "iu":
+        weights = weights.astype(np.int64)
+    positive = None if np.all(weights[rows] == 1) else weights[rows]
     return positive, None if rows.size == weights.size else rows
 
 
@@ -91,3 +95,22 @@ def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
     result = weights.copy()
     result[weights > 0.0] *= by_class[codes]
     return result
+
+
+def check_unweighted(sample_weight: Any) -> None:
+    """Refuse weights of samples where they are not supported.
+
+    Parameters
+    ----------
+    sample_weight : array-like or None
+
+    Raises
+    ------
+    ValueError
+        If there are weights.
+    """
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight is supported by exact fits only: set approximation='exact', or fit "
+            "fewer rows."
+        )

@@ -58,7 +58,7 @@ def problem(task):
     X = rng.normal(size=(24, 3))
     signal = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1]
     y = signal if task == "regression" else np.digitize(signal, [-0.5, 0.5])
-    weights = rng.integers(0, 4, size=24).astype(float)
+    weights = rng.integers(0, 4, size=24)
     return X, y, weights
 
 
@@ -81,7 +81,7 @@ def test_whole_weights_repeat_rows(learner, task):
             expected = getattr(repeated, name)
             np.testing.assert_allclose(getattr(weighted, name), expected, rtol=rtol, atol=1e-12)
     np.testing.assert_allclose(weighted.kernel_(X), repeated.kernel_(X), rtol=rtol, atol=rtol)
-    there = weights > 0.0
+    there = weights > 0
     first = np.cumsum(counts)[there] - 1
     assert weighted.transform(X).shape == (24, 24)
     np.testing.assert_allclose(

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from stacking_cases import problem
 
+from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.members import RidgeMember, fit_ridge
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
@@ -20,7 +21,8 @@ KERNELS = [
 
 
 def fitted(kernel: Kernel, X: np.ndarray, Y: np.ndarray, alpha: float) -> RidgeMember:
-    return fit_ridge(Evaluation("kernel", "given", kernel, alpha, Y, 0.0), X, Y)
+    target = EncodedTarget(Y, np.zeros(Y.shape[1]), np.ones(Y.shape[1]))
+    return fit_ridge(Evaluation("kernel", "given", kernel, alpha, Y, 0.0), X, target)
 
 
 def ridge(K: np.ndarray, Y: np.ndarray, rows: np.ndarray, penalty: float) -> np.ndarray:

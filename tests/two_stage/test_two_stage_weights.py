@@ -60,7 +60,7 @@ def pair(estimator: Any, X: np.ndarray, y: np.ndarray, counts: np.ndarray) -> tu
     folds = np.arange(len(y)) % 3
     weighted = clone(estimator).set_params(cv=PredefinedSplit(folds))
     repeated = clone(estimator).set_params(cv=PredefinedSplit(folds.repeat(counts)))
-    weighted.fit(X, y, sample_weight=counts.astype(float))
+    weighted.fit(X, y, sample_weight=counts)
     return weighted, repeated.fit(X.repeat(counts, axis=0), y.repeat(counts, axis=0))
 
 
@@ -145,7 +145,7 @@ def test_the_approximation_refuses_weights() -> None:
 def test_leave_one_out_removes_one_copy(alpha: float) -> None:
     X, y, counts = regression()
     counts = counts + 1
-    weights = counts.astype(float)
+    weights = counts
     gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
     again, _ = to_unit_scale(Gaussian(1.0)(X.repeat(counts, axis=0)))
     targets = encode_target(y, classification=False, weights=weights).values
@@ -164,9 +164,9 @@ def test_leave_one_out_removes_one_copy(alpha: float) -> None:
     np.testing.assert_allclose(tried.alphas, again_tried.alphas)
 
 
-def test_a_weight_below_one_is_left_out_as_a_whole() -> None:
+def test_a_weight_that_is_no_count_is_left_out_as_a_whole() -> None:
     X, y, _ = regression()
-    weights = np.linspace(0.1, 1.0, 40)
+    weights = np.linspace(2.5, 0.1, 40)
     gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
     found = leave_one_out(gram, y, np.array([0.1]), extend=False, weights=weights)
     rest = np.arange(1, 40)

@@ -67,6 +67,54 @@ def scaled_centered(values: Array, weights: Array | None) -> Array:
     return result
 
 
+def are_counts(weights: Array) -> bool:
+    """Whether weights count copies of the samples, which weights of integer type do.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+    """
+    return bool(weights.dtype.kind in "iu")
+
+
+def left_out_weight(weights: Array) -> Array:
+    """What of each sample's weight is left out at a time: one copy, or all of it.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Of integer type, they count copies; others say how much a sample matters, and copies of it
+        that stay would tell its label.
+    """
+    return np.ones(len(weights)) if are_counts(weights) else weights
+
+
+def representative_rows(weights: Array) -> Array:
+    """Indices of rows that stand for a weighted table where kernels are learned without weights.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of int
+        Of counts, each index so often. Of other weights, a row the more likely, the larger its
+        weight is, and none twice, as kernels that are learned from copies are too narrow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> representative_rows(np.array([1, 3]))
+    array([0, 1, 1, 1])
+    >>> representative_rows(np.array([0.1, 3.0, 2.0, 0.2]))
+    array([1, 2])
+    """
+    rows = repeated_rows(weights)
+    return rows if are_counts(weights) else np.unique(rows)
+
+
 def repeated_rows(weights: Array) -> Array:
     """Indices of rows, each as often as its weight says, whose statistics are those of the table.
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.sample_weights import constant_vector, repeated_rows, weighted_mean
+from mercer._gram.sample_weights import constant_vector, representative_rows, weighted_mean
 from mercer._gram.tiles import Tile, tile_plan, working_memory
 from mercer._typing import Array, Features
 from mercer.kernels._distances import centered_distances, products, rows_squared
@@ -96,8 +96,8 @@ class Samples:
 
     @cached_property
     def representative(self) -> Features:
-        """The table, its rows as often as the weights say: what search intervals are read off."""
-        return self.X if self.weights is None else self.X[repeated_rows(self.weights)]
+        """The table of the rows that stand for the weighted ones: what intervals are read off."""
+        return self.X if self.weights is None else self.X[representative_rows(self.weights)]
 
     def scaled(self, values: Array, tile: Tile) -> Array:
         """Values on a tile times the roots of both samples' weights.

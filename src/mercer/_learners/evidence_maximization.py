@@ -85,8 +85,8 @@ class EvidenceMaximization(KernelLearner):
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
-    Weights of samples repeat rows as often as they say; of weights that are not whole numbers, rows
-    are drawn evenly along their cumulative sum, so that they count up to rounding to whole rows.
+    Weights of integer type repeat rows. Of other weights, rows are drawn evenly along their
+    cumulative sum, none twice, so that a row is the more likely used, the larger its weight is.
 
     References
     ----------

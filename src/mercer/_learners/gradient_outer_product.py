@@ -86,8 +86,8 @@ class GradientOuterProduct(KernelLearner):
     At most 1,000 samples are used, evenly spaced in the order of the target; those of sparse tables
     become dense. O(n_iter (n^3 + n^2 d)) time.
 
-    Weights of samples repeat rows as often as they say; of weights that are not whole numbers, rows
-    are drawn evenly along their cumulative sum, so that they count up to rounding to whole rows.
+    Weights of integer type repeat rows. Of other weights, rows are drawn evenly along their
+    cumulative sum, none twice, so that a row is the more likely used, the larger its weight is.
 
     References
     ----------

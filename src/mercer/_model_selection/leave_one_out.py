@@ -7,7 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mercer._gram.sample_weights import repeated_rows, weighted_deviation, weighted_mean
+from mercer._gram.sample_weights import (
+    left_out_weight,
+    representative_rows,
+    weighted_deviation,
+    weighted_mean,
+)
 from mercer._typing import Array
 from mercer._weights.ridge import RidgePath, ridge_path
 
@@ -83,11 +88,16 @@ class EncodedTarget:
         return EncodedTarget(values, self.offset, self.scale, self.classes, codes, weights)
 
     @property
+    def mean(self) -> Array:
+        """Mean over the samples, shape (n_outputs,): of classes, their frequencies."""
+        return weighted_mean(self.values, self.weights)
+
+    @property
     def representative(self) -> EncodedTarget:
-        """The target of the samples, each as often as its weight says, without weights."""
+        """The target of the rows that stand for the weighted ones, without weights."""
         if self.weights is None:
             return self
-        return replace(self.take(repeated_rows(self.weights)), weights=None)
+        return replace(self.take(representative_rows(self.weights)), weights=None)
 
 
 def encode_target(y: Any, *, classification: bool, weights: Array | None = None) -> EncodedTarget:
@@ -232,8 +242,8 @@ def leave_one_out(
         Whether to extend the grid in equal ratios while its best value is at an end, down to
         rounding errors and up to where all is shrunk to the mean.
     weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples, by which the Gram matrix is centered. Of a weight above
-        one, a weight of one is left out, as if the sample were given so often.
+        Positive weights of the samples, by which the Gram matrix is centered. Of integer type, they
+        count copies, one of which is left out; others are left out as a whole.
 
     Returns
     -------
@@ -307,7 +317,7 @@ def _relative(residuals: Array, reference: float, weights: Array | None) -> Arra
 def _error_of_mean(targets: Array, weights: Array | None) -> float:
     """Mean squared error of predicting each sample by the mean of all others."""
     total = float(len(targets) if weights is None else weights.sum())
-    left = 1.0 if weights is None else np.minimum(weights, 1.0)[:, None]
+    left = 1.0 if weights is None else left_out_weight(weights)[:, None]
     errors = (targets - weighted_mean(targets, weights)) * (total / (total - left))
     return float(weighted_mean(np.square(errors).mean(axis=1), weights))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import nnls
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._typing import Array
 
 _MEAN_SCALE = 3.0
@@ -40,13 +41,17 @@ def decision_features(predictions: Sequence[Array]) -> Array:
     return np.hstack([_MEAN_SCALE * mean, *(values - mean for values in free)])
 
 
-def influences(predictions: Sequence[Array], coefficients: Array) -> Array:
+def influences(
+    predictions: Sequence[Array], coefficients: Array, weights: Array | None = None
+) -> Array:
     """How much each member moves a logistic regression on :func:`decision_features`.
 
     Parameters
     ----------
     predictions : sequence of ndarray of shape (n_samples, n_classes)
     coefficients : ndarray of shape (n_outputs, n_features)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples.
 
     Returns
     -------
@@ -59,14 +64,18 @@ def influences(predictions: Sequence[Array], coefficients: Array) -> Array:
     slopes = [average + slope for slope in own]
     sizes = np.array(
         [
-            np.abs((values - values.mean(axis=0)) @ slope.T).mean()
+            weighted_mean(
+                np.abs((values - weighted_mean(values, weights)) @ slope.T).mean(axis=1), weights
+            )
             for values, slope in zip(free, slopes, strict=True)
         ]
     )
     return np.asarray(sizes / (sizes.sum() or 1.0))
 
 
-def stacking_weights(predictions: Sequence[Array], targets: Array) -> Array:
+def stacking_weights(
+    predictions: Sequence[Array], targets: Array, weights: Array | None = None
+) -> Array:
     """Nonnegative weights of the predictions that fit the targets best.
 
     Parameters
@@ -75,6 +84,8 @@ def stacking_weights(predictions: Sequence[Array], targets: Array) -> Array:
         Leave-one-out predictions, less the targets' means.
     targets : ndarray of shape (n_samples, n_outputs)
         Less their means.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples.
 
     Returns
     -------
@@ -91,7 +102,10 @@ def stacking_weights(predictions: Sequence[Array], targets: Array) -> Array:
     >>> stacking_weights([y, -y], y)
     array([1., 0.])
     """
-    columns = np.column_stack([np.ravel(prediction) for prediction in predictions])
+    root = 1.0 if weights is None else np.sqrt(weights)[:, None]
+    columns = np.column_stack([np.ravel(root * prediction) for prediction in predictions])
     # The triangular factor has the same normal equations as the many rows.
-    factor = np.asarray(np.linalg.qr(np.column_stack([columns, np.ravel(targets)]), mode="r"))
+    factor = np.asarray(
+        np.linalg.qr(np.column_stack([columns, np.ravel(root * targets)]), mode="r")
+    )
     return np.asarray(nnls(factor[:, :-1], factor[:, -1])[0])

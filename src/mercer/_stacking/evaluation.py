@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from mercer._gram.sample_weights import representative_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import (
@@ -46,6 +47,24 @@ class LabeledTable:
     views: Mapping[ViewName, Features]
     y: Any
     target: EncodedTarget
+
+    def learned(self, candidate: Candidate, rows: Array | None = None) -> Sequence[Kernel]:
+        """The kernels that a candidate learns from the samples, or from some of them.
+
+        They are learned from the rows that stand for the weighted ones.
+
+        Parameters
+        ----------
+        candidate : Candidate
+        rows : ndarray of int, default=None
+        """
+        X, y, target = self.views[candidate.view], self.y, self.target
+        if rows is not None:
+            X, y, target = X[rows], y[rows], target.take(rows)
+        if target.weights is not None:
+            rows = representative_rows(target.weights)
+            X, y, target = X[rows], y[rows], target.representative
+        return candidate.learn(X, y, target)
 
 
 @dataclass(frozen=True)
@@ -128,12 +147,12 @@ def evaluate(
 def _evaluated(
     candidate: Candidate, table: LabeledTable, others: LabeledTable | None, random_state: Any
 ) -> list[Evaluation]:
-    X, y, target = table.views[candidate.view], table.y, table.target
-    source = table if others is None else others
-    kernels = candidate.learn(source.views[candidate.view], source.y, source.target)
+    X, target = table.views[candidate.view], table.target
+    weights = target.weights
+    kernels = (table if others is None else others).learned(candidate)
     in_parts = candidate.uses_labels and others is None
     divided = parts(target, random_state) if in_parts else []
-    learned = [candidate.learn(X[rows], y[rows], target.take(rows)) for rows, _ in divided]
+    learned = [table.learned(candidate, rows) for rows, _ in divided]
     found = []
     for position, (description, kernel) in enumerate(
         zip(candidate.descriptions, kernels, strict=True)
@@ -142,10 +161,10 @@ def _evaluated(
         predictions = np.array(fit.best_predictions)
         for (_, part), unseen in zip(divided, learned, strict=True):
             # This kernel has not seen the part's labels; ridge regression has all other samples.
-            gram, _ = unit_gram(unseen[position], X)
-            residuals = leave_one_out_residuals(gram, target.values, fit.alpha)
+            gram, _ = unit_gram(unseen[position], X, weights)
+            residuals = leave_one_out_residuals(gram, target.values, fit.alpha, weights)
             predictions[part] = (target.values - residuals)[part]
-        price = relative_loss(target.values - predictions, target.values)
+        price = relative_loss(target.values - predictions, target.values, weights)
         if not np.isfinite(price):
             raise ValueError("its predictions are not finite")
         found.append(
@@ -163,11 +182,12 @@ def _evaluated(
 
 
 def _leave_one_out(kernel: Kernel, X: Features, target: EncodedTarget) -> LeaveOneOut:
-    gram, _ = unit_gram(kernel, X)
-    found = leave_one_out(gram, target.values)
+    gram, _ = unit_gram(kernel, X, target.weights)
+    found = leave_one_out(gram, target.values, weights=target.weights)
     if found.alpha >= _LEAST_ALPHA:
         return found
-    return leave_one_out(gram, target.values, np.array([_LEAST_ALPHA]), extend=False)
+    least = np.array([_LEAST_ALPHA])
+    return leave_one_out(gram, target.values, least, extend=False, weights=target.weights)
 
 
 def parts(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._gram.sample_weights import representative_rows
 from mercer._model_selection.kernel_prices import sample_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._nystroem.approximation import (
@@ -43,6 +44,7 @@ from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number
+from mercer._weight_validation import check_unweighted, positive_weights
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -122,27 +124,43 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         check_approximation(self.approximation, self.n_components)
         check_bool("verbose", self.verbose)
 
-    def _training_rows(self, X: Any, y: Any, **checks: Any) -> TrainingRows:
+    def _training_rows(
+        self, X: Any, y: Any, sample_weight: Any, **checks: Any
+    ) -> tuple[TrainingRows, Array | None]:
         """Validated training rows, of a table that is too large for an exact fit a sample.
 
         Parameters
         ----------
         X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        sample_weight : array-like of shape (n_samples,), or None
+            Weights of zero leave samples out.
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
+
+        Returns
+        -------
+        rows : TrainingRows
+        weights : ndarray of shape (n_samples,), or None
         """
         X, y = as_source(X, y)
         n_rows, name = number_of_rows(X), type(self).__name__
         check_has_rows(n_rows, name)
         announcer = name if self.verbose else ""
         if is_exact(self.approximation, n_rows, _MATRICES, announcer=announcer):
-            return validated_rows(self, X, y, **checks)
-        return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks)
+            data = validated_rows(self, X, y, **checks)
+            weights, kept = positive_weights(sample_weight, data.X)
+            if kept is not None:
+                names = _safe_indexing(data.names, kept)
+                data = replace(data, X=data.X[kept], y=data.y[kept], names=names)
+            return data, weights
+        check_unweighted(sample_weight)
+        return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks), None
 
-    def _fit_views(self, data: TrainingRows) -> list[Candidate]:
+    def _fit_views(self, data: TrainingRows, weights: Array | None) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
-        self._views = TableViews(data.X)
+        rows = slice(None) if weights is None else representative_rows(weights)
+        self._views = TableViews(data.X[rows])
         if self.candidates is None:
             names: Sequence[ViewName] = self._views.names()
             candidates = isotropic_candidates(names)
@@ -200,7 +218,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
     ) -> list[Any]:
         """Ridge regressions on the kernels of some candidates, fitted to all rows."""
         if data.source is None:
-            return [fit_ridge(e, self._training[e.view], target.values) for e in kept]
+            return [fit_ridge(e, self._training[e.view], target) for e in kept]
         n_rows = data.source.count_rows()
         hooks = started_passes(n_rows * len(kept))
         encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._callbacks import with_callbacks
+from mercer._gram.sample_weights import weighted_mean
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.combination import decision_features, influences
 from mercer._stacking.evaluation import Evaluation, parts
@@ -23,6 +24,7 @@ from mercer._stacking.machines import (
 )
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
+from mercer._weight_validation import with_class_weights
 
 _N_RIDGE = 5
 """Ridge regressions on so many kernels of lowest price are combined."""
@@ -53,6 +55,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         What is combined in place of the default: kernels, names of kernels, or kernel learners such
         as `GradientOuterProduct()`. They are evaluated on the features as they are given. One that
         fails on the table is left out with a warning.
+    class_weight : dict, "balanced" or None, default=None
+        Factor of the weights of the samples of each class, by label; "balanced" gives all classes
+        the same total weight.
     approximation : {"auto", "exact", "nystroem"}, default="auto"
         Whether the kernels that are kept are fitted to all samples exactly, or on Nyström features,
         in one pass over blocks of rows for each kernel. "auto" is exact up to 3,000 samples.
@@ -126,8 +131,29 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     True
     """
 
+    def __init__(
+        self,
+        candidates: Any = None,
+        *,
+        class_weight: Any = None,
+        approximation: str = "auto",
+        n_components: int | str = "auto",
+        max_samples: int = 1000,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            candidates,
+            approximation=approximation,
+            n_components=n_components,
+            max_samples=max_samples,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Price the candidates, combine the best, and fit them to all samples.
 
         Parameters
@@ -135,6 +161,10 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
+            count copies, one of which is left out at a time; a sample of another weight is left out
+            as a whole, and in folds every sample is.
 
         Returns
         -------
@@ -148,14 +178,16 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             candidate can be evaluated.
         """
         self._check_settings()
-        data = self._training_rows(X, y)
+        if self.class_weight is not None:
+            sample_weight = with_class_weights(sample_weight, self.class_weight, y)
+        data, of_samples = self._training_rows(X, y, sample_weight)
         check_classification_targets(data.y)
-        target = encode_target(data.y, classification=True)
+        target = encode_target(data.y, classification=True, weights=of_samples)
         assert target.classes is not None
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        candidates = self._fit_views(data)
+        candidates = self._fit_views(data, of_samples)
         rows = self._priced_rows(target)
         found = sorted(self._evaluate(candidates, rows, target, data), key=lambda e: e.price)
         inside, kept = target.take(rows), found[:_N_RIDGE]
@@ -168,13 +200,13 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             values.append(self._values_in_folds(machine, target, rows))
         # Where all rows are in memory, the penalties have seen the labels of the priced ones only.
         learned = rows if data.source is None else np.arange(len(data.y))
-        self._combination = _logistic_regression().fit(
-            decision_features([v[learned] for v in values]), target.take(learned).codes
+        self._combination = _logistic_regression(
+            decision_features([v[learned] for v in values]), target.take(learned)
         )
         self._store_leave_one_out(values, target)
-        self._frequencies = target.values.mean(axis=0)
+        self._frequencies = target.mean
         self.kernels_ = [member.kernel for member in self._members]
-        self.weights_ = influences(values, self._combination.coef_)
+        self.weights_ = influences(values, self._combination.coef_, of_samples)
         self.relevance_ = self._relevance(self._members, self.weights_)
         self._store_rows(rows, data)
         evaluated: list[Evaluation] = [*kept, *machines]
@@ -245,13 +277,14 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         """Set probabilities by logistic regressions without the sample's fold, and their score."""
         decisions, codes = decision_features(values), target.codes
         assert codes is not None
-        probabilities = np.tile(target.values.mean(axis=0), (len(codes), 1))
+        probabilities = np.tile(target.mean, (len(codes), 1))
         for train, test in parts(target, self.random_state, _N_FOLDS):
             if np.unique(codes[train]).size > 1:
-                fold = _logistic_regression().fit(decisions[train], codes[train])
+                fold = _logistic_regression(decisions[train], target.take(train))
                 probabilities[test] = self._probabilities(fold, decisions[test])
         self.loo_predictions_ = probabilities
-        self.loo_score_ = float((probabilities.argmax(axis=1) == codes).mean())
+        right = probabilities.argmax(axis=1) == codes
+        self.loo_score_ = float(weighted_mean(right, target.weights))
 
     def _probabilities(self, combination: LogisticRegression, decisions: Array) -> Array:
         """Probabilities of all classes, shape (n_rows, n_classes)."""
@@ -260,5 +293,6 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         return probabilities
 
 
-def _logistic_regression() -> LogisticRegression:
-    return LogisticRegression(max_iter=_MAX_ITER)
+def _logistic_regression(features: Array, target: EncodedTarget) -> LogisticRegression:
+    model = LogisticRegression(max_iter=_MAX_ITER)
+    return model.fit(features, target.codes, sample_weight=target.weights)

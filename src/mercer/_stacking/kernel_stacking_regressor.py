@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import with_callbacks
+from mercer._gram.sample_weights import left_out_weight, repeated_rows
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.combination import stacking_weights
 from mercer._stacking.intervals import jackknife_plus
@@ -121,7 +122,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return tags
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any = None) -> Self:
+    def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Price the candidates, combine them, and fit those that are kept.
 
         Parameters
@@ -129,6 +130,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
+            count copies, one of which is left out at a time; a sample of another weight is left out
+            as a whole, and in folds every sample is.
 
         Returns
         -------
@@ -138,13 +143,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         Raises
         ------
         ValueError
-            If there are fewer than two samples, if X or y holds NaN or infinities, or if
-            `candidates` is empty or no candidate can be evaluated.
+            If there are fewer than two samples, if X or y holds NaN or infinities, if a weight is
+            negative, or if `candidates` is empty or no candidate can be evaluated.
         """
         self._check_settings()
-        data = self._training_rows(X, y, multi_output=True, y_numeric=True)
-        target = encode_target(data.y, classification=False)
-        candidates = self._fit_views(data)
+        checks = {"multi_output": True, "y_numeric": True}
+        data, of_samples = self._training_rows(X, y, sample_weight, **checks)
+        target = encode_target(data.y, classification=False, weights=of_samples)
+        candidates = self._fit_views(data, of_samples)
         rows = self._priced_rows(target)
         found = self._evaluate(candidates, rows, target, data)
         weights = self._weights([e.predictions for e in found], target.take(rows))
@@ -229,7 +235,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     def _interval(self, views: dict[ViewName, Features], coverage: float) -> Array:
         targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
-        means = (targets.sum() - targets) / (len(targets) - 1)
+        weights, repeated = np.ones(len(targets), dtype=int), np.arange(len(targets))
+        if self._target.weights is not None:
+            weights = self._target.weights
+            repeated = repeated_rows(weights)
+        left = left_out_weight(weights)
+        means = (weights @ targets - left * targets) / (weights.sum() - left)
         inverses = [m.inverse(self._training[m.view]) for m in self._members]
         closeness = self._closeness(views)
         ends = []
@@ -241,33 +252,37 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
                 deviations += weight * (found - means)
             residuals = np.abs(targets - means - closeness[rows] * (left_out - means))
             predictions = means + closeness[rows] * deviations
-            ends.append(jackknife_plus(predictions, residuals, coverage))
+            ends.append(jackknife_plus(predictions[:, repeated], residuals[:, repeated], coverage))
         offset, scale = float(self._target.offset[0]), float(self._target.scale[0])
         return np.asarray(offset + scale * np.concatenate(ends))
 
     def _weighted(self, predictions: list[Array]) -> Array:
         """Weighted sum of predictions less the mean, in the target's encoding."""
-        mean = self._target.values.mean(axis=0)
+        mean = self._target.mean
         if not predictions:
             return np.zeros((1, len(mean)))
         pairs = zip(self.weights_, predictions, strict=True)
         return np.asarray(sum(weight * (found - mean) for weight, found in pairs))
 
     def _decoded(self, deviations: Array) -> Array:
-        decoded = self._target.decode(deviations + self._target.values.mean(axis=0))
+        decoded = self._target.decode(deviations + self._target.mean)
         return decoded[:, 0] if self._one_output else decoded
 
     @staticmethod
     def _weights(predictions: list[Array], target: EncodedTarget) -> Array:
         """Weights of the members, from predictions without the sample."""
-        mean = target.values.mean(axis=0)
+        mean = target.mean
         if not predictions:
             return np.zeros(0)
-        return stacking_weights([values - mean for values in predictions], target.values - mean)
+        return stacking_weights(
+            [values - mean for values in predictions], target.values - mean, target.weights
+        )
 
     def _store_leave_one_out(self, predictions: list[Array], target: EncodedTarget) -> None:
         """Set predictions without the sample, and their score."""
         values = np.zeros_like(target.values) + self._weighted(predictions)
-        self._loo_values = values + target.values.mean(axis=0)
+        self._loo_values = values + target.mean
         self.loo_predictions_ = self._decoded(values)
-        self.loo_score_ = float(r2_score(target.values, self._loo_values))
+        self.loo_score_ = float(
+            r2_score(target.values, self._loo_values, sample_weight=target.weights)
+        )

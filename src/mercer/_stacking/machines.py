@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
@@ -119,8 +120,8 @@ def fit_machine(found: MachineEvaluation, X: Features, target: EncodedTarget) ->
         Its view of the training samples.
     target : EncodedTarget
     """
-    gram, unit = unit_gram(found.kernel, X)
-    machine = _fitted(1.0 / found.alpha, gram, target.codes)
+    gram, unit = unit_gram(found.kernel, X, target.weights)
+    machine = _fitted(1.0 / found.alpha, gram, target)
     return MachineMember(found.view, found.kernel, unit, machine, found.slope, found.offset)
 
 
@@ -132,15 +133,16 @@ def _best_machine(
     steps = _STEPS if not found.uses_labels else _STEPS[:1]
     for step in steps:
         kernel = found.kernel.with_theta(found.kernel.theta + step)
-        gram, _ = unit_gram(kernel, X)
+        gram, _ = unit_gram(kernel, X, target.weights)
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)
-            price = float((decisions.argmax(axis=1) != target.codes).mean())
+            wrong = decisions.argmax(axis=1) != target.codes
+            price = float(weighted_mean(wrong, target.weights))
             if best is None or price < best.price:
                 description = f"support vector machine on {found.description}"
                 best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, price)
     assert best is not None
-    return _on_indicators(best, target.values)
+    return _on_indicators(best, target)
 
 
 def predictions_in_folds(
@@ -160,7 +162,7 @@ def predictions_in_folds(
     -------
     ndarray of shape (n_samples, n_classes)
     """
-    gram, _ = unit_gram(found.kernel, X)
+    gram, _ = unit_gram(found.kernel, X, target.weights)
     folds = parts(target, random_state, _N_FOLDS)
     decisions = _decisions_in_folds(1.0 / found.alpha, gram, target, folds)
     return np.asarray(found.offset + found.slope * decisions)
@@ -175,27 +177,30 @@ def _decisions_in_folds(
     for train, test in folds:
         if np.unique(target.codes[train]).size < 2:
             continue
-        machine = _fitted(C, gram[np.ix_(train, train)], target.codes[train])
+        machine = _fitted(C, gram[np.ix_(train, train)], target.take(train))
         rows = gram[np.ix_(test, train)]
         decisions[test] = _decisions(machine, rows, target.values.shape[1])
     return decisions
 
 
-def _on_indicators(found: MachineEvaluation, indicators: Array) -> MachineEvaluation:
+def _on_indicators(found: MachineEvaluation, target: EncodedTarget) -> MachineEvaluation:
     """The machine with predictions that are fitted to the class indicators."""
-    decisions = found.predictions
-    centered = decisions - decisions.mean(axis=0)
-    squares = float(np.square(centered).sum())
-    slope = float(np.sum(centered * indicators)) / squares if squares > 0.0 else 0.0
-    offset = indicators.mean(axis=0) - slope * decisions.mean(axis=0)
+    decisions, weights = found.predictions, target.weights
+    mean = weighted_mean(decisions, weights)
+    centered = decisions - mean
+    squares = float(weighted_mean(np.square(centered).sum(axis=1), weights))
+    product = float(weighted_mean(np.sum(centered * target.values, axis=1), weights))
+    slope = product / squares if squares > 0.0 else 0.0
+    offset = target.mean - slope * mean
     return replace(found, predictions=offset + slope * decisions, slope=slope, offset=offset)
 
 
-def _fitted(C: float, gram: Array, codes: Array | None) -> SVC:
+def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
     """A machine; where it is stopped early, its errors out of fold say whether it is of use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER).fit(gram, codes)
+        machine = SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER)
+        return machine.fit(gram, target.codes, sample_weight=target.weights)
 
 
 def _decisions(machine: SVC, rows: Array, n_classes: int) -> Array:

@@ -8,11 +8,13 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.sample_weights import left_out_weight, scaled_centered
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
+from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
-from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse
+from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse, scaled_rows
 from mercer.kernels import Kernel
 
 _ROUNDING = 1e-4
@@ -70,8 +72,8 @@ class RidgeMember:
         Z : ndarray or sparse matrix of shape (n_samples, n_features)
             The member's view of the training samples.
         """
-        gram, _ = unit_gram(self.kernel, Z)
-        return inverse_with_constant(gram, self.alpha)
+        gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
+        return inverse_with_constant(gram, self.alpha, self.unit.weights)
 
     def leave_one_out_residuals(self, inverse: Array) -> Array:
         """Residual of each sample under the fit to all others, shape (n_samples, n_outputs).
@@ -81,7 +83,7 @@ class RidgeMember:
         inverse : ndarray of shape (n_samples, n_samples)
             As returned by `inverse`.
         """
-        return residuals_from_inverse(inverse, self.coefficients, self.alpha)
+        return residuals_from_inverse(inverse, self.coefficients, self.alpha, self.unit.weights)
 
     def left_out_predictions(self, X: Features, Z: Features, inverse: Array) -> Array:
         """Predictions of the first output by the fits without each training sample.
@@ -104,15 +106,21 @@ class RidgeMember:
         -----
         A linear smoother that is fitted without sample i predicts what the whole fit would if the
         target of i were the prediction without it. Its predictions therefore change by the
-        derivative in that target times the leave-one-out residual.
+        derivative in that target times the leave-one-out residual. Of w copies of a
+        sample, one is left out, which changes them by 1 / w of that.
         """
-        rows = unit_rows(self.kernel, self.unit, X, Z)
-        derivatives = rows @ inverse + 1.0 / len(inverse)
+        rows, weights = unit_rows(self.kernel, self.unit, X, Z), self.unit.weights
+        if weights is None:
+            derivatives = rows @ inverse + 1.0 / len(inverse)
+        else:
+            left_out = left_out_weight(weights)
+            derivatives = ((rows * np.sqrt(weights)) @ inverse) * (left_out / np.sqrt(weights))
+            derivatives += left_out / weights.sum()
         whole = rows @ self.coefficients[:, :1] + self.mean[0]
         return np.asarray(whole - derivatives * self.leave_one_out_residuals(inverse)[:, 0])
 
 
-def fit_ridge(evaluation: Evaluation, X: Features, targets: Array) -> RidgeMember:
+def fit_ridge(evaluation: Evaluation, X: Features, target: EncodedTarget) -> RidgeMember:
     """Fit ridge regression on the kernel of a candidate to all training samples.
 
     Parameters
@@ -120,13 +128,16 @@ def fit_ridge(evaluation: Evaluation, X: Features, targets: Array) -> RidgeMembe
     evaluation : Evaluation
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         The candidate's view of the training samples.
-    targets : ndarray of shape (n_samples, n_outputs)
+    target : EncodedTarget
     """
-    gram, unit = unit_gram(evaluation.kernel, X)
-    mean = targets.mean(axis=0)
+    weights = target.weights
+    gram, unit = unit_gram(evaluation.kernel, X, weights)
+    if weights is not None:
+        gram *= np.sqrt(np.outer(weights, weights))
     factor, alpha = _factored(gram, evaluation.alpha)
-    coefficients = cho_solve((factor, True), targets - mean, check_finite=False)
-    return RidgeMember(evaluation.view, evaluation.kernel, alpha, unit, coefficients, mean)
+    centered = scaled_centered(target.values, weights)
+    coefficients = scaled_rows(cho_solve((factor, True), centered, check_finite=False), weights)
+    return RidgeMember(evaluation.view, evaluation.kernel, alpha, unit, coefficients, target.mean)
 
 
 def _factored(gram: Array, alpha: float) -> tuple[Array, float]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer._gram.sample_weights import repeated_rows, scaled_centered
+from mercer._gram.sample_weights import representative_rows, scaled_centered
 from mercer._targets.classes import check_similarities, class_codes, class_factor
 from mercer._targets.responses import RESPONSE_KERNELS, response_factor
 from mercer._typing import Array
@@ -81,10 +81,10 @@ class Target:
 
     @property
     def representative(self) -> Target:
-        """The target of the samples, each as often as its weight says, without weights."""
+        """The target of the rows that stand for the weighted ones, without weights."""
         if self.weights is None:
             return self
-        return replace(self.take(repeated_rows(self.weights)), weights=None)
+        return replace(self.take(representative_rows(self.weights)), weights=None)
 
     @property
     def scaled(self) -> Array:

@@ -326,25 +326,6 @@ def store_learner(estimator: TwoStage, learner: Any) -> None:
         setattr(estimator, name, getattr(learner, name))
 
 
-def check_unweighted(sample_weight: Any) -> None:
-    """Refuse weights of samples where they are not supported.
-
-    Parameters
-    ----------
-    sample_weight : array-like or None
-
-    Raises
-    ------
-    ValueError
-        If there are weights.
-    """
-    if sample_weight is not None:
-        raise ValueError(
-            "sample_weight is supported by exact fits only: set approximation='exact', or fit "
-            "fewer rows."
-        )
-
-
 def fit_centering(gram: Array, weights: Array | None = None) -> UnitScale:
     """Return the centering of a Gram matrix, to be repeated on rows of new samples.
 

@@ -36,13 +36,12 @@ from mercer._two_stage.svm_path import (
 )
 from mercer._two_stage.two_stage import (
     TwoStage,
-    check_unweighted,
     learn_gram,
     split_by_rows,
     store_learner,
 )
 from mercer._typing import Array, Features
-from mercer._weight_validation import with_class_weights
+from mercer._weight_validation import check_unweighted, with_class_weights
 
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
 """Values of C among which ``C="auto"`` searches."""

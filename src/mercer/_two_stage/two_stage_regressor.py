@@ -32,7 +32,6 @@ from mercer._two_stage.learning_folds import (
 from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
-    check_unweighted,
     fit_centering,
     learn_gram,
     split_by_rows,
@@ -40,6 +39,7 @@ from mercer._two_stage.two_stage import (
 )
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
+from mercer._weight_validation import check_unweighted
 from mercer._weights.ridge import ridge_path
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
@@ -221,8 +221,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out. Of a sample of a weight above one, a weight of one is left out at a
-            time.
+            the sample left out. Where leave-one-out errors choose, weights of integer type count
+            copies, one of which is left out; a sample of another weight is left out as a whole.
 
         Returns
         -------

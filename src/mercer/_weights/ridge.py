@@ -9,7 +9,7 @@ from scipy.linalg import cho_solve, eigh
 from scipy.linalg.lapack import dtrtri
 
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
-from mercer._gram.sample_weights import scaled_centered, weighted_mean
+from mercer._gram.sample_weights import left_out_weight, scaled_centered, weighted_mean
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -85,8 +85,8 @@ class RidgePath:
 
         The sums leave out the constant eigenvector, because the intercept is not penalized, and so
         no term is negative and no digit is lost where :math:`h_i` is close to one. The residual of
-        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`. Of a sample of
-        weight w > 1, a weight of one is left out; see :func:`remaining_parts`.
+        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`. Where
+        weights count copies, one of them is left out; see :func:`remaining_parts`.
         """
         n, k = len(self.vectors), self.projected.shape[1]
         shrink = alphas[:, None] / (self.values + alphas[:, None])
@@ -254,12 +254,12 @@ def remaining_parts(parts: Array, weights: Array | None) -> Array:
 
     Notes
     -----
-    A sample of weight w is w copies, each with a part 1 / w of its leverage, and one copy is left
-    out at a time; a sample of a weight below one is left out as a whole.
+    Where weights count copies, each of w copies has a part 1 / w of the sample's leverage, and one
+    is left out at a time; otherwise a sample is left out as a whole.
     """
     if weights is None:
         return parts
-    kept = np.maximum(1.0 - 1.0 / weights, 0.0)
+    kept = 1.0 - left_out_weight(weights) / weights
     kept = kept.reshape(-1, *[1] * (parts.ndim - 1))
     return np.asarray(kept + (1.0 - kept) * parts)
 
