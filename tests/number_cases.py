@@ -174,11 +174,11 @@ def answer(model: BaseEstimator, X: Any) -> Any:
     Returns
     -------
     ndarray
-        Classifiers: probabilities or decisions. Regressors: responses. Clusterings: whether rows
+        Classifiers: decisions or probabilities. Regressors: responses. Clusterings: whether rows
         are in one cluster. Selectors: the columns that they keep. Learners: kernels.
     """
     if is_classifier(model):
-        found = getattr(model, "predict_proba", getattr(model, "decision_function", None))(X)
+        found = getattr(model, "decision_function", getattr(model, "predict_proba", None))(X)
     elif is_clusterer(model):
         clusters = model.predict(X)
         found = clusters[:, None] == clusters
@@ -210,6 +210,8 @@ def check(name: str, case: Case) -> tuple[str, float]:
             return "refused", 0.0
         found = answer(model, data.X)
         assert np.isfinite(found).all()
+        if hasattr(model, "predict_proba"):
+            assert np.allclose(model.predict_proba(data.X).sum(axis=1), 1.0)
         try:
             unit = np.abs(data.responses).max() if is_regressor(model) else 0.0
             return "answered", _gap(*_compared(name, case, data, model), unit)
