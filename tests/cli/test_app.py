@@ -126,7 +126,8 @@ class TestPredict:
             result.stderr.split()
         )
         predictions = pd.read_csv("p.csv")
-        assert list(predictions) == ["prediction", "decision_cat & dog"]
+        names = ["decision_cat & dog", "probability_<none>", "probability_cat & dog"]
+        assert list(predictions) == ["prediction", *names]
         assert set(predictions["prediction"]) == {"cat & dog", "<none>"}
         assert ((predictions["prediction"] == "cat & dog") == (predictions.iloc[:, 1] > 0)).all()
 
@@ -161,8 +162,9 @@ class TestPredict:
         classes.to_csv("table.csv", index=False)
         run("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
         run("predict", "m.skops", "table.csv", "--out", "p.csv")
-        names = ["prediction", "decision_blue", "decision_green", "decision_red"]
-        assert list(pd.read_csv("p.csv")) == names
+        colors = ["blue", "green", "red"]
+        names = [f"{kind}_{color}" for kind in ("decision", "probability") for color in colors]
+        assert list(pd.read_csv("p.csv")) == ["prediction", *names]
 
     def test_regression(self, run: Run, responses: Any) -> None:
         responses.to_csv("table.csv", index=False)
