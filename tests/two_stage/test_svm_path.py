@@ -15,16 +15,8 @@ from mercer._two_stage import (
     ALPHA_GRID,
     C_GRID,
 )
-from mercer._two_stage.svm_path import (
-    SVMPath,
-    as_grid,
-    class_decisions,
-    extension,
-    first_best,
-    surviving_values,
-    svm_path,
-    warn_at_edge,
-)
+from mercer._two_stage.penalty_grids import as_grid, extension, first_best, warn_at_edge
+from mercer._two_stage.svm_path import SVMPath, class_decisions, surviving_values, svm_path
 from mercer.kernels import Gaussian
 
 

@@ -38,6 +38,7 @@ from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
 from mercer._tables import TableReader
 from mercer._two_stage.centered_ridge import CenteredRidge
+from mercer._two_stage.label_machines import LabelMachines
 from mercer._two_stage.priced_learners import PricedLearner
 from mercer.preprocessing._calendar import CalendarFeatures
 from mercer.preprocessing._columns import ColumnsOfKind, convert
@@ -69,6 +70,7 @@ _TRUSTED_OF_MERCER = (
     CalendarFeatures,
     Calibration,
     CenteredRidge,
+    LabelMachines,
     EncodedTarget,
     KernelColumns,
     LinearFit,

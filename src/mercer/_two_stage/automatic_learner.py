@@ -13,7 +13,7 @@ from mercer._kernel_learner import KernelLearner
 from mercer._learners import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._model_selection.kernel_forms import N_ITERATIONS, Form, choose_form
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted
-from mercer._two_stage.svm_path import first_best
+from mercer._two_stage.penalty_grids import first_best
 from mercer._typing import Array, Features
 
 _RANDOM_STATE = 0

@@ -1,10 +1,9 @@
-"""Selection of a regularization strength over a grid, and support vector machines along it."""
+"""Support vector machines along a grid of C, and their accuracy on held-out samples."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,17 +12,8 @@ from sklearn import config_context
 from sklearn.svm import SVC
 
 from mercer._gram.sample_weights import weighted_mean
+from mercer._two_stage.penalty_grids import first_best
 from mercer._typing import Array
-from mercer._validation import warn
-
-TIE = 1e-10
-"""Scores are equal up to rounding if they differ by less than this."""
-
-EDGE_GAIN = 1e-3
-"""A grid is too narrow if its end scores better than its neighbor by more than this."""
-
-_REACH = 2.0**8
-"""A grid is extended by at most this factor beyond its ends."""
 
 _EXPENSIVE = 100
 """A fit is expensive if libsvm takes more iterations per training sample than this, to its rougher
@@ -257,185 +247,6 @@ def held_out_weights(paths: Sequence[SVMPath]) -> Array:
         np.ones(path.correct.shape[1]) if path.weights is None else path.weights for path in paths
     ]
     return np.concatenate(parts)
-
-
-def as_grid(name: str, value: Any, default: Array) -> Array:
-    """Return the distinct values, ascending, that a parameter asks to try.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for messages.
-    value : "auto", float or sequence of float
-    default : ndarray of shape (n_grid,)
-        The grid that "auto" stands for.
-
-    Returns
-    -------
-    ndarray of shape (n_grid,)
-
-    Raises
-    ------
-    ValueError
-        If a value is not positive and finite, or `value` is none of the three.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_grid("C", [10, 1.0], np.ones(1))
-    array([ 1., 10.])
-    """
-    if isinstance(value, str) and value == "auto":
-        return default
-    numbers = isinstance(value, Real | Sequence | np.ndarray) and not isinstance(value, str)
-    grid = np.unique(np.asarray(value, dtype=float)) if numbers else np.empty(0)
-    if not (grid.size and np.all(np.isfinite(grid)) and grid[0] > 0):
-        raise ValueError(
-            f"{name} must be 'auto', a positive number or a sequence of positive numbers; "
-            f"got {value!r}."
-        )
-    return grid
-
-
-def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
-    """Return scores along a grid, under the names that scikit-learn's searches use.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name.
-    grid : ndarray of shape (n_grid,)
-    scores : ndarray of shape (n_splits, n_grid)
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_grid,)
-    """
-    return {
-        f"param_{name}": grid,
-        **{f"split{i}_test_score": split for i, split in enumerate(scores)},
-        "mean_test_score": scores.mean(axis=0),
-        "std_test_score": scores.std(axis=0),
-    }
-
-
-def first_best(scores: Array) -> int:
-    """Return the index of the highest score; the first among equal ones.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> first_best(np.array([0.5, 0.9, 0.9]))
-    1
-    """
-    return int(np.flatnonzero(scores >= np.nanmax(scores) - TIE)[0])
-
-
-def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
-    """Return -1 or 1 if a wider grid may hold a better value, below its first or beyond its last.
-
-    The best value must be the first or the last of the grid and beat its neighbor by more than
-    `EDGE_GAIN`: on a plateau a wider grid has nothing to offer.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
-    unbounded : bool, default=False
-        Whether values beyond the last give the same predictions.
-
-    Returns
-    -------
-    {-1, 0, 1}
-        0 where no wider grid is needed, or there is one value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> best_at_edge(np.array([0.5, 0.8, 0.9]))
-    1
-    """
-    best, last = first_best(scores), len(scores) - 1
-    if last == 0 or 0 < best < last or (best == last and unbounded):
-        return 0
-    neighbor = 1 if best == 0 else last - 1
-    if scores[best] - scores[neighbor] <= EDGE_GAIN:
-        return 0
-    return -1 if best == 0 else 1
-
-
-def extension(
-    grid: Array,
-    scores: Array,
-    full: Array,
-    *,
-    unbounded: bool = False,
-    expensive: bool = False,
-) -> Array:
-    """Return the value by which a grid is extended where its best value is at an end.
-
-    Parameters
-    ----------
-    grid : ndarray of shape (n_grid,)
-        Ascending, in equal ratios.
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
-    full : ndarray of shape (n_full,)
-        Up to the ends of this grid, the best value may not be at an end at all; beyond, by a factor
-        of 256 at most, a value must have beaten its neighbor, as in :func:`best_at_edge`.
-    unbounded : bool, default=False
-        Whether values beyond the last give the same predictions.
-    expensive : bool, default=False
-        Whether the fits of the last value took very many iterations: where classes overlap, those
-        of larger values take several times as many, and rarely predict better.
-
-    Returns
-    -------
-    ndarray of shape (1,) or (0,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> extension(np.array([1.0, 4.0]), np.array([0.8, 0.9]), np.array([1.0, 16.0]))
-    array([16.])
-    """
-    best, side = first_best(scores), best_at_edge(scores, unbounded=unbounded)
-    if best == 0 and grid[0] > full[0]:
-        side = -1
-    elif best == len(grid) - 1 and grid[-1] < full[-1] and not unbounded:
-        side = 1
-    if side == 0 or (side > 0 and expensive):
-        return grid[:0]
-    last, before = grid[[0, 1]] if side < 0 else grid[[-1, -2]]
-    value = np.array([last**2 / before])
-    return value[(value >= full[0] / _REACH) & (value <= full[-1] * _REACH)]
-
-
-def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:
-    """Warn where a wider grid may hold a better value; see :func:`best_at_edge`.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name.
-    grid : ndarray of shape (n_grid,)
-        Its values, from the most to the least regularized.
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
-    unbounded : bool, default=False
-        Whether values beyond the last give the same predictions.
-    """
-    if best_at_edge(scores, unbounded=unbounded):
-        best = first_best(scores)
-        warn(
-            f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
-            f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}."
-        )
 
 
 def mean_scores(paths: list[SVMPath]) -> Array:

@@ -37,9 +37,9 @@ from mercer._nystroem.training_rows import (
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted
+from mercer._two_stage.penalty_grids import grid_results
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
 from mercer._two_stage.stage_checks import check_learner, check_predictor
-from mercer._two_stage.svm_path import grid_results
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number, table_advice, warn
 from mercer._weights.ridge import check_definite
@@ -282,7 +282,7 @@ def split_by_rows(learner: Any, X: Features) -> Features:
 
 
 def learn_gram(
-    estimator: TwoStage, data: LabeledSamples, params: dict[str, Any]
+    estimator: TwoStage, data: LabeledSamples, params: dict[str, Any], learner: Any = None
 ) -> tuple[Any, Array]:
     """Fit the learner of an estimator, with some parameters replaced.
 
@@ -291,6 +291,8 @@ def learn_gram(
     estimator : TwoStage
     data : LabeledSamples
     params : dict
+    learner : estimator, default=None
+        Fitted in place of that of the estimator.
 
     Returns
     -------
@@ -299,7 +301,8 @@ def learn_gram(
     gram : ndarray of shape (n_samples, n_samples)
         The learned Gram matrix, at unit scale.
     """
-    learner = clone(first_stage(estimator.learner)).set_params(**params)
+    learner = first_stage(estimator.learner) if learner is None else learner
+    learner = clone(learner).set_params(**params)
     if "task" in learner.get_params(deep=False):
         learner.set_params(task=estimator._task)
     if hasattr(learner, "set_output"):

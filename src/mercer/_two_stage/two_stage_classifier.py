@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import KernelCenterer
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._model_selection.temperature import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.automatic_learner import as_accurate, most_accurate
+from mercer._two_stage.label_machines import fit_label_machines, label_indicators, label_learner
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
-from mercer._two_stage.learning_folds import Split, along_folds, classifier_folds
-from mercer._two_stage.svm_path import (
-    SVMPath,
-    always_unbounded,
-    as_grid,
-    extension,
-    first_best,
-    grid_results,
-    held_out_weights,
-    mean_scores,
-    precomputed_svc,
-    surviving_values,
-    svm_path,
-    warn_at_edge,
+from mercer._two_stage.learning_folds import (
+    Split,
+    classifier_folds,
+    folds_of_kept,
+    split_into_folds,
 )
+from mercer._two_stage.penalty_grids import as_grid
+from mercer._two_stage.penalty_search import C_GRID, choose_penalty
+from mercer._two_stage.svm_path import precomputed_svc
 from mercer._two_stage.two_stage import (
     TwoStage,
     learn_gram,
@@ -42,9 +36,6 @@ from mercer._two_stage.two_stage import (
 )
 from mercer._typing import Array, Features
 from mercer._weight_validation import check_unweighted, with_class_weights
-
-C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
-"""Values of C among which ``C="auto"`` searches."""
 
 _FIRST_TRIED = slice(2, 7)
 """Positions in `C_GRID` of the values tried first, which suit most tables at unit scale."""
@@ -238,8 +229,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         X : array-like, sparse matrix, data frame or ParquetSource of shape (n_samples, n_features)
             For a learner of precomputed kernels, the stack of shape (n_samples, n_samples,
             n_kernels).
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is the sample given twice, and a weight of zero
             the sample left out. They multiply C, and count in the accuracies by which it is chosen.
@@ -266,6 +257,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         X, y = in_memory(X, y)
         X = split_by_rows(self.learner, X)
         grid = as_grid("C", self.C, C_GRID[_FIRST_TRIED])
+        if (labels := label_indicators(y)) is not None:
+            return self._fit_labels(X, labels, sample_weight, grid)
         y = validate_data(self, y=y)
         check_classification_targets(y)
         validate_data(self, X, skip_check_array=True)
@@ -291,6 +284,30 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             report()
         return self
 
+    def _fit_labels(
+        self, X: Features, Y: NDArray[np.int_], sample_weight: Any, grid: Array
+    ) -> Self:
+        """Learn one kernel for all labels, and fit a machine for each."""
+        if self.class_weight is not None:
+            raise ValueError("class_weight is for one label a sample; pass sample_weight.")
+        validate_data(self, X, skip_check_array=True)
+        data = weighted_samples(self, LabeledSamples(*indexable(X, Y)), sample_weight)
+        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
+        self.classes_ = np.arange(Y.shape[1])
+        with reported_steps(self, 2) as report:
+            learner, gram = learn_gram(self, data, {}, label_learner(self.learner, data))
+            store_learner(self, learner)
+            report()
+            if self.predictor is not None:
+                self.predictor_ = fitted(clone(self.predictor), gram, data)
+            else:
+                splits = split_into_folds(folds_of_kept(self.cv, data, data), data.X)
+                found = fit_label_machines(gram, data.y, grid, splits, data.weights)
+                self.predictor_, self.C_ = found.fitted, found.C
+                self.cv_results_ = found.results
+            report()
+        return self
+
     def _fit_predictor(
         self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array
     ) -> None:
@@ -302,7 +319,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         gram = centerer.transform(gram, copy=False)
         self.C_ = float(grid[0])
         if splits:
-            self._search(data, gram, splits, grid)
+            choose_penalty(self, data, gram, splits, grid)
         machine = fitted(precomputed_svc(self.C_, len(gram)), gram, data)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
 
@@ -344,7 +361,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ValueError
             If no class had two samples, one of which could be held out.
         """
-        if self.predictor is not None or self._is_approximate():
+        if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
             return self._second_stage(X, "predict_proba")
         values = self.decision_function(X)
         if values.ndim == 1:
@@ -353,58 +370,15 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             raise ValueError("There are no probabilities: no class had two training samples.")
         return self.temperature_.probabilities(values)
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        outputs = getattr(self.learner, "output_kernel", None)
+        tags.classifier_tags.multi_label = outputs is None or (
+            isinstance(outputs, str) and outputs == "multilabel"
+        )
+        return tags
+
     def _second_stage_has(self, method: str) -> bool:
         if self.predictor is None:
             return True
         return hasattr(getattr(self, "predictor_", self.predictor), method)
-
-    def _search(self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array) -> None:
-        codes = np.unique(data.y, return_inverse=True)[1]
-        paths = self._paths(data, gram, splits, grid)
-        while isinstance(self.C, str):
-            further = extension(
-                grid,
-                mean_scores(paths),
-                C_GRID,
-                unbounded=always_unbounded(paths),
-                expensive=bool(np.median([path.expensive[-1] for path in paths])),
-            )
-            if not further.size:
-                break
-            added = self._paths(data, gram, splits, further)
-            below = further[0] < grid[0]
-            pairs = zip(*((added, paths) if below else (paths, added)), strict=True)
-            paths = [lower.joined(upper) for lower, upper in pairs]
-            grid = np.sort(np.concatenate([grid, further]))
-        scores, weights = mean_scores(paths), held_out_weights(paths)
-        best = first_best(scores)
-        self.C_ = float(grid[best])
-        if len(grid) > 1:
-            self.cv_results_ = grid_results("C", grid, np.array([path.scores for path in paths]))
-            self.cv_correct_ = np.concatenate([path.correct[best] for path in paths])
-            self._cv_accuracy = float(np.average(self.cv_correct_, weights=weights))
-            warn_at_edge("C", grid, scores, unbounded=always_unbounded(paths))
-        values = np.concatenate([path.decisions[best] for path in paths])
-        held_out = np.concatenate([codes[test] for _, test in splits])
-        self.temperature_ = fit_temperature(values, held_out, weights)
-
-    def _paths(
-        self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array
-    ) -> list[SVMPath]:
-        """Support vector machines along a grid in each fold; values of C may be given up."""
-        codes = np.unique(data.y, return_inverse=True)[1]
-        paths: list[SVMPath] = []
-        may_race = isinstance(self.C, str)
-        while len(paths) < len(splits):
-            # Folds are run one at a time while values of C may be given up.
-            done = len(paths)
-            racing = may_race and (done == 0 or (done == 1 and paths[0].expensive.any()))
-            batch = splits[done : done + 1] if racing else splits[done:]
-            path = partial(
-                svm_path,
-                grid=grid,
-                chosen=surviving_values(paths) if may_race and paths else None,
-                n_classes=len(self.classes_),
-            )
-            paths += along_folds(self, path, data, gram, splits=batch, targets=codes)
-        return paths

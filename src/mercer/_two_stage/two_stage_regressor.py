@@ -29,7 +29,7 @@ from mercer._two_stage.learning_folds import (
     learns_in_folds,
     split_into_folds,
 )
-from mercer._two_stage.svm_path import as_grid, first_best, grid_results, warn_at_edge
+from mercer._two_stage.penalty_grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._two_stage.two_stage import (
     TwoStage,
     fit_centering,
