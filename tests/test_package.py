@@ -60,6 +60,7 @@ PUBLIC_NAMES = {
         "alignment",
         "centered_alignment",
         "hsic",
+        "load",
     ],
     "mercer.datasets": [
         "SINE_FREQUENCIES",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         KernelOptimization,
         UniformCombination,
     )
+    from mercer._loading import load
     from mercer._one_stage import (
         L1SVM,
         L2KRR,
@@ -73,6 +74,7 @@ __all__ = [
     "alignment",
     "centered_alignment",
     "hsic",
+    "load",
 ]
 
 _MODULES = {
@@ -95,6 +97,7 @@ _MODULES = {
         "KernelOptimization",
         "UniformCombination",
     ),
+    "mercer._loading": ("load",),
     "mercer._one_stage": (
         "ContinuousMKLClassifier",
         "ContinuousMKLRegressor",

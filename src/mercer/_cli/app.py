@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from sklearn.pipeline import Pipeline
 
+from mercer import __version__
 from mercer._blocks import ParquetSource
 from mercer._cli import comparison, fitting, terminal
 from mercer._cli.cluster import check_cluster, cluster_client
 from mercer._cli.column_choices import read_choices, write_choices
+from mercer._cli.command_group import OneLineErrors
 from mercer._cli.errors import (
     check_failures,
     check_packages,
     checked_name,
     collected_warnings,
     in_one_line,
-    one_line,
     postponed,
 )
+from mercer._cli.explanation import explain as explain_cells
 from mercer._cli.files import check_outputs
+from mercer._cli.leakage import leakage_notes
 from mercer._cli.methods import (
     COMPARED,
     DEMONSTRATED,
@@ -50,39 +52,17 @@ from mercer._cli.options import (
 )
 from mercer._cli.prediction import predict_file
 from mercer._cli.problem import Problem, Rows, as_problem
-from mercer._cli.report import write_comparison_report, write_fit_report
+from mercer._cli.report import (
+    Run,
+    write_comparison_report,
+    write_explanation,
+    write_fit_report,
+)
 from mercer._cli.streaming import is_streamed, streamed_table
 from mercer._cli.table_columns import recognize_columns
 from mercer._cli.tables import check_table_format, read_cells, write_table
 from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
-from mercer._tables import listing
-
-_INTERRUPTED = 130
-"""Exit code of an interrupted run."""
-
-
-class OneLineErrors(TyperGroup):
-    """Commands that end with one readable line and exit code 2 if the input is invalid."""
-
-    def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command; print one line for an error that the user can correct."""
-        try:
-            code = super().main(*args, **{**kwargs, "standalone_mode": False})
-        except (KeyboardInterrupt, typer.Abort):
-            code, message = _INTERRUPTED, "interrupted"
-        except Exception as error:
-            line = one_line(error)
-            if line is None:
-                raise
-            code, message = 2, line
-        else:
-            # Some versions of Typer turn an interruption into this exit code.
-            if code != _INTERRUPTED:
-                sys.exit(code if isinstance(code, int) else 0)
-            message = "interrupted"
-        sys.stderr.write(f"mercer: {message}\n")
-        sys.exit(code)
-
+from mercer._tables import listing, shown
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -94,8 +74,20 @@ app = typer.Typer(
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mercer {__version__}")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
-def _start(context: typer.Context) -> None:
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -132,20 +124,32 @@ def fit(
     check_outputs(out, report, inputs=(table,))
     check_packages(skops=out, matplotlib=report, distributed=cluster or workers)
     check_cluster(table, cluster, workers)
+    options = {
+        "learner": None if learner == LEARNERS[0] else learner,
+        "task": None if task == "auto" else task,
+        "columns": columns,
+        "out": out,
+        "report": report,
+        "test-size": None if test_size == 0.25 else test_size,
+        "seed": seed,
+        "cluster": cluster,
+        "workers": workers,
+    }
+    run = Run(_words("fit", table, target=target, **options), str(table), _text(out))
     with cluster_client(cluster, workers) as client:
         if client is None and not is_streamed(table):
             problem = _problem(table, target, task, columns)
             check_fit([learner], problem.task, LEARNERS)
             [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed)
             check_size([learner], len(rows[0]))
-            _fit(problem, learner, rows, out=out, report=report, seed=seed)
+            _fit(problem, learner, rows, out=out, report=report, seed=seed, run=run)
             return
         check_streamed(learner)
         streamed = streamed_table(table, target, task, columns, test_size=test_size, seed=seed)
         problem, rows = streamed.problem, (streamed.train, streamed.test)
         check_fit([learner], problem.task, LEARNERS)
         read = {"source": streamed.source, "client": client}
-        _fit(problem, learner, rows, out=out, report=report, seed=seed, **read)
+        _fit(problem, learner, rows, out=out, report=report, seed=seed, run=run, **read)
 
 
 @app.command()
@@ -161,6 +165,9 @@ def predict(
             metavar="COVERAGE",
         ),
     ] = None,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="The same as --interval 0.9.")
+    ] = False,
 ) -> None:
     """Predict each row of a table with a saved model.
 
@@ -169,6 +176,8 @@ def predict(
     """
     check_table_format(out)
     check_outputs(out, inputs=(model, table))
+    if intervals and interval is None:
+        interval = fitting.INTERVAL_COVERAGE
     notes = list[str]()
     with in_one_line(f"predict {table} by {model}"), collected_warnings(notes):
         fitted = load_model(model)
@@ -184,6 +193,30 @@ def predict(
     notes += found
     terminal.print_notes(notes)
     terminal.print_line(f"{n_rows:,} predictions in {out}")
+
+
+@app.command()
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
+    table: Table,
+    *,
+    report: Report = None,
+    seed: Seed = 0,
+) -> None:
+    """Show what a saved model learned: kernels, and which columns matter for the rows of a table.
+
+    Rows that the model was not fitted to tell more than those that it was.
+    """
+    check_outputs(report, inputs=(model, table))
+    check_packages(matplotlib=report)
+    notes = list[str]()
+    with in_one_line(f"explain {model} by {table}"), collected_warnings(notes):
+        found = explain_cells(load_model(model), read_cells(table), seed)
+        if report is not None:
+            write_explanation(found, report, notes)
+    terminal.show_explanation(found)
+    terminal.print_notes(notes)
+    terminal.show_files(report=report)
 
 
 @app.command()
@@ -254,9 +287,9 @@ def demo(
         Path | None, typer.Option(help="Save the fitted model (skops).", metavar="FILE")
     ] = None,
     report: Report = None,
-    repeats: Repeats = 3,
+    repeats: Repeats = 2,
 ) -> None:
-    """Compare methods and fit one on scikit-learn's breast-cancer table, in about a minute."""
+    """Compare methods and fit one on scikit-learn's breast-cancer table, in half a minute."""
     from sklearn.datasets import load_breast_cancer
 
     check_outputs(out, report)
@@ -266,9 +299,21 @@ def demo(
     problem = as_problem(frame, "diagnosis")
     rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0)
     _compare(problem, list(DEMONSTRATED), rows)
-    _fit(problem, LEARNERS[0], rows[0], out=out, report=report)
+    options = {"out": out, "report": report, "repeats": repeats}
+    run = Run(_words("demo", **options), "table.csv", _text(out))
+    _fit(problem, LEARNERS[0], rows[0], out=out, report=report, run=run)
     if report is None:
         terminal.print_line("The option --report demo.html writes a report with figures.")
+
+
+def _words(name: str, *arguments: object, **options: object) -> tuple[str, ...]:
+    """Return the words of a command with the options that are given."""
+    given = ((f"--{key}", str(value)) for key, value in options.items() if value is not None)
+    return ("mercer", name, *map(str, arguments), *(word for pair in given for word in pair))
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _problem(table: Path, target: str, task: str, columns: Path | None) -> Problem:
@@ -284,25 +329,38 @@ def _fit(
     *,
     out: Path | None,
     report: Path | None,
+    run: Run,
     seed: int = 0,
     source: ParquetSource | None = None,
     client: Any = None,
 ) -> None:
     notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
     with terminal.row_progress() as bar:
-        bar.step(f"learning a kernel for {problem.name}")
+        bar.step(f"learning a kernel for {shown(problem.name)}")
         hooks = PassHooks(lambda n_rows: bar.step("fitting all rows", n_rows), bar.advance, client)
+
+        def save(model: Pipeline) -> None:
+            # What follows may fail; the model is safe before.
+            if out is not None:
+                with postponed(failures, f"save the model {out}"):
+                    save_model(model, out)
+                    written["model"] = out
+
         with collected_warnings(notes), pass_hooks(hooks):
-            result = fitting.fit(problem, learner, *rows, seed=seed, source=source)
-        # What is drawn may fail; the model is safe before.
-        if out is not None:
-            with postponed(failures, f"save the model {out}"):
-                save_model(result.model, out)
-                written["model"] = out
+            result = fitting.fit(
+                problem,
+                learner,
+                *rows,
+                seed=seed,
+                source=source,
+                on_step=bar.step,
+                on_fitted=save,
+            )
+            notes[:0] = leakage_notes(problem, rows[0], seed)
         if report is not None:
             bar.step("writing the report")
             with postponed(failures, f"write the report {report}"):
-                write_fit_report(result, report, notes)
+                write_fit_report(result, report, run, notes)
                 written["report"] = report
     terminal.show_problem(problem)
     terminal.show_fit(result)

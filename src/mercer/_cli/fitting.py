@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
-from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score, root_mean_squared_error, zero_one_loss
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from mercer._blocks import ParquetSource
+from mercer._cli.baselines import (
+    HeldOutError,
+    baseline_errors,
+    error_interval,
+    is_better,
+    losses_of,
+)
 from mercer._cli.errors import InputError
+from mercer._cli.importance import ColumnImportance, column_importances
 from mercer._cli.methods import learned_alignment, make_model
 from mercer._cli.problem import Problem, Rows, Task
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
 from mercer._typing import Array, Features
-from mercer.inspection._display import feature_names, learned, learned_terms
+from mercer.inspection._display import learned, learned_terms
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-ERROR_NAMES: dict[Task, str] = {
-    "classification": "error (share misclassified)",
-    "regression": "error (RMSE, in the target's unit)",
-}
 
 _MOST_TESTED = 10_000
 """At most this many rows are held out; all others are learned from."""
@@ -62,8 +65,6 @@ class Stack:
     ----------
     candidates : list of PricedCandidate
         The largest weight comes first, and the lowest price among those that were left out.
-    relevance : list of (str, float)
-        Name and relevance of each column, as encoded; the most relevant comes first.
     loo_score : float
         Accuracy, or R², of the leave-one-out predictions.
     covered : float or None
@@ -71,7 +72,6 @@ class Stack:
     """
 
     candidates: list[PricedCandidate]
-    relevance: list[tuple[str, float]]
     loo_score: float
     covered: float | None
 
@@ -90,9 +90,16 @@ class Fit:
         Number of training rows.
     test : ndarray of int
         Positions of the test rows in the problem.
-    error, baseline : float
-        Test error of the model and of the best constant prediction: the share of misclassified
-        rows, or the root mean squared error.
+    own : HeldOutError
+        Error of the model on the test rows.
+    baselines : tuple of HeldOutError
+        Errors of simple predictors on the same rows; the last is the constant.
+    beats_constant : bool
+        Whether the model is better than the constant, beyond what chance explains.
+    importances : tuple of ColumnImportance
+        How much each column matters.
+    seed : int
+        Seed of the split and of learners that draw random numbers.
     r2 : float or None
         Share of the response's variance that is explained on the test rows; None for classes.
     learned : LearnedKernel or Stack
@@ -103,8 +110,11 @@ class Fit:
     learner: str
     n_train: int
     test: Rows
-    error: float
-    baseline: float
+    own: HeldOutError
+    baselines: tuple[HeldOutError, ...]
+    beats_constant: bool
+    importances: tuple[ColumnImportance, ...]
+    seed: int
     r2: float | None
     learned: LearnedKernel | Stack
 
@@ -161,6 +171,8 @@ def fit(
     *,
     seed: int = 0,
     source: ParquetSource | None = None,
+    on_step: Callable[[str], None] = lambda description: None,
+    on_fitted: Callable[[Pipeline], None] = lambda model: None,
 ) -> Fit:
     """Learn from the training rows of a problem and test on its test rows.
 
@@ -175,6 +187,10 @@ def fit(
     source : ParquetSource, default=None
         All training rows, if the problem holds a sample of the table. The columns' encoder is then
         fitted to the training rows of the sample.
+    on_step : callable, default=nothing
+        Called before each step, with its description.
+    on_fitted : callable, default=nothing
+        Called with the model as soon as it is fitted.
 
     Returns
     -------
@@ -186,9 +202,12 @@ def fit(
         model.fit(X.iloc[train], y[train])
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
-    dummy = DummyClassifier() if task == "classification" else DummyRegressor()
-    constant = dummy.fit(X.iloc[train], y[train]).predict(X.iloc[test])
+    on_fitted(model)
+    on_step("testing")
     predicted = model.predict(X.iloc[test])
+    losses = losses_of(task, y[test], predicted)
+    others, constant = _baselines(problem, model, train, test, seed, sampled=source is not None)
+    on_step("measuring the importance of columns")
     held_out = X.iloc[test], y[test]
     is_stack = isinstance(learned(model), KernelStacking)
     return Fit(
@@ -197,24 +216,54 @@ def fit(
         learner=learner,
         n_train=len(train) if source is None else source.count_rows(),
         test=test,
-        error=error_of(task, y[test], predicted),
-        baseline=error_of(task, y[test], constant),
+        own=HeldOutError(f"mercer, {learner}", *error_interval(task, losses)),
+        baselines=tuple(others),
+        beats_constant=is_better(losses, constant),
+        importances=tuple(column_importances(model, *held_out, task, seed=seed)),
+        seed=seed,
         r2=None if task == "classification" else float(r2_score(y[test], predicted)),
         learned=_stack(model, *held_out) if is_stack else _kernel(model, *held_out, task),
     )
 
 
+def _baselines(
+    problem: Problem, model: Pipeline, train: Rows, test: Rows, seed: int, *, sampled: bool
+) -> tuple[list[HeldOutError], Array]:
+    """Return the errors of simple predictors of the encoded columns, and the constant's losses."""
+    X, y = problem.features, problem.target
+    # Categories of many levels are encoded by other rows' targets, but for rows to predict.
+    encoder = clone(model[:-1])
+    encoded = encoder.fit_transform(X.iloc[train], y[train])
+    return baseline_errors(
+        problem.task,
+        (encoded, y[train]),
+        (encoder.transform(X.iloc[test]), y[test]),
+        seed=seed,
+        note=f"learned from a sample of {len(train):,} rows" if sampled else "",
+    )
+
+
 def _kernel(model: Pipeline, X: DataFrame, y: npt.NDArray[Any], task: Task) -> LearnedKernel:
     """Read the learned kernel off a model, and its alignment on held-out rows."""
+    return LearnedKernel(
+        alignment=float(learned(model).alignment_),
+        test_alignment=learned_alignment(model, X, y, task),
+        kernels=learned_shares(model),
+    )
+
+
+def learned_shares(model: Pipeline) -> list[tuple[str, float, float]]:
+    """Return description, weight and share of each base kernel; the largest share comes first.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    """
     kernels, weights = learned_terms(model)
     step = learned(model)
     shares = getattr(step, "learner_", step).shares_
     order = np.argsort(-shares, kind="stable")
-    return LearnedKernel(
-        alignment=float(step.alignment_),
-        test_alignment=learned_alignment(model, X, y, task),
-        kernels=[(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in order],
-    )
+    return [(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in order]
 
 
 def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
@@ -223,10 +272,21 @@ def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
     if hasattr(step, "predict_interval"):
         low, high = intervals(step, model[:-1].transform(X), INTERVAL_COVERAGE).T
         covered = float(((low <= y) & (y <= high)).mean())
-    names = feature_names(model)
+    return learned_stack(model, covered)
+
+
+def learned_stack(model: Pipeline, covered: float | None = None) -> Stack:
+    """Read candidates and scores off a model of stacking.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    covered : float, default=None
+        Share of held-out responses in their intervals, if it is known.
+    """
+    step = model[-1]
     return Stack(
         candidates=sorted(step.candidates_, key=lambda c: (-c.weight, c.price)),
-        relevance=[(names[z], float(step.relevance_[z])) for z in np.argsort(-step.relevance_)],
         loo_score=step.loo_score_,
         covered=covered,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
@@ -17,15 +18,40 @@ from mercer._cli.files import replacing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
+"""Colors of text, of what is less important, and of lines; dark pages replace them."""
+
+WARM = "#c0531e"
+"""The color of what stands out."""
+
+COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
+"""Colors of several curves, which color-blind people can tell apart with the legend's order."""
+
+_VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", COLORS[0]: "--accent", WARM: "--warm"}
+"""The variables of the page's style that these colors stand for."""
+
 _STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "axes.axisbelow": True,
-    "grid.color": "#e3e8ed",
+    "axes.facecolor": "none",
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "grid.color": LINE,
     "font.size": 10,
     "svg.hashsalt": "mercer",
+    # The reader's fonts have characters of more scripts than matplotlib's.
+    "svg.fonttype": "none",
     # Names of columns and classes are text, whatever dollar signs they have.
     "text.parse_math": False,
 }
@@ -115,15 +141,14 @@ def table(
 def figures(drawn: Iterable[tuple[str, str]]) -> str:
     """Return figures of :func:`figure`, each with its caption."""
     inner = (
-        f'<figure><img src="{source}" alt="{escape(caption)}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        f"<figure>{source}<figcaption>{escape(caption)}</figcaption></figure>"
         for source, caption in drawn
     )
     return f'<div class="figures">{"".join(inner)}</div>'
 
 
 def figure(draw: Callable[[Axes], object], *, height: float = 3.8) -> str:
-    """Draw a figure and encode it as a data URL.
+    """Draw a figure as SVG, in the colors of the page.
 
     Parameters
     ----------
@@ -135,15 +160,49 @@ def figure(draw: Callable[[Axes], object], *, height: float = 3.8) -> str:
     Returns
     -------
     str
-        ``data:image/svg+xml;base64,...``
+        ``<svg ...>...</svg>``
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     file = BytesIO()
-    with rc_context(_STYLE):
+    with rc_context(_STYLE), warnings.catch_warnings():
+        # The browser has glyphs that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         # Pyplot would keep the figure in memory, and may need a screen.
         drawn = Figure(figsize=(5.6, height), layout="constrained")
         draw(drawn.subplots())
         drawn.savefig(file, format="svg", metadata={"Date": None})
-    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
+    return _embedded(file.getvalue().decode())
+
+
+def _embedded(svg: str) -> str:
+    """Return an SVG file as an element of a page, without comments and with the page's colors."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    for color, variable in _VARIABLES.items():
+        svg = svg.replace(f": {color}", f": var({variable})")
+    return svg
+
+
+def warning(text: str) -> str:
+    """Return a paragraph that stands out."""
+    return f'<p class="warning">{escape(text)}</p>'
+
+
+def code(text: str) -> str:
+    """Return a block of code."""
+    return f"<pre><code>{escape(text)}</code></pre>"
+
+
+def details(summary: str, inner: str) -> str:
+    """Return HTML that is shown on demand, and always on paper.
+
+    Parameters
+    ----------
+    summary : str
+        Plain text.
+    inner : str
+        HTML.
+    """
+    return f"<details><summary>{escape(summary)}</summary>{inner}</details>"

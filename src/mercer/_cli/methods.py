@@ -209,8 +209,8 @@ COMPARED = tuple(name for name in METHODS if name not in ("ca-nd", "l1-svm", "l2
 """The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
 same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
 
-DEMONSTRATED = tuple(name for name in COMPARED if name not in ("auto", "mkl", "cr"))
-"""The methods of the demonstration: all that are fast."""
+DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
+"""The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
 def method_names(given: str | None) -> list[str]:

@@ -1,138 +1,201 @@
-"""HTML reports of one fit and of a comparison."""
+"""HTML reports of one fit, of a saved model, and of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import platform
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from itertools import cycle
-from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
 from sklearn.pipeline import Pipeline
 
 from mercer._cli import html
 from mercer._cli.comparison import Comparison, standard_deviation
-from mercer._cli.fitting import ERROR_NAMES, INTERVAL_COVERAGE, Fit, LearnedKernel, Stack
+from mercer._cli.explanation import Explanation, explanation_of
+from mercer._cli.fitting import Fit
+from mercer._cli.held_out_figures import HeldOut, error_figure, held_out_section
 from mercer._cli.methods import METHODS
-from mercer._cli.problem import Problem, Task
-from mercer.inspection import (
-    AlignmentPathDisplay,
-    FeatureRelevanceDisplay,
-    GramMatrixDisplay,
-    KernelWeightsDisplay,
+from mercer._cli.model_figures import (
+    importance_section,
+    kernel_section,
+    partial_section,
+    similarity_figure,
 )
-from mercer.inspection._display import BAR_COLOR, feature_relevance, learned
+from mercer._cli.problem import Problem, Task
+from mercer._cli.table_columns import Column
+from mercer._cli.wording import (
+    NO_BETTER,
+    comparison_explained,
+    comparison_rows,
+    describe_problem,
+    error_cells,
+    error_name,
+    format_error,
+    score_lines,
+)
+from mercer._tables import shown
+from mercer.inspection._display import BAR_COLOR
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_KERNELS = 40
-"""The table of kernels has at most this many rows; the report says how many kernels follow."""
-
-_ALIGNMENT_EXPLAINED = (
-    "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, which is "
-    "computed from the target. Many methods maximize it. A higher alignment does not always mean a "
-    "lower error, therefore the report shows both."
-)
-"""This paragraph explains the figures called alignment."""
-
-_SHARES_EXPLAINED = (
-    "A share is a kernel's part of the variance of the learned kernel over the training rows. "
-    "A wide kernel hardly varies, so that it can have a large weight and a small share."
-)
-"""This paragraph explains the column of shares."""
+_PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
+"""Packages whose versions a report names."""
 
 
-_PRICES_EXPLAINED = (
-    "Stacking combines the predictions of several kernels. A price measures each by itself, "
-    "without a test set: of ridge regression, the mean squared leave-one-out error relative to "
-    "that of the mean, or of the class frequencies; of a support vector machine, the share of rows "
-    "that it misclassifies out of fold. Weights combine the predictions; they do not follow prices "
-    "alone, because kernels that err on different rows complement each other."
-)
-"""This paragraph explains the table of candidates."""
+@dataclass(frozen=True)
+class Run:
+    """How a run is repeated.
 
-
-def format_error(error: float, task: Task, deviation: float | None = None) -> str:
-    """Format an error as a percentage, or as a number in the target's unit.
-
-    Parameters
+    Attributes
     ----------
-    error : float
-    task : {"classification", "regression"}
-    deviation : float, default=None
-        Its standard deviation, which follows a plus-minus sign and has as many decimals.
+    command : tuple of str
+        The words of the command.
+    table : str
+        The table's file.
+    model : str or None
+        The file of the saved model.
     """
-    if task == "classification":
-        digits = ".1%"
-    else:
-        decimals = 3 - floor(log10(error)) if error > 0 else 0
-        digits = f",.{min(max(decimals, 0), 12)}f"
-    return " ± ".join(f"{value:{digits}}" for value in (error, deviation) if value is not None)
+
+    command: tuple[str, ...]
+    table: str
+    model: str | None = None
 
 
-def describe_problem(problem: Problem) -> str:
-    """Describe the size of the problem in a few words."""
-    n_rows, n_columns = problem.n_rows or len(problem.features), problem.features.shape[1]
-    n_classes = len(np.unique(problem.target))
-    kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
-    return f"{n_rows:,} rows, {n_columns} columns to learn from, {kind} to predict"
-
-
-def comparison_rows(comparison: Comparison, task: Task) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of the table of methods, best first."""
-    header = ["Method", "Error", "Alignment", "Fit time", "Rank"]
-    error, alignment = comparison.errors.mean(axis=1), comparison.alignments.mean(axis=1)
-    error_std = standard_deviation(comparison.errors)
-    alignment_std = standard_deviation(comparison.alignments)
-    seconds, ranks = comparison.seconds.mean(axis=1), comparison.ranks
-    rows = [
-        [
-            comparison.methods[m],
-            format_error(error[m], task, error_std[m]),
-            f"{alignment[m]:.3f} ± {alignment_std[m]:.3f}",
-            f"{seconds[m]:.2f} s",
-            f"{ranks[m]:.1f}",
-        ]
-        for m in comparison.best_first()
-    ]
-    return header, rows
-
-
-def stack_scores(fit: Fit, stack: Stack) -> list[tuple[str, str]]:
-    """Return descriptions and values of what stacking estimates besides the test error."""
-    if fit.problem.task == "classification":
-        return [("error, leave-one-out", format_error(1.0 - stack.loo_score, fit.problem.task))]
-    scores = [("R², leave-one-out", f"{stack.loo_score:.3f}")]
-    if stack.covered is not None:
-        scores.append((f"responses in {INTERVAL_COVERAGE:.0%} intervals", f"{stack.covered:.1%}"))
-    return scores
-
-
-def write_fit_report(fit: Fit, path: Path, notes: Iterable[str] = ()) -> None:
-    """Write the report of one fit: errors, kernels and figures.
+def write_fit_report(fit: Fit, path: Path, run: Run, notes: Iterable[str] = ()) -> None:
+    """Write the report of one fit: the result, then the model, then how to repeat it.
 
     Parameters
     ----------
     fit : Fit
     path : Path
         The HTML file.
+    run : Run
     notes : iterable of str, default=()
         Remarks on the run.
     """
-    found = fit.learned
-    body = [
-        html.cards(_fit_cards(fit)),
-        *(_stack_section(found) if isinstance(found, Stack) else _kernel_section(found)),
-        html.heading("Figures"),
-        html.figures(_fit_figures(fit)),
-        html.notes_section(notes),
+    problem, own = fit.problem, fit.own
+    X, y = problem.features.iloc[fit.test], problem.target[fit.test]
+    unit = 100.0 if problem.task == "classification" else 1.0
+    label = "Error, %" if unit > 1 else f"RMSE, in {problem.unit}"
+    shown_errors = (own, *fit.baselines)
+    told = ["Remark"] if any(one.note for one in shown_errors) else []
+    rows = [
+        [one.name, *error_cells(one, problem.task), *([one.note] if told else [])]
+        for one in shown_errors
     ]
-    method = f"Learner {fit.learner}: {METHODS[fit.learner].description}"
-    lead = f"{method}. {describe_problem(fit.problem)}."
-    html.write_page(path, f"A kernel to predict {fit.problem.name}", lead, body)
+    error, interval = error_cells(own, problem.task)
+    held_out = HeldOut(fit.model, X, y, problem.task, problem.unit)
+    body = [
+        html.paragraph(
+            f"{error_name(problem)} of {len(fit.test):,} held-out rows: {error}, 95% interval "
+            f"{interval}. That of a constant prediction: "
+            f"{format_error(fit.baselines[-1].error, problem.task)}."
+        ),
+        "" if fit.beats_constant else html.warning(f"Warning: {NO_BETTER}."),
+        html.table(["Predictor", "Error", "95% interval", *told], rows, numeric={1, 2}, best=0),
+        *(html.paragraph(f"{line[0].upper()}{line[1:]}.") for line in score_lines(fit)),
+        html.notes_section(notes),
+        html.heading("Predictions of held-out rows"),
+        html.figures([error_figure([own, *fit.baselines], label, unit)]),
+        *held_out_section(held_out),
+        *_explained(explanation_of(fit)),
+        html.figures([similarity_figure(fit.model, X, y)]),
+        *_columns_section(problem.columns),
+        *_repeat_section(fit, run),
+    ]
+    lead = (
+        f"{describe_problem(problem)}. Learner {fit.learner}: {METHODS[fit.learner].description}."
+    )
+    html.write_page(path, f"Predicting {shown(problem.name)}: error {error}", lead, body)
+
+
+def write_explanation(found: Explanation, path: Path, notes: Iterable[str] = ()) -> None:
+    """Write what a saved model learned.
+
+    Parameters
+    ----------
+    found : Explanation
+    path : Path
+        The HTML file.
+    notes : iterable of str, default=()
+    """
+    rows = found.held_out()
+    body = [
+        html.notes_section(notes),
+        *([html.heading("Predictions"), *held_out_section(rows)] if rows is not None else []),
+        *_explained(found),
+    ]
+    html.write_page(path, f"What predicts {shown(found.name)}", f"{found.describe()}.", body)
+
+
+def _explained(found: Explanation) -> list[str]:
+    """Return the sections on what a model learned."""
+    names = [column.name for column in found.importances]
+    return [
+        *importance_section(found.importances, found.task),
+        *partial_section(found.model, found.X, names),
+        *kernel_section(found.model, found.learned),
+    ]
+
+
+def _columns_section(columns: Sequence[Column]) -> list[str]:
+    rows = [
+        [shown(c.name, longest=80), c.role, "; ".join(filter(None, (c.describe(), *c.warnings)))]
+        for c in columns
+    ]
+    return [
+        html.heading("How the columns were read and used"),
+        html.table(["Column", "Role", "Details"], rows),
+    ]
+
+
+def _repeat_section(fit: Fit, run: Run) -> list[str]:
+    """Return command, versions, settings, and how to load the model."""
+    rows = [["python", platform.python_version()], *([name, _version(name)] for name in _PACKAGES)]
+    settings = [
+        [f"{step}: {key}", shown(value, longest=200)] for step, key, value in _settings(fit.model)
+    ]
+    model = run.model or "model.skops"
+    loading = (
+        "import mercer\nimport pandas as pd\n\n"
+        f"model = mercer.load({model!r})\n"
+        f"predictions = model.predict(pd.read_csv({run.table!r}, dtype=str, keep_default_na=False))"
+    )
+    if fit.problem.target_column.role == "date":
+        loading += '\ndates = pd.to_datetime(predictions, unit="D")'
+    return [
+        html.heading("Repeat it"),
+        html.code(shlex.join(run.command)),
+        html.paragraph(
+            f"Seed {fit.seed}; {fit.n_train:,} training rows and {len(fit.test):,} held-out rows."
+        ),
+        html.heading("Load the model in Python"),
+        html.code(loading),
+        "" if run.model else html.paragraph("The option --out saves the model."),
+        html.details("Versions", html.table(["Package", "Version"], rows)),
+        html.details("All settings", html.table(["Setting", "Value"], settings)),
+    ]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _settings(model: Pipeline) -> Iterable[tuple[str, str, object]]:
+    """Yield the settings of the steps after the reader, whose columns have a section."""
+    for name, step in model.steps[1:]:
+        for key, value in sorted(step.get_params(deep=True).items()):
+            if key != "transformers":
+                yield name, key, value
 
 
 def write_comparison_report(
@@ -154,130 +217,17 @@ def write_comparison_report(
     rows = [[row[0], METHODS[row[0]].description, *row[1:]] for row in rows]
     body = [
         html.paragraph(
-            f"The table shows means over {n_splits} split{'s' * (n_splits > 1)} into training rows "
-            "and test rows, the same for every method; a standard deviation follows each ±. Error "
-            "and alignment are those of the test rows. The lowest error has rank 1."
+            f"{n_splits} split{'s' * (n_splits > 1)} into training rows and test rows, the same "
+            "for every method."
         ),
         html.table([header[0], "How", *header[1:]], rows, numeric=range(2, 6), best=0),
-        html.paragraph(_ALIGNMENT_EXPLAINED),
+        *(html.paragraph(f"{line}.") for line in comparison_explained(comparison, problem.task)),
         html.heading("Figures"),
         html.figures(_comparison_figures(comparison, problem.task)),
         html.notes_section(notes),
     ]
-    title = f"Comparison of methods that predict {problem.name}"
+    title = f"Comparison of methods that predict {shown(problem.name)}"
     html.write_page(path, title, f"{describe_problem(problem)}.", body)
-
-
-def _kernel_section(found: LearnedKernel) -> list[str]:
-    rows = [
-        [str(rank), description, f"{weight:.4f}", f"{share:.1%}"]
-        for rank, (description, weight, share) in enumerate(found.kernels[:_MAX_KERNELS], 1)
-    ]
-    hidden = len(found.kernels) - len(rows)
-    return [
-        html.paragraph(_ALIGNMENT_EXPLAINED),
-        html.heading("Kernels found"),
-        html.table(["#", "Kernel", "Weight", "Share"], rows, numeric={0, 2, 3}),
-        html.paragraph(_SHARES_EXPLAINED),
-        html.paragraph(f"{hidden} more kernels have smaller shares.") if hidden else "",
-    ]
-
-
-def _stack_section(found: Stack) -> list[str]:
-    rows = [
-        [c.description, c.kernel.describe(), f"{c.alpha:.3g}", f"{c.price:.4f}", f"{c.weight:.3f}"]
-        for c in found.candidates
-    ]
-    return [
-        html.heading("Candidates"),
-        html.table(["Candidate", "Kernel", "Penalty", "Price", "Weight"], rows, numeric={2, 3, 4}),
-        html.paragraph(_PRICES_EXPLAINED),
-    ]
-
-
-def _fit_cards(fit: Fit) -> list[tuple[str, str]]:
-    task = fit.problem.task
-    entries = [
-        (format_error(fit.error, task), f"{ERROR_NAMES[task]} on {len(fit.test):,} held-out rows"),
-        (format_error(fit.baseline, task), "error of the best constant prediction"),
-    ]
-    n_rows, found = f"{fit.n_train:,} training rows", fit.learned
-    if isinstance(found, Stack):
-        scores = stack_scores(fit, found)
-        entries += [(scores[0][1], f"{scores[0][0]}, on the {n_rows}")]
-        entries += [(value, f"{name}, held-out rows") for name, value in scores[1:]]
-    else:
-        entries += [
-            (f"{found.test_alignment:.3f}", "alignment on the held-out rows"),
-            (f"{found.alignment:.3f}", f"alignment on the {n_rows}"),
-        ]
-    if fit.r2 is not None:
-        entries.insert(2, (f"{fit.r2:.3f}", "R², the explained share of the variance"))
-    return entries
-
-
-def _fit_figures(fit: Fit) -> list[tuple[str, str]]:
-    """Draw the figures of a fit, each with its caption."""
-    model = fit.model
-    X, y = fit.problem.features.iloc[fit.test], fit.problem.target[fit.test]
-    is_stack = isinstance(fit.learned, Stack)
-    drawn = [
-        (
-            html.figure(lambda ax: _draw_kernels(fit, ax)),
-            "The candidates that are combined."
-            if is_stack
-            else "The base kernels of the learned kernel.",
-        ),
-        (
-            html.figure(lambda ax: GramMatrixDisplay.from_estimator(model, X, y, ax=ax)),
-            "The learned kernel between held-out rows, sorted by their target. Bright blocks, or a "
-            "bright band, along the diagonal mean that rows of equal target are similar.",
-        ),
-    ]
-    if not is_stack and len(learned(model).history_) > 1:
-        caption = "Progress of the search after each step, on the training rows."
-        drawn.append((html.figure(lambda ax: _draw_path(model, ax)), caption))
-    # A kernel of one width depends equally on all columns, which needs no figure.
-    if np.ptp(feature_relevance(model)) > 0:
-        kernels = "kernels depend" if is_stack else "kernel depends"
-        caption = f"How strongly the {kernels} on each column, as encoded."
-        bars = html.figure(lambda ax: FeatureRelevanceDisplay.from_estimator(model, ax=ax))
-        drawn.append((bars, caption))
-
-    def outcome(ax: Axes) -> None:
-        labels = {"xlabel": "Predicted", "ylabel": "True", "title": "Predictions, held-out rows"}
-        if fit.problem.task == "classification":
-            display = ConfusionMatrixDisplay.from_estimator(
-                model, X, y, ax=ax, cmap="Blues", colorbar=False
-            )
-        else:
-            display = PredictionErrorDisplay.from_estimator(
-                model, X, y, ax=ax, kind="actual_vs_predicted", random_state=0
-            )
-        display.ax_.set(**labels)
-
-    return [*drawn, (html.figure(outcome), "Predictions on the diagonal are correct.")]
-
-
-def _draw_kernels(fit: Fit, ax: Axes) -> None:
-    """Draw the weights of a stack, or the shares of the kernels in a learned kernel."""
-    if isinstance(fit.learned, Stack):
-        KernelWeightsDisplay.from_estimator(fit.model, ax=ax)
-        return
-    labels, _, shares = zip(*fit.learned.kernels, strict=True)
-    KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)
-
-
-def _draw_path(model: Pipeline, ax: Axes) -> None:
-    """Draw the alignment after each step, or the objective of one-stage learning."""
-    history = learned(model).history_
-    if hasattr(history[0], "alignment"):
-        AlignmentPathDisplay.from_estimator(model, ax=ax)
-        return
-    objectives = [step.objective for step in history]
-    ax.plot(range(1, len(objectives) + 1), objectives, marker="o", color=BAR_COLOR)
-    ax.locator_params(axis="x", integer=True)
-    ax.set(xlabel="Step", ylabel="Objective (training)", title="Objective of the predictor")
 
 
 def _comparison_figures(comparison: Comparison, task: Task) -> list[tuple[str, str]]:

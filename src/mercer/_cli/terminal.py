@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -21,11 +23,22 @@ from rich.progress import (
 from rich.table import Table
 
 from mercer._cli.comparison import Comparison
-from mercer._cli.fitting import ERROR_NAMES, Fit, LearnedKernel, Stack
+from mercer._cli.explanation import Explanation
+from mercer._cli.fitting import Fit, LearnedKernel, Stack
+from mercer._cli.importance import ColumnImportance
 from mercer._cli.methods import METHODS
-from mercer._cli.problem import Problem
-from mercer._cli.report import comparison_rows, describe_problem, format_error, stack_scores
+from mercer._cli.problem import Problem, Task
 from mercer._cli.table_columns import Column
+from mercer._cli.wording import (
+    NO_BETTER,
+    comparison_explained,
+    comparison_rows,
+    describe_problem,
+    error_cells,
+    error_name,
+    importance_cells,
+    score_lines,
+)
 from mercer._tables import shown
 
 _MAX_KERNELS = 12
@@ -34,8 +47,39 @@ _MAX_KERNELS = 12
 _MAX_COLUMNS = 8
 """At most this many of the most relevant columns are shown."""
 
+_SECONDS = 10.0
+"""Off a terminal, there is at most one line on progress in this time."""
+
+_MAX_LINES = 40
+"""At most this many columns are listed that are used and not doubtful."""
+
 _BAR_LENGTH = 16
 """The bar of the largest share has this many characters, so that tables stay below 80 columns."""
+
+
+class StepLines:
+    """Lines on progress for files and pipes, which show no bars.
+
+    Parameters
+    ----------
+    console : Console
+        Nothing is written to terminals.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._next = monotonic() + _SECONDS
+
+    def say(self, description: str) -> None:
+        """Write a line, if the last one is some time ago.
+
+        Parameters
+        ----------
+        description : str
+        """
+        if not self._console.is_terminal and monotonic() >= self._next:
+            self._next = monotonic() + _SECONDS
+            self._console.print(description, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -64,7 +108,10 @@ def progress(n_steps: int) -> Iterator[Callable[[str], None]]:
     # Only from the second call on, a step has been finished.
     advances = iter([0.0])
 
+    lines = StepLines(console)
+
     def step(description: str) -> None:
+        lines.say(description)
         bar.update(task, description=escape(description), advance=next(advances, 1.0))
 
     with bar:
@@ -81,6 +128,7 @@ class RowBar:
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
+        self._lines = StepLines(bar.console)
         self._task = bar.add_task("starting", total=None, rows="")
 
     def step(self, description: str, n_rows: int | None = None) -> None:
@@ -92,6 +140,7 @@ class RowBar:
         n_rows : int, default=None
             Number of rows of the step; None if it is unknown.
         """
+        self._lines.say(description)
         self._bar.reset(self._task, total=n_rows, description=escape(description), rows="")
 
     def advance(self, n_rows: int) -> None:
@@ -103,6 +152,7 @@ class RowBar:
         """
         task = self._bar.tasks[0]
         rows = f"{task.completed + n_rows:,.0f} of {task.total or 0:,.0f} rows"
+        self._lines.say(f"{task.description}, {rows}")
         self._bar.update(self._task, advance=n_rows, rows=rows)
 
 
@@ -139,6 +189,13 @@ def print_notes(notes: Sequence[str]) -> None:
         Console(stderr=True).print(f"note: {note}", markup=False, highlight=False, style="yellow")
 
 
+def print_warning(warning: str) -> None:
+    """Print a warning about the result."""
+    Console(stderr=True).print(
+        f"warning: {warning}", markup=False, highlight=False, style="bold yellow"
+    )
+
+
 def show_files(**written: Path | None) -> None:
     """Print where each requested file was written."""
     for kind, path in written.items():
@@ -158,29 +215,61 @@ def show_columns(columns: Sequence[Column]) -> None:
     ----------
     columns : sequence of Column
     """
-    table = _table("Columns")
+    table = _table("How the columns were read and used")
     table.add_column("Column", overflow="fold", max_width=28)
     table.add_column("Role", no_wrap=True)
-    table.add_column("How it is read and used", overflow="fold")
-    for column in columns:
+    table.add_column("Details", overflow="fold")
+    # What is left out, and what is doubtful, is always shown.
+    remarkable = [c for c in columns if not c.is_used or c.warnings]
+    plain = [c for c in columns if c.is_used and not c.warnings]
+    rest = max(0, len(remarkable) + len(plain) - _MAX_LINES)
+    shown_columns = {id(c) for c in (*remarkable, *plain[: max(0, len(plain) - rest)])}
+    for column in (c for c in columns if id(c) in shown_columns):
         style = "" if column.is_used else "dim"
         lines = [column.describe(), *(f"[yellow]{escape(text)}[/]" for text in column.warnings)]
         lines[0] = escape(lines[0])
         told = "\n".join(line for line in lines if line)
-        table.add_row(escape(shown(column.name)), column.role, told, style=style)
-    Console().print(table)
+        table.add_row(escape(shown(column.name, longest=27)), column.role, told, style=style)
+    if len(columns) > len(shown_columns):
+        table.add_row(
+            f"and {len(columns) - len(shown_columns)} more", "", "mercer columns lists all"
+        )
+    _show(table)
 
 
 def show_fit(fit: Fit) -> None:
-    """Print the kernels found, and the errors of a fit."""
+    """Print the result, then the model: kernels, columns that matter, and how they were read.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+    _show(_results(fit))
+    for line in score_lines(fit):
+        print_line(line)
+    if not fit.beats_constant:
+        print_warning(NO_BETTER)
+    print_line("")
     title = f"Kernels found by {fit.learner} ({METHODS[fit.learner].description})"
-    found = fit.learned
-    tables = [_candidates(title, found) if isinstance(found, Stack) else _kernels(title, found)]
-    # Equal relevances say nothing about columns.
-    if isinstance(found, Stack) and found.relevance[0][1] > found.relevance[-1][1]:
-        tables.append(_relevance(found))
-    for table in (*tables, _results(fit)):
-        Console().print(table)
+    _show(_kernel_table(title, fit.learned))
+    _show(_importances(fit.importances, fit.problem.task))
+    show_columns(fit.problem.columns)
+
+
+def show_explanation(found: Explanation) -> None:
+    """Print what a saved model learned.
+
+    Parameters
+    ----------
+    found : Explanation
+    """
+    print_line(f"{shown(found.name)}: {found.describe()}")
+    _show(_kernel_table("Kernels found", found.learned))
+    _show(_importances(found.importances, found.task))
+
+
+def _kernel_table(title: str, found: LearnedKernel | Stack) -> Table:
+    return _candidates(title, found) if isinstance(found, Stack) else _kernels(title, found)
 
 
 def _kernels(title: str, found: LearnedKernel) -> Table:
@@ -213,40 +302,37 @@ def _candidates(title: str, found: Stack) -> Table:
     return candidates
 
 
-def _relevance(found: Stack) -> Table:
-    columns = _table("Relevance of the columns")
-    columns.add_column("Column", overflow="fold")
-    columns.add_column("Relevance", justify="right")
-    columns.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
-    for name, relevance in found.relevance[:_MAX_COLUMNS]:
-        columns.add_row(
-            escape(shown(name)), f"{relevance:.1%}", _bar(relevance, found.relevance[0][1])
+def _importances(found: Sequence[ColumnImportance], task: Task) -> Table:
+    """Return a table of the columns that matter most."""
+    table = _table("Columns that matter: how much the error rises if their cells are shuffled")
+    table.add_column("Column", overflow="fold", max_width=30)
+    table.add_column("Error rises by", justify="right")
+    table.add_column("Relevance", justify="right")
+    table.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
+    longest = max((c.increase for c in found if not np.isnan(c.increase)), default=0.0)
+    for column in found[:_MAX_COLUMNS]:
+        table.add_row(
+            escape(shown(column.name, longest=27)),
+            *importance_cells(column, task),
+            _bar(max(np.nan_to_num(column.increase), 0.0), longest),
         )
-    if len(found.relevance) > _MAX_COLUMNS:
-        columns.add_row(f"and {len(found.relevance) - _MAX_COLUMNS} more", "", "")
-    return columns
+    if len(found) > _MAX_COLUMNS:
+        table.add_row(f"and {len(found) - _MAX_COLUMNS} more", "", "", "")
+    return table
 
 
 def _results(fit: Fit) -> Table:
-    task, found = fit.problem.task, fit.learned
-    results = _table("Result")
-    results.add_column("")
-    results.add_column("Held-out rows", justify="right")
-    results.add_column("Training rows", justify="right")
-    results.add_row("rows", f"{len(fit.test):,}", f"{fit.n_train:,}")
-    results.add_row(ERROR_NAMES[task], f"[bold]{format_error(fit.error, task)}[/]", "")
-    results.add_row("  of the best constant", format_error(fit.baseline, task), "")
-    if fit.r2 is not None:
-        results.add_row("R², explained variance", f"{fit.r2:.3f}", "")
-    if isinstance(found, Stack):
-        scores = stack_scores(fit, found)
-        results.add_row(scores[0][0], "", scores[0][1])
-        for name, value in scores[1:]:
-            results.add_row(name, value, "")
-    else:
-        alignments = (f"{a:.3f}" for a in (found.test_alignment, found.alignment))
-        results.add_row("alignment with the target", *alignments)
-    return results
+    """Return a table of the errors of the model and of simple predictors."""
+    task = fit.problem.task
+    table = _table(f"{error_name(fit.problem)} of {len(fit.test):,} held-out rows")
+    table.add_column("Predictor")
+    table.add_column("Error", justify="right")
+    table.add_column("95% interval", justify="right")
+    table.add_column("")
+    for found in (fit.own, *fit.baselines):
+        style = "bold" if found is fit.own else ""
+        table.add_row(escape(found.name), *error_cells(found, task), found.note, style=style)
+    return table
 
 
 def _bar(length: float, longest: float) -> str:
@@ -264,14 +350,17 @@ def show_comparison(comparison: Comparison, problem: Problem) -> None:
         table.add_column(name, justify="right", no_wrap=True)
     for r, row in enumerate(rows):
         table.add_row(row[0], METHODS[row[0]].description, *row[1:], style="bold" if r == 0 else "")
+    _show(table)
+    for line in comparison_explained(comparison, problem.task):
+        print_line(line)
+
+
+def _show(table: Table) -> None:
+    """Print a table below its title, which may be wider."""
+    title, table.title = table.title, None
+    Console().print(f"[bold]{title}[/]", highlight=False)
     Console().print(table)
 
 
 def _table(title: str) -> Table:
-    return Table(
-        title=escape(title),
-        box=box.SIMPLE_HEAD,
-        title_justify="left",
-        title_style="bold",
-        padding=(0, 1, 0, 0),
-    )
+    return Table(title=escape(title), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
