@@ -17,9 +17,10 @@ _MAX_SCHEMA = 2**27
 """A schema of more bytes is refused. Two thousand objects take one megabyte."""
 
 _MAX_VALUES = 5_000_000
+"""A schema with more values is refused. Each takes up to a hundred bytes in memory."""
+
 _MAX_OBJECTS = 200_000
-"""A schema with more values or objects is refused. Values take up to a hundred bytes in memory,
-and objects a few thousand."""
+"""A schema with more objects is refused. Each takes a few thousand bytes in memory."""
 
 _INFLATION = 20
 _SMALL = 2**26

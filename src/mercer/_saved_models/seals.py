@@ -9,6 +9,7 @@ from typing import BinaryIO
 from zipfile import ZipFile
 
 _LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
+"""The comment begins with this."""
 
 _N_DIGITS = 64
 """A SHA-256 digest has this many hexadecimal digits."""
