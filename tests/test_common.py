@@ -88,6 +88,12 @@ SETTINGS = [
 
 def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
     """Return the checks that no correct estimator of this kind passes, and why."""
+    if isinstance(estimator, MKLClassifier | BayesianMKLClassifier) and not getattr(
+        estimator, "fit_intercept", False
+    ):
+        # Kernels that are large everywhere replace an intercept; those of features do not.
+        without = "Without an intercept, values vanish or change sign away from the data."
+        return {"check_class_weight_classifiers": without} if estimator.kernels else {}
     if isinstance(estimator, KernelLearner):
         reason = (
             "transform has a column for each training sample, and the check compares fits on "

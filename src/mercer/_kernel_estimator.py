@@ -9,10 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, _safe_indexing
-from sklearn.utils.validation import (
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
@@ -22,7 +19,7 @@ from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import table_advice
-from mercer._weight_validation import positive_weights
+from mercer._weight_validation import positive_weights, with_class_weights
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 
@@ -99,6 +96,8 @@ class TrainingData:
         where these are all.
     weights : ndarray of shape (n_samples,), or None
         Positive weights of the samples; None where all are one.
+    n_given : int
+        Number of samples that were given, those of weight zero among them.
     """
 
     table: Features
@@ -107,6 +106,20 @@ class TrainingData:
     y: Any
     rows: Array | None = None
     weights: Array | None = None
+    n_given: int = 0
+
+    def of_all(self, values: Array) -> Array:
+        """Return values of the samples that were given: zeros for those of weight zero.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, ...)
+        """
+        if self.rows is None:
+            return values
+        result = np.zeros((self.n_given, *values.shape[1:]))
+        result[self.rows] = values
+        return result
 
     def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
         """Return the samples as a source of tiles of Gram matrices.
@@ -201,7 +214,11 @@ class TrainingData:
 
 
 def training_data(
-    estimator: KernelEstimator, X: Features, y: Any = None, sample_weight: Any = None
+    estimator: KernelEstimator,
+    X: Features,
+    y: Any = None,
+    sample_weight: Any = None,
+    class_weight: Any = None,
 ) -> TrainingData:
     """Validate the arguments of a fit, and record the number and names of the features.
 
@@ -214,13 +231,15 @@ def training_data(
         Validated where the estimator needs a target.
     sample_weight : array-like of shape (n_samples,), default=None
         Samples of weight zero are left out.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their samples are multiplied.
 
     Raises
     ------
     ValueError
         If X or y holds NaN or infinities, X has one sample only, its values are too large or too
-        small to be squared, a Gram matrix is not symmetric or not positive semi-definite, or a
-        weight is negative.
+        small to be squared, a Gram matrix is not symmetric or not positive semi-definite, a weight
+        is negative, or a class of `class_weight` is not there.
     MemoryError
         If the fit needs more memory for Gram matrices than there is.
     """
@@ -240,11 +259,14 @@ def training_data(
     check_gram_memory(features.shape[0], matrices, MEMORY_ADVICE, announcer=announcer)
     if stacked:
         check_stack(features)
-        data = TrainingData(features, features, None, y)
+        data = TrainingData(features, features, None, y, n_given=features.shape[0])
     else:
         check_squares(features)
         table = X if hasattr(X, "columns") else features
-        data = TrainingData(table, features, _owned(features, X), y)
+        owned = _owned(features, X)
+        data = TrainingData(table, features, owned, y, n_given=features.shape[0])
+    if class_weight is not None:
+        sample_weight = with_class_weights(sample_weight, class_weight, np.ravel(y))
     return _weighted(data, sample_weight)
 
 

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
+from mercer._gram.dictionaries_in_memory import DenseGram, GramsWithIdentity
+from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -264,3 +265,34 @@ def test_memory_and_threads_change_nothing(centered: bool) -> None:
     for other in found[1:]:
         for here, there in zip(found[0], other, strict=True):
             assert_allclose(there, here, rtol=1e-12, atol=1e-12 * np.abs(here).max())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("centered", [False, True])
+def test_means_and_traces_count_weights(
+    centered: bool, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sparse:
+        monkeypatch.setattr("mercer._gram.rank_one._MANY_ENTRIES", 0)
+        monkeypatch.setattr("mercer._gram.rank_one._FEW_NONZERO", 0.6)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 4))
+    X[X < 0.2] = 0.0
+    counts = rng.integers(1, 4, size=30)
+    dictionaries = [[Gaussian(1.0), Linear()], list(Linear(per_feature=True).expand(X))]
+    for kernels in dictionaries:
+        once = base_grams(Samples(X, weights=counts.astype(float)), kernels, centered=centered)
+        again = base_grams(Samples(X.repeat(counts, axis=0)), kernels, centered=centered)
+        assert_allclose(once.traces(counts.astype(float)), again.traces(), rtol=1e-12)
+        first = np.cumsum(counts) - counts
+        mixture = rng.uniform(size=once.n_kernels)
+        expected = again.weighted_sum(mixture)[np.ix_(first, first)]
+        assert_allclose(once.weighted_sum(mixture), expected, rtol=0.0, atol=1e-12)
+        C = rng.normal(size=(30, 2))
+        products = again.kernel_products(np.repeat(C / counts[:, None], counts, axis=0))
+        found = once.kernel_products(C)
+        assert_allclose(found.quadratics, products.quadratics, rtol=1e-10, atol=1e-11)
+        assert_allclose(found.as_array(), products.as_array()[:, :, first], rtol=0.0, atol=1e-11)
+        P = C @ C.T
+        whole = np.repeat(np.repeat(P / np.outer(counts, counts), counts, 0), counts, 1)
+        assert_allclose(once.inner_products(P), again.inner_products(whole), rtol=1e-10)

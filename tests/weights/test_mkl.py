@@ -36,7 +36,8 @@ from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer._one_stage.finite_dictionary import unit_ball
 from mercer._weights.balls import ShiftedBall
-from mercer._weights.mkl import LearnedWeights, Problems, Solver, learn_weights
+from mercer._weights.mkl import LearnedWeights, Solver, learn_weights
+from mercer._weights.problems import Problems
 from mercer._weights.weight_sets import Simplex, WeightSet
 from mercer.kernels import Precomputed
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared

@@ -44,13 +44,25 @@ def centered(K: Array, roots: Array | None = None) -> Array:
     """
     if roots is not None:
         unit = roots / np.linalg.norm(roots)
-        result = K - np.outer(unit, unit @ K)
-        result -= np.outer(result @ unit, unit)
-        return np.asarray(result)
+        return deflated(K, unit, unit)
     columns = K.mean(axis=0)
     result = K - columns
     result -= result.mean(axis=1)[:, None]
     return result
+
+
+def deflated(K: Array, along: Array, by: Array) -> Array:
+    """The matrix H K H' with H = I - along by'.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+        Symmetric.
+    along, by : ndarray of shape (n_samples,)
+    """
+    result = K - np.outer(along, by @ K)
+    result -= np.outer(result @ by, along)
+    return np.asarray(result)
 
 
 _CONSTANT = 1e-13
@@ -75,17 +87,29 @@ def gram_alignment(K: Array, Y: Array, roots: Array | None = None) -> float:
     return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
 
 
+def scaled_gram(K: Array, roots: Array | None) -> Array:
+    """The matrix R K R with R = diag(roots), or the given one where all weights are one.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    roots : ndarray of shape (n_samples,), or None
+        Square roots of the samples' weights.
+    """
+    return K if roots is None else scaled_system(K, roots, 0.0)
+
+
 _BLOCK = 128
 """A triangle is mirrored in blocks of this many rows, so that source and target stay in cache."""
 
 
-def with_diagonal(K: Array, value: float) -> Array:
+def with_diagonal(K: Array, value: float | Array) -> Array:
     """The matrix K + value I, as a new array.
 
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
-    value : float
+    value : float, or ndarray of shape (n_samples,) for diag(value) in place of value I
     """
     system = K.copy()
     system[np.diag_indices_from(system)] += value

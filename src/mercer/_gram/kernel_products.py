@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._gram.dense import centered
+from mercer._gram.dense import centered, deflated
 from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, assembled, map_tiles, working_memory
@@ -71,8 +71,14 @@ class BaseGrams(ABC):
         """
 
     @abstractmethod
-    def traces(self) -> Array:
-        """Traces of the matrices, shape (n_kernels,)."""
+    def traces(self, weights: Array | None = None) -> Array:
+        """Traces of the matrices, shape (n_kernels,).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,), default=None
+            Those of the samples. The traces are of samples that are repeated as often as these say.
+        """
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
@@ -124,6 +130,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
     Parameters
     ----------
     samples : Samples
+        Their weights, if they have any, count for the means that are subtracted.
     kernels : sequence of Kernel
         Bound to the samples.
     centered : bool
@@ -138,12 +145,22 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
         columns = inner_product_columns(kernels, samples.X.shape[1])
         if columns is not None and all(len(c) == 1 for c in columns):
             positions = np.concatenate(columns).astype(int)
-            return _RankOneGrams(table_columns(samples.X, positions, centered=centered))
+            weights = samples.weights
+            factors = table_columns(samples.X, positions, centered=centered, weights=weights)
+            return _RankOneGrams(factors)
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
 
 
 @dataclass(frozen=True)
-class _DenseProducts(KernelProducts):
+class DenseProducts(KernelProducts):
+    """Products that are in memory.
+
+    Attributes
+    ----------
+    products : ndarray of shape (n_vectors, n_kernels, n_samples)
+    quadratics : ndarray of shape (n_kernels, n_vectors)
+    """
+
     products: Array
     quadratics: Array
 
@@ -170,7 +187,8 @@ class _TiledGrams(BaseGrams):
     def __init__(
         self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centered: bool
     ) -> None:
-        self.samples = samples
+        self.samples = samples.unweighted
+        self.weights = samples.weights
         self.kernels = list(kernels)
         self.scales = scales
         self.centered = centered
@@ -183,17 +201,25 @@ class _TiledGrams(BaseGrams):
         result.scales = scales
         return result
 
-    def traces(self) -> Array:
+    def traces(self, weights: Array | None = None) -> Array:
         def work(tile: Tile) -> Array:
             blocks = self._blocks(tile, np.arange(self.n_kernels))
-            sums = tile.count * blocks.sum(axis=(1, 2))
-            diagonals = np.einsum("kii->k", blocks) if tile.count == 1.0 else np.zeros_like(sums)
+            on_diagonal = tile.count == 1.0
+            if weights is None:
+                sums = tile.count * blocks.sum(axis=(1, 2))
+                diagonals = np.einsum("kii->k", blocks) if on_diagonal else np.zeros_like(sums)
+            else:
+                rows = weights[tile.rows]
+                sums = tile.count * (blocks @ weights[tile.columns] @ rows)
+                diagonals = np.zeros_like(sums)
+                if on_diagonal:
+                    diagonals = np.einsum("kii,i->k", blocks, rows)
             return np.stack([diagonals, sums])
 
         diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
         check_finite(self.kernels, diagonal + total)
         if self.centered:
-            mean = total / self.samples.n_samples
+            mean = total / (self.samples.n_samples if weights is None else weights.sum())
             rounding = _CONSTANT * (np.abs(diagonal) + np.abs(mean))
             diagonal = np.where(diagonal - mean > rounding, diagonal - mean, 0.0)
         return np.asarray(self.scales * diagonal)
@@ -208,11 +234,11 @@ class _TiledGrams(BaseGrams):
             return np.tensordot(coefficients, self._blocks(tile, used), axes=1)
 
         result = assembled(self.samples.plan, n, block)
-        return centered(result) if self.centered else result
+        return self._centered(result) if self.centered else result
 
     def inner_products(self, P: Array) -> Array:
         if self.centered:
-            P = centered(P)
+            P = centered(P) if self.weights is None else deflated(P, self._share, self._ones)
 
         def contract(tile: Tile) -> Array:
             blocks = self._blocks(tile, np.arange(self.n_kernels))
@@ -223,6 +249,8 @@ class _TiledGrams(BaseGrams):
 
     def kernel_products(self, C: Array) -> KernelProducts:
         n, m = C.shape
+        if self.centered:
+            C = C - np.multiply.outer(self._share, C.sum(axis=0))
         products = np.zeros((self.n_kernels, n, m))
 
         def multiply(tile: Tile) -> tuple[Tile, Array, Array | None]:
@@ -237,10 +265,23 @@ class _TiledGrams(BaseGrams):
             if by_columns is not None:
                 products[:, tile.columns] += by_columns
         if self.centered:
-            products -= products.mean(axis=1, keepdims=True)
+            products -= np.average(products, axis=1, weights=self.weights)[:, None]
         products *= self.scales[:, None, None]
         quadratics = np.einsum("knm,nm->km", products, C)
-        return _DenseProducts(products.transpose(2, 0, 1), quadratics)
+        return DenseProducts(products.transpose(2, 0, 1), quadratics)
+
+    @property
+    def _ones(self) -> Array:
+        return np.ones(self.samples.n_samples)
+
+    @property
+    def _share(self) -> Array:
+        """Parts of the samples in the means that are subtracted, shape (n_samples,)."""
+        weights = self._ones if self.weights is None else self.weights
+        return np.asarray(weights / weights.sum())
+
+    def _centered(self, K: Array) -> Array:
+        return centered(K) if self.weights is None else deflated(K, self._ones, self._share)
 
     def _blocks(self, tile: Tile, which: Array) -> Array:
         """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
@@ -293,8 +334,8 @@ class _RankOneGrams(BaseGrams):
     def scaled(self, scales: Array) -> BaseGrams:
         return _RankOneGrams(self.factors.scaled(np.sqrt(scales)))
 
-    def traces(self) -> Array:
-        return self.factors.squares()
+    def traces(self, weights: Array | None = None) -> Array:
+        return self.factors.squares(weights)
 
     def weighted_sum(self, weights: Array) -> Array:
         return self.factors.gram(weights)
@@ -310,79 +351,3 @@ class _RankOneGrams(BaseGrams):
     def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
         # K_k c c'K_k = (c'K_k c) K_k where K_k = v_k v_k'.
         return self.weighted_sum(weights + squares * products.quadratics[:, 0])
-
-
-class GramsWithIdentity(BaseGrams):
-    """Gram matrices followed by the identity, the Gram matrix of white noise.
-
-    Parameters
-    ----------
-    grams : BaseGrams
-    n_samples : int
-    scale : float, default=1.0
-        What the identity is multiplied by.
-    """
-
-    def __init__(self, grams: BaseGrams, n_samples: int, scale: float = 1.0) -> None:
-        self.grams, self.n_samples, self.scale = grams, n_samples, scale
-        self.n_kernels = grams.n_kernels + 1
-
-    def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
-        return GramsWithIdentity(self.grams.scaled(scales[:-1]), self.n_samples, float(scales[-1]))
-
-    def traces(self) -> Array:
-        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
-        return np.append(self.grams.traces(), self.scale * self.n_samples)
-
-    def weighted_sum(self, weights: Array) -> Array:
-        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
-        result = self.grams.weighted_sum(weights[:-1])
-        result[np.diag_indices_from(result)] += self.scale * weights[-1]
-        return result
-
-    def inner_products(self, P: Array) -> Array:
-        """Inner products with a matrix; see :meth:`BaseGrams.inner_products`."""
-        return np.append(self.grams.inner_products(P), self.scale * np.trace(P))
-
-    def kernel_products(self, C: Array) -> KernelProducts:
-        """Products with vectors; see :meth:`BaseGrams.kernel_products`."""
-        others = self.grams.kernel_products(C)
-        own = self.scale * C.T[:, None]
-        quadratics = np.vstack([others.quadratics, self.scale * (C * C).sum(axis=0)])
-        return _DenseProducts(np.concatenate([others.as_array(), own], axis=1), quadratics)
-
-
-class DenseGram(BaseGrams):
-    """One Gram matrix that is in memory.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    """
-
-    n_kernels = 1
-
-    def __init__(self, K: Array) -> None:
-        self.K = K
-
-    def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices multiplied by other scales; see :meth:`BaseGrams.scaled`."""
-        return DenseGram(scales[0] * self.K)
-
-    def traces(self) -> Array:
-        """Traces of the matrices; see :meth:`BaseGrams.traces`."""
-        return np.array([np.trace(self.K)])
-
-    def weighted_sum(self, weights: Array) -> Array:
-        """Weighted sum of the matrices; see :meth:`BaseGrams.weighted_sum`."""
-        return np.asarray(weights[0] * self.K)
-
-    def inner_products(self, P: Array) -> Array:
-        """Inner products with a matrix; see :meth:`BaseGrams.inner_products`."""
-        return np.array([np.vdot(P, self.K)])
-
-    def kernel_products(self, C: Array) -> KernelProducts:
-        """Products with vectors; see :meth:`BaseGrams.kernel_products`."""
-        products = (self.K @ C).T[:, None]
-        return _DenseProducts(products, np.einsum("mkn,nm->km", products, C))

@@ -62,8 +62,17 @@ class TableColumns:
             means=self.means * sparse,
         )
 
-    def squares(self) -> Array:
-        """v_k'v_k, shape (n_columns,)."""
+    def squares(self, weights: Array | None = None) -> Array:
+        """v_k'v_k, shape (n_columns,).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,), default=None
+            Weights of the samples, for which the columns are centered if they are.
+        """
+        if weights is not None:
+            sparse = weights @ self.sparse.power(2) - weights.sum() * self.means**2
+            return self._joined(weights @ np.square(self.dense), sparse)
         n = len(self.dense)
         sparse = self.sparse.power(2).sum(axis=0) - n * self.means**2
         return self._joined(np.einsum("nk,nk->k", self.dense, self.dense), sparse)
@@ -134,7 +143,9 @@ class TableColumns:
         return result
 
 
-def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumns:
+def table_columns(
+    X: Features, columns: Array, *, centered: bool, weights: Array | None = None
+) -> TableColumns:
     """Columns of a table as factors; those with few nonzero entries are stored sparse.
 
     Parameters
@@ -144,6 +155,8 @@ def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumn
         Indices of the columns, which may repeat.
     centered : bool
         Whether the columns are centered.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples in the means.
     """
     V = X[:, columns]
     if V.shape[0] * V.shape[1] < _MANY_ENTRIES:
@@ -154,8 +167,12 @@ def table_columns(X: Features, columns: Array, *, centered: bool) -> TableColumn
     dense, sparse = V[:, np.flatnonzero(~is_sparse)], V[:, np.flatnonzero(is_sparse)]
     dense = dense.toarray() if sp.issparse(dense) else dense
     sparse = sp.csr_array(sparse)
-    means = sparse.mean(axis=0) if centered else np.zeros(sparse.shape[1])
-    return TableColumns(is_sparse, centered_features(dense) if centered else dense, sparse, means)
+    if not centered:
+        return TableColumns(is_sparse, dense, sparse, np.zeros(sparse.shape[1]))
+    if weights is None:
+        return TableColumns(is_sparse, centered_features(dense), sparse, sparse.mean(axis=0))
+    dense = centered_features(dense, weights) / np.sqrt(weights)[:, None]
+    return TableColumns(is_sparse, dense, sparse, weights @ sparse / weights.sum())
 
 
 def _columns_times(V: Any, by: Array) -> Any:

@@ -61,10 +61,18 @@ def scaled_centered(values: Array, weights: Array | None) -> Array:
     The Euclidean inner products of the result are sums over the samples as often as their weights
     say.
     """
-    result: Array = values - weighted_mean(values, weights)
-    if weights is not None:
-        result *= np.sqrt(weights)[:, None]
-    return result
+    return scaled_rows(values - weighted_mean(values, weights), weights)
+
+
+def scaled_rows(values: Array, weights: Array | None) -> Array:
+    """Rows times the square roots of the weights, or the given array where all are one.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_columns)
+    weights : ndarray of shape (n_samples,), or None
+    """
+    return values if weights is None else np.sqrt(weights)[:, None] * values
 
 
 def are_counts(weights: Array) -> bool:

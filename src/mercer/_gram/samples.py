@@ -72,6 +72,7 @@ class Samples:
         self.roots = None if weights is None else np.sqrt(weights)
         self.total = float(self.n_samples if weights is None else weights.sum())
         self.plan = tile_plan(self.n_samples, n_kernels)
+        self._settings = (n_kernels, keep)
         self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
         self._distances: dict[Distance, _Distances] = {}
         self._spare = working_memory() / 4 if keep else 0.0
@@ -88,6 +89,12 @@ class Samples:
         """
         weights = None if self.weights is None else self.weights[rows]
         return Samples(self.X[rows], keep=keep, weights=weights)
+
+    @cached_property
+    def unweighted(self) -> Samples:
+        """The same samples, each of weight one: their tiles are those of the Gram matrix."""
+        n_kernels, keep = self._settings
+        return self if self.weights is None else Samples(self.X, n_kernels, keep=keep)
 
     @property
     def constant(self) -> Array:

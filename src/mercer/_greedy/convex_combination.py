@@ -11,6 +11,7 @@ from scipy.linalg import norm as euclidean_norm
 
 from mercer._criteria import Sensitivity
 from mercer._gram.kernel_products import base_grams
+from mercer._gram.sample_weights import scaled_centered
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
@@ -19,7 +20,8 @@ from mercer._search.family_search import family_search, is_searched_globally
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
+from mercer._weights.mkl import LearnedWeights, learn_weights
+from mercer._weights.problems import Problems
 from mercer._weights.weight_sets import Simplex
 from mercer.kernels._composition import WeightedSum
 from mercer.kernels._kernel import Kernel
@@ -93,11 +95,16 @@ class ConvexCombination(Stage):
         Before the first step it is the centered target kernel, to which c c' tends for kernels that
         tend to zero.
         """
-        factor = self.problems.Y if self.learned is None else self.learned.dual_certificate
-        factor = factor - factor.mean(axis=0)
+        weights = self.samples.weights
+        factor = self.problems.Y
+        if self.learned is not None:
+            dual = self.learned.dual_certificate
+            # Tiles are multiplied by the roots of the weights, and dual variables divided by them.
+            factor = dual if weights is None else dual / weights[:, None]
+        factor = scaled_centered(factor, weights)
         # Unlike NumPy's, this norm does not overflow by squares.
         norm = float(euclidean_norm((factor.T @ factor).ravel()))
-        absolute = float((np.abs(factor).sum(axis=0) ** 2).sum())
+        absolute = float(((self.samples.constant @ np.abs(factor)) ** 2).sum())
         return Sensitivity(factor, np.ones(factor.shape[1]), norm=norm, absolute=absolute)
 
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
@@ -223,6 +230,7 @@ def learn_convex_combination(
     families : sequence of Kernel
         Kernels bound to the samples.
     samples : Samples
+        Of the weights that the loss has.
     problems : Problems
         Machines with an intercept.
     settings : CombinationSettings

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._gram.dense import gram_alignment
+from mercer._gram.dense import gram_alignment, scaled_gram
 from mercer._gram.kernel_products import base_grams
 from mercer._greedy.convex_combination import CombinationSettings, ConvexCombination
 from mercer._kernel_estimator import TrainingData
@@ -81,8 +81,10 @@ def store_combination(
     assert found.learned is not None
     used, history = np.flatnonzero(found.weights), list(found.history)
     kernels, weights = [found.kernels[k] for k in used], found.weights[used]
-    traces = base_grams(found.samples, kernels, centered=True).traces()
-    alignment = gram_alignment(found.learned.gram, target.centered)
+    traces = base_grams(found.samples, kernels, centered=True).traces(data.weights)
+    roots = found.samples.roots
+    gram = scaled_gram(found.learned.gram, roots)
+    alignment = gram_alignment(gram, target.centered, roots)
     learned = LearnedKernel(
         found.samples, kernels, weights, traces, alignment, found.learned, found.gap, history
     )

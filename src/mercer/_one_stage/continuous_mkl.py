@@ -42,6 +42,9 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         logistic regression.
     C : float, default=1.0
         Weight of the loss, as in scikit-learn's SVC.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
+        the samples of all classes have the same total weight.
     step : {"corrective", "stagewise"}, default="corrective"
         With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
         a line search mixes the new kernel with the learned one, as published [1]_.
@@ -136,6 +139,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         *,
         loss: Literal["hinge", "squared", "logistic"] = "hinge",
         C: float = 1.0,
+        class_weight: Any = None,
         step: Literal["corrective", "stagewise"] = "corrective",
         search: Literal["global", "local"] = "global",
         width_penalty: float = 0.0,
@@ -146,6 +150,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         self.family = family
         self.loss = loss
         self.C = C
+        self.class_weight = class_weight
         self.step = step
         self.search = search
         self.width_penalty = width_penalty
@@ -154,7 +159,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn a convex combination of kernels and the kernel machines.
 
         Parameters
@@ -162,6 +167,9 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -174,9 +182,9 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
             out of its range, or a kernel returns NaN.
         """
         loss, settings = classification_loss(self.loss, self.C), combination_settings(self)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight, self.class_weight)
         target = data.target("classification")
-        problems = classification_problems(loss, data.y, target, intercept=True)
+        problems = classification_problems(loss, data, target, intercept=True)
         families = data.families(self.family)
         with reported_steps(self) as report:
             found = learn_convex_combination(families, data.samples(), problems, settings, report)
@@ -318,7 +326,7 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn a convex combination of kernels and the kernel machines.
 
         Parameters
@@ -326,6 +334,9 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -339,9 +350,9 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         """
         loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
         settings = combination_settings(self)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         target = data.target("regression")
-        problems = regression_problems(loss, data.y, intercept=True)
+        problems = regression_problems(loss, data, intercept=True)
         families = data.families(self.family)
         with reported_steps(self) as report:
             found = learn_convex_combination(families, data.samples(), problems, settings, report)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_scalar
 
 from mercer._callbacks import reported_steps
-from mercer._gram.dense import gram_alignment
+from mercer._gram.dense import gram_alignment, scaled_gram
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
 from mercer._one_stage.held_out_values import machine_values
@@ -20,7 +20,8 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer._weights.balls import LpBall
-from mercer._weights.mkl import SOLVERS, LearnedWeights, Problems, Solver, learn_weights
+from mercer._weights.mkl import SOLVERS, LearnedWeights, Solver, learn_weights
+from mercer._weights.problems import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer._weights.weight_sets import Simplex, WeightSet
 from mercer.kernels import Kernel
@@ -101,10 +102,10 @@ def fit_dictionary(
             rotated.problems,
             base_grams(rotated.samples, rotated.kernels, centered=False),
         )
-    traces = grams.traces()
+    traces = grams.traces(data.weights if rotated is None else None)
     scales = np.ones(len(kernels))
     if model.normalize == "trace":
-        scales = _reciprocal(traces / samples.n_samples)
+        scales = _reciprocal(traces / samples.total)
     with reported_steps(model) as report:
         found = learn_weights(
             solved,
@@ -117,7 +118,8 @@ def fit_dictionary(
         )
     weights = found.weights * scales
     if rotated is None:
-        alignment = gram_alignment(found.gram, target.centered)
+        gram = scaled_gram(found.gram, samples.roots)
+        alignment = gram_alignment(gram, target.centered, samples.roots)
         fold_values = machine_values(problems, found.gram)
     else:
         fold_values = rotated.fold_values(weights, problems)

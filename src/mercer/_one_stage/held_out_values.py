@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer._model_selection.temperature import Temperature, fit_temperature
 from mercer._typing import Array
-from mercer._weights.mkl import Problems
+from mercer._weights.problems import Problems
 
 _N_FOLDS = 5
 """Machines are fitted in so many folds."""
@@ -39,14 +39,15 @@ def machine_values(problems: Problems, gram: Array) -> FoldValues:
     def values(train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
         within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         found = np.empty((test.size, problems.Y.shape[1]))
+        loss = problems.loss
+        if loss.weights is not None:
+            loss = loss.with_weights(loss.weights[train])
         for column, labels in enumerate(problems.Y[train].T):
             if np.all(labels == labels[0]):
                 # Every loss of labels is lowest for a constant that has the sign of the only label.
                 found[:, column] = labels[0]
                 continue
-            machine = problems.loss.fit(
-                within, labels, intercept=problems.intercept, accuracy=_ACCURACY
-            )
+            machine = loss.fit(within, labels, intercept=problems.intercept, accuracy=_ACCURACY)
             found[:, column] = across @ machine.c + machine.intercept
         return found
 
@@ -67,7 +68,9 @@ def class_values(values: Array) -> Array:
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
-def held_out_temperature(fold_values: FoldValues, codes: NDArray[np.intp]) -> Temperature:
+def held_out_temperature(
+    fold_values: FoldValues, codes: NDArray[np.intp], weights: Array | None = None
+) -> Temperature:
     """Fit probabilities of the classes to values of held-out samples.
 
     Parameters
@@ -75,6 +78,8 @@ def held_out_temperature(fold_values: FoldValues, codes: NDArray[np.intp]) -> Te
     fold_values : callable
     codes : ndarray of int of shape (n_samples,)
         Classes.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples; None where all are one.
 
     Returns
     -------
@@ -89,7 +94,8 @@ def held_out_temperature(fold_values: FoldValues, codes: NDArray[np.intp]) -> Te
     parts = [(test, fold_values(train, test)) for train, test in _folds(codes)]
     held_out = np.concatenate([test for test, _ in parts])
     values = class_values(np.concatenate([found for _, found in parts]))
-    return fit_temperature(values, codes[held_out])
+    own = None if weights is None else weights[held_out]
+    return fit_temperature(values, codes[held_out], own)
 
 
 def _folds(codes: NDArray[np.intp]) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -22,7 +22,8 @@ from mercer._one_stage.held_out_values import FoldValues, class_values, held_out
 from mercer._targets import Target, one_against_rest
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
-from mercer._weights.mkl import LearnedWeights, Problems
+from mercer._weights.mkl import LearnedWeights
+from mercer._weights.problems import Problems
 from mercer.kernels import Kernel, WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 
@@ -43,23 +44,30 @@ class KernelMachines(KernelEstimator):
     def _values(self, X: Features) -> Array:
         """Values of all machines on new samples, shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples = new_samples(self, X)
-        support = None if self.X_fit_ is None else self.X_fit_[self.support_]
-        return self._without_intercept(samples, support) + self.intercept_
-
-    def _without_intercept(self, samples: Features, support: Features | None) -> Array:
-        """The learned kernel on samples and support vectors, times the dual coefficients."""
-        if not self.support_.size:
-            return np.zeros((samples.shape[0], self.dual_coef_.shape[1]))
-        if self._takes_stack():
-            gram = self.kernel_(samples[:, self.support_])
+        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
+        if self.X_fit_ is None:
+            samples, support = samples[:, self.support_], None
         else:
-            check_rows_memory(samples.shape[0], self.support_.size)
-            gram = self.kernel_(samples, support)
-        return np.asarray(gram @ self.dual_coef_[self.support_])
+            support = self.X_fit_[self.support_]
+        return _without_intercept(self.kernel_, samples, support, dual) + self.intercept_
 
     def _calibrate(self, target: Target, fold_values: FoldValues) -> None:
         """Learn probabilities from values of held-out samples, where there are classes."""
+
+
+def _without_intercept(
+    kernel: Kernel, samples: Features, support: Features | None, dual: Array
+) -> Array:
+    """The learned kernel on samples and support vectors, times these vectors' coefficients.
+
+    Stacks hold the kernels of the support vectors alone, which are None then.
+    """
+    if not dual.size:
+        return np.zeros((samples.shape[0], dual.shape[1]))
+    if support is None:
+        return np.asarray(kernel(samples) @ dual)
+    check_rows_memory(samples.shape[0], support.shape[0])
+    return np.asarray(kernel(samples, support) @ dual)
 
 
 class KernelMachineClassifier(ClassifierMixin, KernelMachines):
@@ -73,7 +81,7 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
         # Values of the logistic loss are the logarithms of odds.
         if self.loss != "logistic":
             assert target.codes is not None
-            self.temperature_ = held_out_temperature(fold_values, target.codes)
+            self.temperature_ = held_out_temperature(fold_values, target.codes, target.weights)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -209,31 +217,37 @@ def regression_loss(name: str, alpha: float, C: float, epsilon: float) -> Loss:
     return Squared(float(alpha)) if name == "squared" else EpsilonInsensitive(float(C), epsilon)
 
 
-def classification_problems(loss: Loss, y: Any, target: Target, *, intercept: bool) -> Problems:
+def classification_problems(
+    loss: Loss, data: TrainingData, target: Target, *, intercept: bool
+) -> Problems:
     """Return the machines of all classes, each against the rest; one for two classes.
 
     Parameters
     ----------
     loss : Loss
-    y : ndarray of shape (n_samples,)
+        Without weights of samples, which are those of the data.
+    data : TrainingData
     target : Target
     intercept : bool
     """
     assert target.classes is not None
-    return Problems(loss, one_against_rest(y, target.classes), intercept)
+    signs = one_against_rest(data.y, target.classes)
+    return Problems(loss.with_weights(data.weights), signs, intercept)
 
 
-def regression_problems(loss: Loss, y: Any, *, intercept: bool) -> Problems:
+def regression_problems(loss: Loss, data: TrainingData, *, intercept: bool) -> Problems:
     """Return the machines of all responses.
 
     Parameters
     ----------
     loss : Loss
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Without weights of samples, which are those of the data.
+    data : TrainingData
     intercept : bool
     """
-    responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-    return Problems(loss, responses.reshape(len(responses), -1), intercept)
+    responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
+    Y = responses.reshape(len(responses), -1)
+    return Problems(loss.with_weights(data.weights), Y, intercept)
 
 
 @dataclass(frozen=True)
@@ -286,8 +300,8 @@ def store_machines(
     model.alignment_ = learned.alignment
     model.objective_ = machines.objective
     model.dual_gap_ = learned.gap
-    model.dual_coef_ = machines.dual
-    model.support_ = np.flatnonzero(machines.dual.any(axis=1))
+    model.dual_coef_ = data.of_all(machines.dual)
+    model.support_ = np.flatnonzero(model.dual_coef_.any(axis=1))
     model.intercept_ = np.zeros(machines.dual.shape[1])
     model.history_ = learned.history
     model.n_iter_ = len(learned.history)
@@ -296,5 +310,10 @@ def store_machines(
         # it is plus a constant, the intercept.
         rows = np.linspace(0, samples.n_samples - 1, _INTERCEPT_SAMPLES)
         rows = np.unique(rows.round().astype(int))
-        uncentered = model._without_intercept(samples.X[rows], samples.X[model.support_])
+        used = np.flatnonzero(machines.dual.any(axis=1))
+        if samples.stacked:
+            here, support = samples.X[np.ix_(rows, used)], None
+        else:
+            here, support = samples.X[rows], samples.X[used]
+        uncentered = _without_intercept(model.kernel_, here, support, machines.dual[used])
         model.intercept_ = (machines.values[rows] - uncentered).mean(axis=0)

@@ -44,6 +44,9 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         logistic regression.
     C : float, default=1.0
         Weight of the loss, as in scikit-learn's SVC.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
+        the samples of all classes have the same total weight.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
         (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
@@ -142,6 +145,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         norm: float = 1.0,
         loss: Literal["hinge", "squared", "logistic"] = "hinge",
         C: float = 1.0,
+        class_weight: Any = None,
         normalize: Literal["trace"] | None = "trace",
         fit_intercept: bool = True,
         solver: Solver = "auto",
@@ -153,6 +157,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         self.norm = norm
         self.loss = loss
         self.C = C
+        self.class_weight = class_weight
         self.normalize = normalize
         self.fit_intercept = fit_intercept
         self.solver = solver
@@ -161,7 +166,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 
         Parameters
@@ -171,6 +176,9 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
             "precomputed".
         y : array-like of shape (n_samples,)
             Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -180,14 +188,15 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a parameter
-            is out of its range, a kernel returns NaN, or the solver does not apply.
+            is out of its range, a kernel returns NaN, a weight is negative, or the solver does not
+            apply.
         """
         loss, weight_set = classification_loss(self.loss, self.C), unit_ball(self.norm)
         check_parameters(self)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight, self.class_weight)
         target = data.target("classification")
         intercept = bool(self.fit_intercept)
-        problems = classification_problems(loss, data.y, target, intercept=intercept)
+        problems = classification_problems(loss, data, target, intercept=intercept)
         kernels = data.dictionary(self.kernels)
         fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
         self.classes_ = target.classes
@@ -326,7 +335,7 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 
         Parameters
@@ -336,6 +345,9 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -350,9 +362,9 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
         weight_set = unit_ball(self.norm)
         check_parameters(self)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         target = data.target("regression")
-        problems = regression_problems(loss, data.y, intercept=bool(self.fit_intercept))
+        problems = regression_problems(loss, data, intercept=bool(self.fit_intercept))
         kernels = data.dictionary(self.kernels)
         fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
         self._is_response_flat = data.y.ndim == 1

@@ -40,6 +40,9 @@ class L1SVM(MKLClassifier):
     C : float, default=1.0
         Weight of the loss. The learned kernel's centered Gram matrix has a trace of n_samples; for
         kernels of unit trace, as in [1]_, C is that of the paper divided by n_samples.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
+        the samples of all classes have the same total weight.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
         How weights and machines are found; see `MKLClassifier`.
     tol : float, default=1e-3
@@ -117,6 +120,7 @@ class L1SVM(MKLClassifier):
         kernels: Any = None,
         *,
         C: float = 1.0,
+        class_weight: Any = None,
         solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 100,
@@ -124,6 +128,7 @@ class L1SVM(MKLClassifier):
     ) -> None:
         self.kernels = kernels
         self.C = C
+        self.class_weight = class_weight
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -248,7 +253,7 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 
         Parameters
@@ -258,6 +263,9 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -272,9 +280,9 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         loss = regression_loss("squared", self.alpha, C=1.0, epsilon=0.0)
         check_parameters(self)
         _check_ball(self.center, self.radius)
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight)
         target = data.target("regression")
-        problems = regression_problems(loss, data.y, intercept=bool(self.fit_intercept))
+        problems = regression_problems(loss, data, intercept=bool(self.fit_intercept))
         kernels = data.dictionary(self.kernels)
         ball = ShiftedBall(_weights_at(self.center, len(kernels)), float(self.radius))
         fit_dictionary(self, data, target, kernels, problems, weight_set=ball)

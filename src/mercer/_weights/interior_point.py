@@ -109,11 +109,11 @@ def interior_point_weights(
 
 def _start(boxes: Boxes, grams: BaseGrams) -> _Point:
     """Equal weights, and dual variables in the middle of their boxes."""
-    alpha = np.full(boxes.costs.shape, 0.5 * boxes.C)
+    alpha = np.zeros(boxes.costs.shape) + 0.5 * boxes.upper
     weights = np.full(grams.n_kernels, 1.0 / grams.n_kernels)
     dual = (boxes.signs * alpha).sum(axis=0)
     t = 2.0 * max(float(grams.kernel_products(dual).quadratics.sum(axis=1).max()), boxes.C)
-    multipliers = np.full(alpha.shape, float(np.abs(boxes.costs).mean()) + 1e-3)
+    multipliers = np.full(alpha.shape, boxes.mean_cost + 1e-3)
     slacks = np.full(weights.size, t)
     intercepts = np.zeros(dual.shape[1])
     return _Point(alpha, multipliers, multipliers, intercepts, weights, slacks, t)
@@ -122,9 +122,9 @@ def _start(boxes: Boxes, grams: BaseGrams) -> _Point:
 def _complementarity(point: _Point, boxes: Boxes) -> float:
     """Return mu, the mean of the products that vanish at the optimum."""
     total = point.alpha.ravel() @ point.lower.ravel()
-    total += (boxes.C - point.alpha).ravel() @ point.upper.ravel()
+    total += (boxes.upper - point.alpha).ravel() @ point.upper.ravel()
     total += 0.5 * point.weights @ point.slacks
-    return float(total) / (2 * point.alpha.size + point.weights.size)
+    return float(total) / (2 * boxes.size + point.weights.size)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class _Iterate:
         self.products = grams.kernel_products(self.dual)
         self.mu = _complementarity(point, boxes)
         self.slack_residual = point.t - self.products.quadratics.sum(axis=1) - point.slacks
-        self.to_upper = boxes.C - point.alpha
+        self.to_upper = boxes.upper - point.alpha
         self.barrier_curvature = point.lower / point.alpha + point.upper / self.to_upper
         self.g = (1.0 / self.barrier_curvature).sum(axis=0)
 
@@ -175,14 +175,14 @@ class _Iterate:
     def gap(self) -> float:
         """Relative duality gap, or by how much the dual variables' sums differ from zero."""
         gap = self._gap(self.weights, self.point.alpha, self.products)
-        sums = float(np.abs(self.dual.sum(axis=0)).max()) / self.boxes.C / len(self.dual)
+        sums = float(np.abs(self.dual.sum(axis=0)).max()) / float(self.boxes.upper.sum())
         return max(gap, sums) if self.boxes.intercept else gap
 
     @property
     def relative_complementarity(self) -> float:
         """Sum of the complementarity products, relative to the objective."""
         linear = float((self.boxes.costs * self.point.alpha).sum())
-        n_products = 2 * self.point.alpha.size + self.point.weights.size
+        n_products = 2 * self.boxes.size + self.point.weights.size
         return n_products * self.mu / max(abs(linear + 0.5 * self.point.t), _TINY)
 
     def sparse_weights(self, allowed: float) -> Array | None:
@@ -196,17 +196,17 @@ class _Iterate:
 
     def dual_at_bounds(self, weights: Array, allowed: float) -> Array:
         """Set as many dual variables to their bounds as the allowed gap permits."""
-        point, C, signs = self.point, self.boxes.C, self.boxes.signs
-        scale = float(np.abs(self.boxes.costs).mean())
+        point, C, signs = self.point, self.boxes.upper, self.boxes.signs
+        scale, counts = self.boxes.mean_cost, self.boxes.counts
         for fraction in _NEGLIGIBLE:
             low = scale * point.alpha < fraction * C * point.lower
             high = scale * self.to_upper < fraction * C * point.upper
             alpha, free = np.where(low, 0.0, np.where(high, C, point.alpha)), ~(low | high)
             if self.boxes.intercept:
-                excess = (signs * alpha).sum(axis=(0, 1)) / free.sum(axis=(0, 1))
-                alpha -= free * signs * excess
+                excess = (signs * alpha).sum(axis=(0, 1)) / (free * counts).sum(axis=(0, 1))
+                alpha -= free * counts * signs * excess
             dual = (signs * alpha).sum(axis=0)
-            inside = alpha.min() >= 0.0 and alpha.max() <= C
+            inside = alpha.min() >= 0.0 and (alpha <= C).all()
             if inside and self._gap(weights, alpha, self.grams.kernel_products(dual)) <= allowed:
                 return np.asarray(dual)
         return self.dual
@@ -216,14 +216,14 @@ class _Iterate:
         boxes, values = self.boxes, _weighted_sums(products, weights, self.dual.shape[1])
         slopes = -boxes.costs - boxes.signs * (values + self.point.intercepts)
         primal = 0.5 * float(((boxes.signs * alpha).sum(axis=0) * values).sum())
-        primal += boxes.C * float(np.maximum(slopes, 0.0).sum())
+        primal += float((boxes.upper * np.maximum(slopes, 0.0)).sum())
         linear = float((boxes.costs * alpha).sum())
         lower_bound = -linear - 0.5 * float(products.quadratics.sum(axis=1).max())
         return (primal - lower_bound) / max(abs(primal), _TINY)
 
     def step(self) -> _Iterate:
         """Take a predictor-corrector step."""
-        point, C = self.point, self.boxes.C
+        point, C = self.point, self.boxes.upper
         predictor = self._direction(_PREDICTOR)
         affine = _moved(point, predictor, _step_size(point, predictor, C))
         mu_ratio = _complementarity(affine, self.boxes) / self.mu
@@ -237,8 +237,8 @@ class _Iterate:
         dc = (self.boxes.signs * predictor.alpha).sum(axis=0)
         products = self.grams.kernel_products(dc)
         return _Corrector(
-            target - predictor.alpha * predictor.lower,
-            target + predictor.alpha * predictor.upper,
+            target * self.boxes.counts - predictor.alpha * predictor.lower,
+            target * self.boxes.counts + predictor.alpha * predictor.upper,
             2.0 * target - predictor.weights * predictor.slacks,
             _weighted_sums(products, predictor.weights, dc.shape[1]),
             products.quadratics.sum(axis=1),
@@ -298,7 +298,7 @@ class _ByWeights:
         system = np.diag(point.slacks / point.weights)
         self.machines = []
         for j, g in enumerate(iterate.g.T):
-            factor = _factor(K + np.diag(1.0 / g))
+            factor = _factor(K + np.diag(1.0 / g), iterate.boxes.counts[:, 0])
             V = iterate.products.block(every, np.arange(len(K)), j).T
             sides = np.column_stack([V, np.ones(len(V))])
             response, one = np.split(_solve(factor, sides), [-1], 1)
@@ -337,7 +337,7 @@ class _BySamples:
         self.ratios = point.weights / point.slacks
         system = iterate.grams.sum_with_squares(point.weights, 2.0 * self.ratios, self.products)
         system[np.diag_indices_from(system)] += 1.0 / iterate.g[:, 0]
-        self.factor = _factor(system)
+        self.factor = _factor(system, iterate.boxes.counts[:, 0])
         self.combined = self.products.summed(self.ratios, 0)
         sides = np.column_stack([self.combined, np.ones(len(system))])
         self.by_t, self.by_one = _solve(self.factor, sides).T
@@ -359,11 +359,14 @@ class _BySamples:
         return dc[:, None], dw, np.array([db]), float(dt)
 
 
-def _factor(system: Array) -> tuple[Array, Array]:
-    """Cholesky factor of the matrix scaled to a unit diagonal, and the scale."""
+def _factor(system: Array, counts: float | Array = 1.0) -> tuple[Array, Array]:
+    """Cholesky factor of the matrix scaled to a unit diagonal, and the scale.
+
+    A sample that counts twice has half of the jitter, as two equal ones have together.
+    """
     scale = 1.0 / np.sqrt(np.diag(system))
     scaled = system * scale * scale[:, None]
-    scaled[np.diag_indices_from(scaled)] += _JITTER
+    scaled[np.diag_indices_from(scaled)] += _JITTER / counts
     return cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)[0], scale
 
 
@@ -373,7 +376,7 @@ def _solve(factor: tuple[Array, Array], sides: Array) -> Array:
     return np.asarray(solved * scale[:, None])
 
 
-def _step_size(point: _Point, step: _Point, C: float) -> float:
+def _step_size(point: _Point, step: _Point, C: Array) -> float:
     """The largest step size, at most one, that keeps all variables off their bounds."""
     size = 1.0
     for value, change in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, get_args
@@ -12,12 +11,13 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
-from mercer._gram.tiles import n_threads, serial_algebra
+from mercer._gram.tiles import serial_algebra
 from mercer._history import WeightStep
 from mercer._typing import Array
 from mercer._weights.interior_point import interior_point_weights
+from mercer._weights.problems import Problems
 from mercer._weights.weight_sets import Curvature, Path, WeightSet
-from mercer.losses import Boxes, Loss, Machine
+from mercer.losses import Machine
 
 Solver = Literal["auto", "newton", "interior_point", "alternating"]
 SOLVERS = get_args(Solver)
@@ -81,47 +81,6 @@ class LearnedWeights:
     history: list[WeightStep]
 
 
-@dataclass(frozen=True)
-class Problems:
-    """Kernel machines that share a kernel: one for each class, or each response.
-
-    Attributes
-    ----------
-    loss : Loss
-    Y : ndarray of shape (n_samples, n_problems)
-    intercept : bool
-    """
-
-    loss: Loss
-    Y: Array
-    intercept: bool
-
-    def boxes(self) -> Boxes | None:
-        """Return the dual problems over boxes; None for losses whose conjugates are not linear."""
-        return self.loss.boxes(self.Y, intercept=self.intercept)
-
-    def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
-        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        accuracy : float
-        start : list of Machine, or None
-        """
-        fit = partial(self.loss.fit, K, intercept=self.intercept, accuracy=accuracy)
-
-        def one(y: Array, near: Machine | None) -> Machine:
-            return fit(y, start=near)
-
-        columns = list(self.Y.T)
-        starts = start if start is not None else [None] * len(columns)
-        if len(columns) == 1:
-            return [one(columns[0], starts[0])]
-        with ThreadPoolExecutor(n_threads()) as pool:
-            return list(pool.map(one, columns, starts))
-
-
 @serial_algebra()
 def learn_weights(
     problems: Problems,
@@ -169,7 +128,7 @@ def learn_weights(
     p^2 n_free) for the second derivatives.
     """
     objective = _Objective(problems, grams, weight_set)
-    accuracy, width = _MACHINE_TOL * tol, float(np.std(problems.Y))
+    accuracy, width = _MACHINE_TOL * tol, problems.deviation()
     descent = _Descent(objective, solver != "alternating", accuracy, width)
     patience = _steps_before_interior_point(solver, problems, grams)
     state = objective.at(weight_set.start(grams.n_kernels) if start is None else start, accuracy)
@@ -198,7 +157,7 @@ def learn_weights(
 
 def _steps_before_interior_point(solver: Solver, problems: Problems, grams: BaseGrams) -> float:
     # With more features than samples, each a kernel, weights meet kinks at once.
-    at_once = grams.rank_one and grams.n_kernels > len(problems.Y)
+    at_once = grams.rank_one and grams.n_kernels > problems.n_samples
     patience = {"auto": 0 if at_once else _PATIENCE, "interior_point": 0}
     return patience.get(solver, np.inf)
 
@@ -374,7 +333,7 @@ class _Descent:
         if slope >= 0.0:
             return None, 0.0, 0.5
         found = self.objective.at(weights, self.accuracy, state.machines)
-        change = float(np.sqrt(np.mean((found.values - state.values) ** 2)))
+        change = self.objective.problems.root_mean_square(found.values - state.values)
         excess = found.primal - state.primal
         if excess <= _SUFFICIENT * slope + self.accuracy * abs(state.primal):
             self.width = change

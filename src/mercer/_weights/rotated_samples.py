@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.linear_model import Ridge
 
+from mercer._gram.sample_weights import constant_vector, scaled_rows, weighted_mean
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import assembled, serial_algebra, tile_plan
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, Problems
+from mercer._weights.mkl import LearnedWeights
+from mercer._weights.problems import Problems
 from mercer.kernels import Linear, OnColumns
 from mercer.kernels._kernel import Kernel, inner_product_columns
 from mercer.losses import Squared
@@ -46,11 +48,14 @@ class RotatedSamples:
     members : list of ndarray of int
         Indices of the features of each kernel.
     columns : ndarray of shape (n_samples, n_features + n_problems)
-        Features and responses before the rotation, centered where there is an intercept.
+        Features and responses before the rotation, centered where there is an intercept, and
+        multiplied by the square roots of the samples' weights.
     factor : ndarray of shape (n_features + n_problems, n_features + n_problems)
         R of `columns` = Q R, upper triangular.
     means : ndarray of shape (n_problems,)
         Means of the responses, or zeros where there is no intercept.
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the samples; `columns` are multiplied by their square roots.
     """
 
     problems: Problems
@@ -60,6 +65,7 @@ class RotatedSamples:
     columns: Array
     factor: Array
     means: Array
+    weights: Array | None
 
     def restored(self, found: LearnedWeights) -> LearnedWeights:
         """The machines of the samples as they were before the rotation.
@@ -76,9 +82,9 @@ class RotatedSamples:
         """
         return replace(
             found,
-            dual=self._rotated_back(found.dual),
-            values=self._rotated_back(found.values) + self.means,
-            dual_certificate=self._rotated_back(found.dual_certificate),
+            dual=self._dual(found.dual),
+            values=self._values(found.values),
+            dual_certificate=self._dual(found.dual_certificate),
         )
 
     def alignment(self, gram: Array, weights: Array, Y: Array) -> float:
@@ -91,11 +97,13 @@ class RotatedSamples:
         weights : ndarray of shape (n_kernels,)
             Weights of the kernels as they are.
         Y : ndarray of shape (n_samples, n_targets)
-            Centered target factor.
+            Centered target factor, its rows multiplied by the square roots of the weights.
         """
-        n, n_features = len(self.columns), self.samples.X.shape[1]
+        n_features = self.samples.X.shape[1]
+        constant = constant_vector(len(self.columns), self._roots)
+        n = float(constant @ constant)
         features, relevance = self.columns[:, :n_features], self._relevance(weights)
-        sums = features.sum(axis=0)
+        sums = constant @ features
         row_sums = features @ (relevance * sums)
         total, square = float(relevance @ sums**2), float(np.vdot(gram, gram))
         centered = square - 2.0 / n * float(row_sums @ row_sums) + (total / n) ** 2
@@ -127,8 +135,11 @@ class RotatedSamples:
 
         def values(train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
             features = self.columns[:, :n_features] * scales
+            own = None
+            if self.weights is not None:
+                features, own = features / np.sqrt(self.weights)[:, None], self.weights[train]
             model = Ridge(alpha=alpha, fit_intercept=problems.intercept, solver="cholesky")
-            found = model.fit(features[train], problems.Y[train]).predict(features[test])
+            found = model.fit(features[train], problems.Y[train], own).predict(features[test])
             return np.asarray(found).reshape(test.size, -1)
 
         return values
@@ -139,6 +150,19 @@ class RotatedSamples:
         for weight, columns in zip(weights, self.members, strict=True):
             relevance[columns] += weight
         return relevance
+
+    @property
+    def _roots(self) -> Array | None:
+        return None if self.weights is None else np.sqrt(self.weights)
+
+    def _dual(self, values: Array) -> Array:
+        """Dual variables of the samples as they were."""
+        return scaled_rows(self._rotated_back(values), self.weights)
+
+    def _values(self, values: Array) -> Array:
+        """Predictions for the samples as they were."""
+        back = self._rotated_back(values)
+        return (back if self._roots is None else back / self._roots[:, None]) + self.means
 
     def _rotated_back(self, values: Array) -> Array:
         """Q times some columns, shape (n_samples, n_columns)."""
@@ -182,23 +206,29 @@ def rotated_samples(
     if used.size + problems.Y.shape[1] > _LARGEST_FRACTION * n:
         return None
     features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
-    means = problems.Y.mean(axis=0) if problems.intercept else np.zeros(problems.Y.shape[1])
+    weights = problems.loss.weights
+    means = np.zeros(problems.Y.shape[1])
     columns = np.empty((n, used.size + means.size))
-    columns[:, : used.size] = centered_features(features) if problems.intercept else features
-    np.subtract(problems.Y, means, out=columns[:, used.size :])
+    if problems.intercept:
+        means = weighted_mean(problems.Y, weights)
+        columns[:, : used.size] = centered_features(features, weights)
+    else:
+        columns[:, : used.size] = scaled_rows(features, weights)
+    columns[:, used.size :] = scaled_rows(problems.Y - means, weights)
     factor = _factor(columns)
     if factor is None:
         return None
     rotated = np.where(columns.any(axis=0), factor, 0.0)
     members = np.split(positions, np.cumsum([len(part) for part in chosen])[:-1])
     return RotatedSamples(
-        Problems(problems.loss, rotated[:, used.size :], intercept=False),
+        Problems(Squared(problems.loss.alpha), rotated[:, used.size :], intercept=False),
         Samples(np.ascontiguousarray(rotated[:, : used.size]), len(kernels)),
         [OnColumns(Linear(), part.tolist()) for part in members],
         members,
         columns,
         factor,
         means,
+        weights,
     )
 
 

@@ -8,8 +8,8 @@ there is an intercept b.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Machine:
 class Boxes:
     """The dual problem of a loss whose conjugate is linear on a box.
 
-    The dual variables are c = sum_s signs_s a_s with 0 <= a_s <= C.
+    The dual variables are c = sum_s signs_s a_s with 0 <= a_s <= C times the samples' weights.
 
     Attributes
     ----------
@@ -53,6 +53,8 @@ class Boxes:
     C : float
     intercept : bool
         Whether the dual variables of each problem sum to zero.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by which the bounds C are multiplied; None where all are one.
 
     Examples
     --------
@@ -67,6 +69,28 @@ class Boxes:
     costs: Array
     C: float
     intercept: bool
+    weights: Array | None = None
+
+    @property
+    def counts(self) -> Array:
+        """How often each sample counts, shape (n_samples, 1)."""
+        return np.ones((len(self.costs[0]), 1)) if self.weights is None else self.weights[:, None]
+
+    @property
+    def upper(self) -> Array:
+        """Upper bounds of the variables, shape (n_samples, 1)."""
+        return self.C * self.counts
+
+    @property
+    def size(self) -> float:
+        """Number of variables, each as often as its sample counts."""
+        n_sides, _, n_problems = self.costs.shape
+        return n_sides * n_problems * float(self.counts.sum())
+
+    @property
+    def mean_cost(self) -> float:
+        """Mean of the absolute costs."""
+        return float(np.average(np.abs(self.costs).mean(axis=(0, 2)), weights=self.weights))
 
 
 @dataclass(frozen=True)
@@ -97,6 +121,8 @@ class Loss(ABC):
 
     Attributes
     ----------
+    weights : ndarray of shape (n_samples,), or None
+        Weights of the samples, by which their losses are multiplied; None where all are one.
     for_labels : bool
         Whether the targets are labels -1 and 1, and not responses.
     is_smooth : bool
@@ -112,6 +138,35 @@ class Loss(ABC):
 
     for_labels: ClassVar[bool] = False
     is_smooth: ClassVar[bool] = True
+    weights: Array | None = None
+
+    def with_weights(self, weights: Array | None) -> Self:
+        """Return the same loss for samples of other weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,), or None
+            Positive weights; None where all are one.
+        """
+        return self if weights is None else replace(self, weights=weights)  # type: ignore[type-var]
+
+    def weighted(self, factor: float) -> float | Array:
+        """Return a factor of the loss for each sample: times its weight, where there are any.
+
+        Parameters
+        ----------
+        factor : float
+        """
+        return factor if self.weights is None else factor * self.weights
+
+    def total(self, values: Array) -> float:
+        """Return the sum of one number for each sample, each times the sample's weight.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,)
+        """
+        return float(values.sum() if self.weights is None else self.weights @ values)
 
     @abstractmethod
     def value(self, y: Array, f: Array) -> float:

@@ -27,6 +27,8 @@ class Squared(Loss):
     ----------
     alpha : float
         Penalty of the norm, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which their losses are multiplied.
 
     Examples
     --------
@@ -37,35 +39,40 @@ class Squared(Loss):
     """
 
     alpha: float
+    weights: Array | None = None
 
     def value(self, y: Array, f: Array) -> float:
         """Return the sum of (y - f)^2 / (2 alpha); see :meth:`Loss.value`."""
-        residual = y - f
-        return 0.5 * float(residual @ residual) / self.alpha
+        return 0.5 * self.total((y - f) ** 2) / self.alpha
 
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
         """Return the loss itself, which is quadratic; see :meth:`Loss.quadratic_model`."""
-        curvature = np.full_like(f, 1.0 / self.alpha)
-        return QuadraticModel(0.5 * (y - f) ** 2 / self.alpha, curvature * (f - y), curvature)
+        curvature = np.full_like(f, self.weighted(1.0 / self.alpha))
+        return QuadraticModel(0.5 * curvature * (y - f) ** 2, curvature * (f - y), curvature)
 
     def conjugate(self, y: Array, c: Array) -> float:
         """Return the sum of alpha / 2 c^2 - y c; see :meth:`Loss.conjugate`."""
-        return -float(y @ c) + 0.5 * self.alpha * float(c @ c)
+        return -float(y @ c) + 0.5 * float(c @ (self._penalties * c))
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
         """Return alpha for every sample; see :meth:`Loss.conjugate_curvature`."""
-        return np.full(len(f), self.alpha)
+        return np.full(len(f), self._penalties)
+
+    @property
+    def _penalties(self) -> float | Array:
+        """The penalty of each sample's dual variable."""
+        return self.alpha if self.weights is None else self.alpha / self.weights
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
         """Solve (K + alpha I) c = y - b by a Cholesky factor; see :meth:`Loss.fit`."""
-        system = definite_factor(with_diagonal(K, self.alpha)), True
+        system = definite_factor(with_diagonal(K, self._penalties)), True
         if not intercept:
             return Machine(cho_solve(system, y, check_finite=False), 0.0)
         # With the mean subtracted first, the intercept is a small correction, so that c sums to
         # zero up to rounding.
-        mean = float(y.mean())
+        mean = float(np.average(y, weights=self.weights))
         both = cho_solve(system, np.column_stack([y - mean, np.ones_like(y)]), check_finite=False)
         shift = float(both[:, 0].sum() / both[:, 1].sum())
         c = both[:, 0] - shift * both[:, 1]
@@ -80,6 +87,7 @@ class Interpolation(Loss):
     likelihood, as K + noise I, this loss replaces the likelihood.
     """
 
+    weights: Array | None = None
     is_smooth: ClassVar[bool] = False
 
     def value(self, y: Array, f: Array) -> float:
@@ -114,6 +122,8 @@ class Logistic(Loss):
     ----------
     C : float
         Weight of the loss, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which their losses are multiplied.
 
     Examples
     --------
@@ -124,22 +134,23 @@ class Logistic(Loss):
     """
 
     C: float
+    weights: Array | None = None
     for_labels: ClassVar[bool] = True
 
     def value(self, y: Array, f: Array) -> float:
         """Return the sum of C log(1 + exp(-y f)); see :meth:`Loss.value`."""
-        return self.C * float(np.logaddexp(0.0, -y * f).sum())
+        return self.C * self.total(np.logaddexp(0.0, -y * f))
 
     def quadratic_model(self, y: Array, f: Array, width: float) -> QuadraticModel:
         """Expand the loss, s = 1 / (1 + exp(y f)); see :meth:`Loss.quadratic_model`."""
-        s = expit(-y * f)
-        value = self.C * np.logaddexp(0.0, -y * f)
-        return QuadraticModel(value, -self.C * y * s, self.C * s * (1.0 - s))
+        s, C = expit(-y * f), self.weighted(self.C)
+        value = C * np.logaddexp(0.0, -y * f)
+        return QuadraticModel(value, -C * y * s, C * s * (1.0 - s))
 
     def conjugate(self, y: Array, c: Array) -> float:
         """Return C sum s log s + (1 - s) log(1 - s), s = y c / C; see :meth:`Loss.conjugate`."""
-        s = np.clip(y * c / self.C, 0.0, 1.0)
-        return self.C * float((xlogy(s, s) + xlogy(1.0 - s, 1.0 - s)).sum())
+        s = np.clip(y * c / self.weighted(self.C), 0.0, 1.0)
+        return self.C * self.total(xlogy(s, s) + xlogy(1.0 - s, 1.0 - s))
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
         """Return 1 / (C s (1 - s)), where s = 1 / (1 + exp(y f)); see the base class."""
@@ -148,7 +159,7 @@ class Logistic(Loss):
 
     def feasible(self, y: Array, c: Array) -> Array:
         """Clip y c to [0, C]; see :meth:`Loss.feasible`."""
-        return y * np.clip(y * c, 0.0, self.C)
+        return y * np.clip(y * c, 0.0, self.weighted(self.C))
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
@@ -199,7 +210,7 @@ class Logistic(Loss):
         Those of a Newton step violate these conditions by rounding and by the error of the last
         second-order expansion only.
         """
-        s = np.clip(y * c, 0.0, self.C)
+        s = np.clip(y * c, 0.0, self.weighted(self.C))
         if intercept:
             sums = [float(s[y > 0.0].sum()), float(s[y < 0.0].sum())]
             least = min(sums)

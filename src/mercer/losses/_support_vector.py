@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
 
 _TOLERANCES = (1e-3, 1e-5)
 """libsvm is run with these tolerances in turn, until the active set that starts from its result
-reaches the duality gap."""
+or the result itself reaches the duality gap."""
 _ITERATIONS = 1000
 """libsvm stops after this many iterations for each sample, as rounding may keep it from its
 tolerance for ever."""
@@ -34,6 +33,9 @@ _EXCHANGES = 300
 """The active set is abandoned after this many exchanges, as rounding could make it cycle."""
 _ROUNDING = 1e-13
 """A condition of optimality holds up to this fraction of the largest response."""
+_REFINEMENTS = 5
+"""The free variables are refined at most so often, as the ridge keeps them from the solution at
+first; refinement ends where the residual no longer halves."""
 _JITTERS = (1e-13, 1e-10, 1e-7)
 """Ridges, relative to the largest diagonal element, that are tried in turn to make the free
 variables' matrix positive definite."""
@@ -44,6 +46,11 @@ class _SupportVector(Loss):
 
     C: float
     is_smooth: ClassVar[bool] = False
+
+    @property
+    def _bounds(self) -> float | Array:
+        """Upper bounds of the absolute dual variables."""
+        return self.weighted(self.C)
 
     @abstractmethod
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
@@ -72,7 +79,7 @@ class _SupportVector(Loss):
 
     def conjugate_curvature(self, y: Array, f: Array, width: float) -> Array:
         """Return 2 width / C near a kink; see :meth:`Loss.conjugate_curvature`."""
-        return np.where(self._kink_distance(y, f) <= width, 2.0 * width / self.C, np.inf)
+        return np.where(self._kink_distance(y, f) <= width, 2.0 * width / self._bounds, np.inf)
 
     def feasible(self, y: Array, c: Array) -> Array:
         """Clip c to the box of the dual problem; see :meth:`Loss.feasible`."""
@@ -82,16 +89,15 @@ class _SupportVector(Loss):
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
     ) -> Machine:
-        """Run libsvm and, if its result is not accurate enough, an active set; see the base class.
+        """Run libsvm, and an active set from its result; see the base class.
 
-        The active set starts from the result of libsvm. An exchange costs a Cholesky factor of the
-        free variables' matrix.
+        The active set ends at the optimum up to rounding, which does not depend on the order of the
+        samples. An exchange costs a Cholesky factor of the free variables' matrix.
         """
         best, smallest_error = Machine(np.zeros(len(y)), 0.0), np.inf
         for tol in _TOLERANCES:
             rough = self._solve(K, y, intercept=intercept, tol=tol)
-            for improve in (lambda m: m, partial(self._active_set, K, y, intercept=intercept)):
-                machine = improve(rough)
+            for machine in (self._active_set(K, y, rough, intercept=intercept), rough):
                 primal, dual = self.objective(K, y, machine)
                 # If c does not sum to zero, the dual objective is off by the intercept times the
                 # sum, and may even exceed the primal one.
@@ -106,7 +112,8 @@ class _SupportVector(Loss):
         """Solve for the free variables, and exchange them with bound ones until all are optimal."""
         c, b = machine.c.copy(), machine.intercept
         size = np.abs(c)
-        free = (size > _AT_BOUND * size.max()) & (size < self.C * (1.0 - _AT_BOUND))
+        least = _AT_BOUND * np.minimum(size.max(), self._bounds)
+        free = (size > least) & (size < (1.0 - _AT_BOUND) * self._bounds)
         tolerance = _ROUNDING * float(np.abs(y).max())
         highest = -np.inf
         for _ in range(_EXCHANGES):
@@ -157,6 +164,8 @@ class Hinge(_SupportVector):
     ----------
     C : float
         Weight of the loss, positive.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which their losses are multiplied.
 
     Examples
     --------
@@ -167,11 +176,12 @@ class Hinge(_SupportVector):
     """
 
     C: float
+    weights: Array | None = None
     for_labels: ClassVar[bool] = True
 
     def value(self, y: Array, f: Array) -> float:
         """Return the sum of C max(0, 1 - y f); see :meth:`Loss.value`."""
-        return self.C * float(np.maximum(0.0, 1.0 - y * f).sum())
+        return self.C * self.total(np.maximum(0.0, 1.0 - y * f))
 
     def conjugate(self, y: Array, c: Array) -> float:
         """Return the sum of -y c, for 0 <= y c <= C; see :meth:`Loss.conjugate`."""
@@ -183,11 +193,11 @@ class Hinge(_SupportVector):
 
     def _pieces(self, y: Array, c: Array, residual: Array) -> tuple[Array, Array, Array]:
         """Return the bounds of 0 <= y c <= C, and y."""
-        return np.minimum(self.C * y, 0.0), np.maximum(self.C * y, 0.0), y
+        return np.minimum(self._bounds * y, 0.0), np.maximum(self._bounds * y, 0.0), y
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
         """Write c = y a, at a cost of -a; see :meth:`Loss.boxes`."""
-        return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept)
+        return Boxes(Y[None], -np.ones((1, *Y.shape)), self.C, intercept, self.weights)
 
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVC or, without an intercept, SVR on the responses y (1 + e) with epsilon = e.
@@ -197,9 +207,9 @@ class Hinge(_SupportVector):
         """
         if intercept:
             svc = SVC(kernel="precomputed", C=self.C, tol=tol)
-            return Machine(_coefficients(svc, K, y), float(svc.intercept_[0]))
+            return Machine(_coefficients(svc, K, y, self.weights), float(svc.intercept_[0]))
         for tube in _TUBES:
-            machine = EpsilonInsensitive(self.C, tube)._solve(
+            machine = EpsilonInsensitive(self.C, tube, self.weights)._solve(
                 K, y * (1.0 + tube), intercept=False, tol=tol
             )
             if (y * machine.c >= 0.0).all():
@@ -217,6 +227,8 @@ class EpsilonInsensitive(_SupportVector):
         Weight of the loss, positive.
     epsilon : float
         Errors up to this, in the unit of the response, cost nothing.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples, by which their losses are multiplied.
 
     Examples
     --------
@@ -228,10 +240,11 @@ class EpsilonInsensitive(_SupportVector):
 
     C: float
     epsilon: float
+    weights: Array | None = None
 
     def value(self, y: Array, f: Array) -> float:
         """Return the sum of C max(0, |y - f| - epsilon); see :meth:`Loss.value`."""
-        return self.C * float(np.maximum(0.0, np.abs(y - f) - self.epsilon).sum())
+        return self.C * self.total(np.maximum(0.0, np.abs(y - f) - self.epsilon))
 
     def conjugate(self, y: Array, c: Array) -> float:
         """Return the sum of epsilon |c| - y c, for |c| <= C; see :meth:`Loss.conjugate`."""
@@ -245,15 +258,15 @@ class EpsilonInsensitive(_SupportVector):
         """Return 0 <= c <= C or -C <= c <= 0, and y less or plus epsilon."""
         side = np.where(c == 0.0, residual, c)
         return (
-            np.where(side > 0.0, 0.0, -self.C),
-            np.where(side > 0.0, self.C, 0.0),
+            np.where(side > 0.0, 0.0, -self._bounds),
+            np.where(side > 0.0, self._bounds, 0.0),
             y - np.where(side > 0.0, self.epsilon, -self.epsilon),
         )
 
     def boxes(self, Y: Array, *, intercept: bool) -> Boxes:
         """Write c = a_1 - a_2, at a cost of (epsilon - y) a_1 + (epsilon + y) a_2."""
         signs = np.stack([np.ones(Y.shape), -np.ones(Y.shape)])
-        return Boxes(signs, self.epsilon - signs * Y, self.C, intercept)
+        return Boxes(signs, self.epsilon - signs * Y, self.C, intercept, self.weights)
 
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVR, whose intercept requires that the dual variables sum to zero.
@@ -262,12 +275,13 @@ class EpsilonInsensitive(_SupportVector):
         cost nothing: they absorb the sum of the others, which is then free.
         """
         n = len(y)
-        weights, matrix, target = None, K, y
+        weights, matrix, target = self.weights, K, y
         if not intercept:
             matrix = np.zeros((n + 2, n + 2))
             matrix[:n, :n] = K
             target = np.append(y, [self.epsilon, -self.epsilon])
-            weights = np.append(np.ones(n), [n + 1.0, n + 1.0])
+            own = np.ones(n) if self.weights is None else self.weights
+            weights = np.append(own, np.full(2, own.sum() + 1.0))
         svr = SVR(kernel="precomputed", C=self.C, epsilon=self.epsilon, tol=tol)
         c = _coefficients(svr, matrix, target, weights)[:n]
         return Machine(c, float(svr.intercept_[0]) if intercept else 0.0)
@@ -323,10 +337,25 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
             continue
     else:
         return np.zeros_like(slope), 0.0
-    both = cho_solve(system, np.column_stack([slope, np.ones_like(slope)]), check_finite=False)
-    if not intercept:
-        return both[:, 0], 0.0
-    shift = (float(both[:, 0].sum()) - total) / float(both[:, 1].sum())
-    d = both[:, 0] - shift * both[:, 1]
-    # Both terms may be much larger than their difference, whose sum is then exact only afterwards.
-    return d + (total - d.sum()) / len(d), shift
+    by_one = cho_solve(system, np.ones_like(slope), check_finite=False) if intercept else None
+
+    def improved(d: Array, b: float) -> tuple[Array, float]:
+        step = cho_solve(system, slope - K @ d - b, check_finite=False)
+        if by_one is None:
+            return d + step, b
+        shift = (float(step.sum()) - total + float(d.sum())) / float(by_one.sum())
+        d = d + step - shift * by_one
+        # Terms of d may be much larger than their sum, which is exact only afterwards.
+        return d + (total - d.sum()) / len(d), b + shift
+
+    best = improved(np.zeros_like(slope), 0.0)
+    for _ in range(_REFINEMENTS):
+        refined = improved(*best)
+        if not _error(K, slope, *refined) < 0.5 * _error(K, slope, *best):
+            break
+        best = refined
+    return best
+
+
+def _error(K: Array, slope: Array, d: Array, b: float) -> float:
+    return float(np.abs(slope - K @ d - b).max())
