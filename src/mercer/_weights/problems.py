@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from mercer._gram.sample_weights import weighted_mean
+from mercer._gram.sample_weights import weighted_mean, weighted_spread
 from mercer._gram.tiles import n_threads
 from mercer._typing import Array
 from mercer.losses import Boxes, Loss, Machine
@@ -38,10 +38,7 @@ class Problems:
 
     def deviation(self) -> float:
         """Return the standard deviation of all targets."""
-        if self.loss.weights is None:
-            return float(np.std(self.Y))
-        mean = float(weighted_mean(self.Y, self.loss.weights).mean())
-        return self.root_mean_square(self.Y - mean)
+        return weighted_spread(self.Y, self.loss.weights)
 
     def root_mean_square(self, values: Array) -> float:
         """Return the root of the mean square over all samples and problems.

@@ -148,7 +148,7 @@ class Loss(ABC):
         weights : ndarray of shape (n_samples,), or None
             Positive weights; None where all are one.
         """
-        return self if weights is None else replace(self, weights=weights)  # type: ignore[type-var]
+        return self if weights is self.weights else replace(self, weights=weights)  # type: ignore[type-var]
 
     def weighted(self, factor: float) -> float | Array:
         """Return a factor of the loss for each sample: times its weight, where there are any.

@@ -10,7 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.dense import gram_alignment
+from mercer._gram.dense import gram_alignment, scaled_gram
 from mercer._gram.shares import trace_shares
 from mercer._kernel_estimator import (
     KernelEstimator,
@@ -26,7 +26,7 @@ from mercer.probabilistic._estimator_settings import validated_settings, warn_ab
 from mercer.probabilistic._learned_model import LatentPosterior, LearnedModel, checked_diagonal
 from mercer.probabilistic._likelihoods import LogisticLikelihood
 from mercer.probabilistic._model import learn_model
-from mercer.probabilistic._objectives import ObjectiveName
+from mercer.probabilistic._objective_choice import ObjectiveName
 
 
 class BayesianMKL(KernelEstimator):
@@ -48,6 +48,7 @@ class BayesianMKL(KernelEstimator):
     dual_coef_: Array
     cholesky_: Array
     scale_: Array
+    rows_: Array
     diagonal_: Array
 
     def _n_gram_matrices(self) -> int:
@@ -63,12 +64,14 @@ class BayesianMKL(KernelEstimator):
         """Set the fitted attributes that classifiers and regressors share."""
         self.weights_ = model.weights
         self.kernel_ = WeightedSum(model.kernels, model.weights)
-        self.alignment_ = gram_alignment(model.K, target.centered)
+        roots = None if data.weights is None else np.sqrt(data.weights)
+        self.alignment_ = gram_alignment(scaled_gram(model.K, roots), target.centered, roots)
         self.shares_ = trace_shares(model.weights, model.traces)
-        self.dual_coef_ = model.posterior.alpha
+        self.dual_coef_ = data.of_all(model.posterior.alpha)
         factors = model.posterior.factors
         self.cholesky_ = np.array([factor for factor, _ in factors])
         self.scale_ = np.array([scale for _, scale in factors])
+        self.rows_ = np.arange(data.n_given) if data.rows is None else data.rows
         self.objective_ = model.value
         self.history_ = model.history
         self.objective_history_ = np.array([step.objective for step in model.history])
@@ -83,11 +86,11 @@ class BayesianMKL(KernelEstimator):
 
     def _means(self, X: Features) -> Array:
         """Return posterior means of the latent functions, shape (n_new, n_problems)."""
-        return self._posterior().means(kernel_rows(self, X))
+        return self._posterior().means(kernel_rows(self, X)[:, self.rows_])
 
     def _means_and_variances(self, X: Features, diagonal: Any) -> tuple[Array, Array]:
         """Return posterior means and variances, both of shape (n_new, n_problems)."""
-        across, posterior = kernel_rows(self, X), self._posterior()
+        across, posterior = kernel_rows(self, X)[:, self.rows_], self._posterior()
         samples = new_samples(self, X)
         if self.X_fit_ is None:
             shape = len(samples), self.weights_.size
@@ -101,7 +104,7 @@ class BayesianMKL(KernelEstimator):
     def _posterior(self) -> LatentPosterior:
         check_is_fitted(self)
         factors = tuple(zip(self.cholesky_, self.scale_, strict=True))
-        return LatentPosterior(self.dual_coef_, factors)
+        return LatentPosterior(self.dual_coef_[self.rows_], factors)
 
 
 class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
@@ -132,6 +135,9 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         Used by "map": variance of white noise in the latent function, relative to the mean
         diagonals of the kernels. Joint MAP decreases without bound as it vanishes, so that no
         kernel is found if it is small; a warning says so.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
+        the samples of all classes have the same total weight.
     learn_parameters : bool, default=False
         Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
         three scales of their widths.
@@ -170,8 +176,12 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         optimum.
     dual_coef_ : ndarray of shape (n_samples, n_problems)
         The latent mean is k(x)'dual_coef_.
-    cholesky_, scale_ : ndarray of shape (n_problems, n_samples, n_samples), (n_problems, n_samples)
-        Factors of the latent variance.
+    rows_ : ndarray of int of shape (n_distinct,)
+        Training samples of positive weight, in the order of the factors; of equal ones, the first.
+    cholesky_ : ndarray of shape (n_problems, n_distinct, n_distinct)
+        A factor of the latent variance.
+    scale_ : ndarray of shape (n_problems, n_distinct)
+        The other factor.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int
@@ -226,6 +236,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         weight_penalty: float = 1.0,
         norm: float = 1.0,
         jitter: float = 2.0,
+        class_weight: Any = None,
         learn_parameters: bool = False,
         n_starts: int = 2,
         tol: float = 1e-4,
@@ -237,6 +248,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.weight_penalty = weight_penalty
         self.norm = norm
         self.jitter = jitter
+        self.class_weight = class_weight
         self.learn_parameters = learn_parameters
         self.n_starts = n_starts
         self.tol = tol
@@ -244,7 +256,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel and the posterior of the latent functions.
 
         Parameters
@@ -254,6 +266,9 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
             "precomputed".
         y : array-like of shape (n_samples,)
             Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which the logarithms of their likelihoods are multiplied. A
+            weight of two is the sample given twice, and a weight of zero the sample left out.
 
         Returns
         -------
@@ -263,10 +278,11 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         ------
         ValueError
             If X or y holds NaN or infinities, there is one sample or one class only, a parameter
-            is out of its range, or a kernel returns NaN or is not positive semi-definite.
+            is out of its range, a kernel returns NaN or is not positive semi-definite, or a weight
+            is negative.
         """
         settings = validated_settings(self, "logistic", ("vb", "laplace", "map", "mkl"))
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
         target = data.target("classification")
         kernels = data.dictionary(self.kernels)
         assert target.classes is not None

@@ -11,14 +11,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, check_array
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._kernel_estimator import training_data
+from mercer._gram.sample_weights import weighted_deviation, weighted_mean
+from mercer._kernel_estimator import TrainingData, training_data
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, check_positive
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 from mercer.probabilistic._estimator_settings import validated_settings, warn_about
 from mercer.probabilistic._laplace_noise import laplace_half_widths
 from mercer.probabilistic._model import Settings, learn_model
-from mercer.probabilistic._objectives import ObjectiveName
+from mercer.probabilistic._objective_choice import ObjectiveName
 
 _OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "map", "mkl")
 """Laplace's approximation is not among them: it is exact for Gaussian noise, and not defined for
@@ -100,8 +101,12 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         optimum.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
-    cholesky_, scale_ : ndarray of shape (n_outputs, n_samples, n_samples), (n_outputs, n_samples)
-        Factors of the latent variance.
+    rows_ : ndarray of int of shape (n_distinct,)
+        Training samples of positive weight, in the order of the factors; of equal ones, the first.
+    cholesky_ : ndarray of shape (n_outputs, n_distinct, n_distinct)
+        A factor of the latent variance.
+    scale_ : ndarray of shape (n_outputs, n_distinct)
+        The other factor.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
         The normalized responses are (y - y_mean_) / y_scale_.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
@@ -176,7 +181,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.verbose = verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel, the noise and the posterior of the latent functions.
 
         Parameters
@@ -186,6 +191,11 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             "precomputed".
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which the logarithms of their likelihoods are multiplied. A
+            weight of two is the sample given twice, and a weight of zero the sample left out. As
+            samples given twice have equal responses, learned noise may vanish if the weights sum to
+            more than the number of samples: give `noise` then, or scale the weights.
 
         Returns
         -------
@@ -198,9 +208,9 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             parameter is out of its range, or a kernel returns NaN or is not positive semi-definite.
         """
         settings = self._validated_settings()
-        data = training_data(self, X, y)
+        data = training_data(self, X, y, sample_weight).merged()
         target = data.target("regression")
-        responses = self._normalized(data.y)
+        responses = self._normalized(data)
         if self.noise is not None:
             noise = float(self.noise) / float(np.mean(self.y_scale_**2))
             settings = replace(settings, noise=noise)
@@ -317,15 +327,16 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         check_bool("normalize_y", self.normalize_y)
         return settings
 
-    def _normalized(self, y: Any) -> Array:
+    def _normalized(self, data: TrainingData) -> Array:
         """Return the normalized responses, shape (n_samples, n_outputs), and store their scale."""
-        responses = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+        responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._one_column = responses.ndim == 1
         responses = responses.reshape(len(responses), -1)
         self.y_mean_ = np.zeros(responses.shape[1])
         self.y_scale_ = np.ones(responses.shape[1])
         if self.normalize_y:
-            self.y_mean_, self.y_scale_ = responses.mean(axis=0), responses.std(axis=0)
+            self.y_mean_ = weighted_mean(responses, data.weights)
+            self.y_scale_ = weighted_deviation(responses, data.weights)
         return np.asarray((responses - self.y_mean_) / self.y_scale_)
 
     def _shaped(self, values: Array) -> Array:

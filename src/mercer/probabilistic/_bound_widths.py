@@ -18,7 +18,7 @@ _SMALL_ARGUMENT = 1e-2
 _SMALLEST_OFFSET = 1e-8
 """The offset c of a determinant model is at least this fraction of the width, as the difference
 that defines it may vanish by rounding."""
-_SMALLEST_CURVATURE = 1e-3
+SMALLEST_CURVATURE = 1e-3
 """Curvatures in a width are at least this, since a model that is evaluated far from where it was
 fitted may not be convex there."""
 _ROOT_STEPS = 100
@@ -81,7 +81,7 @@ class DeterminantModel:
         It is 1 - m (gamma / (gamma + c))^2.
         """
         ratio = gamma / (gamma + self.c)
-        return np.maximum(1.0 - self.damping * ratio**2, _SMALLEST_CURVATURE)
+        return np.maximum(1.0 - self.damping * ratio**2, SMALLEST_CURVATURE)
 
 
 def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
@@ -135,8 +135,10 @@ def tight_logistic_argument(gamma: Array) -> Array:
     return _increasing_root(equation, low, low, np.maximum(low, high))
 
 
-def best_logistic_width(u: Array, determinant: DeterminantModel) -> tuple[Array, Array]:
-    """Return the width gamma that minimizes bound - ln gamma + determinant model, after its s^2.
+def best_logistic_width(
+    u: Array, determinant: DeterminantModel, weights: float | Array = 1.0
+) -> tuple[Array, Array]:
+    """Return the width that minimizes weights bound - ln gamma + determinant model, after its s^2.
 
     Here s^2 is where the logistic bound of that width is tight, zero for widths up to 4.
 
@@ -145,28 +147,35 @@ def best_logistic_width(u: Array, determinant: DeterminantModel) -> tuple[Array,
     u : ndarray of shape (n_samples,)
         Latent values.
     determinant : DeterminantModel
+    weights : float or ndarray of shape (n_samples,), default=1.0
+        Weights of the samples.
     """
     m, c = determinant.damping, determinant.c
 
     def equation(v: Array) -> tuple[Array, Array]:
         gamma, slope = tight_logistic_width(v)
         ratio = gamma / (gamma + c)
-        excess = v - u**2 - gamma + m * gamma * ratio
-        return excess, 1.0 + slope * (m * ratio * (2.0 - ratio) - 1.0)
+        excess = weights * (v - u**2) - gamma + m * gamma * ratio
+        return excess, weights + slope * (m * ratio * (2.0 - ratio) - 1.0)
 
     narrow = (equation(np.zeros_like(u))[0] >= 0.0) & (m > 1.0)
-    high = np.where(narrow, 0.0, 1.5 * (u**2 + 4.0))
+    high = 1.5 * (u**2 + 4.0)
+    if np.any(np.less(weights, 1.0)):
+        # Since gamma <= 4 + 2 s, the equation is positive there.
+        further = (1.0 + np.sqrt(1.0 + weights * (4.0 + 2.0 * np.abs(u)))) / weights
+        high = np.maximum(high, u**2 + further**2)
+    high = np.where(narrow, 0.0, high)
     squared = _increasing_root(equation, np.minimum(u**2 + 1.0, high), np.zeros_like(u), high)
     gamma = tight_logistic_width(squared)[0]
     if narrow.any():
         # The height h of bounds up to the width 4 is constant, so that the equation is quadratic.
-        half = 0.5 * (u**2 + c)
-        root = (half + np.sqrt(half**2 + (m - 1.0) * u**2 * c)) / (m - 1.0)
+        half = 0.5 * (weights * u**2 + c)
+        root = (half + np.sqrt(half**2 + (m - 1.0) * weights * u**2 * c)) / (m - 1.0)
         gamma = np.where(narrow, root, gamma)
     return squared, gamma
 
 
-def best_laplace_width(r: Array, rate: float, determinant: DeterminantModel) -> Array:
+def best_laplace_width(r: Array, rate: float | Array, determinant: DeterminantModel) -> Array:
     """Return the width gamma that minimizes bound - ln gamma + determinant model.
 
     It is the root of rate^2 gamma^2 - gamma + m gamma^2 / (gamma + c) = r^2.
@@ -175,8 +184,12 @@ def best_laplace_width(r: Array, rate: float, determinant: DeterminantModel) -> 
     ----------
     r : ndarray of shape (n_samples,)
         Residuals u - y.
-    rate : float
+    rate : float or ndarray of shape (n_samples,)
     determinant : DeterminantModel
+
+    Notes
+    -----
+    Of weighted samples, residuals and rates are multiplied by the square roots of the weights.
     """
     m, c, squared = determinant.damping, determinant.c, rate**2
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._gram.dense import with_diagonal
+from mercer._gram.sample_weights import weighted_spread
 from mercer._gram.tiles import serial_algebra
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
@@ -198,7 +199,7 @@ class _Search:
         self.barrier = 0.0 if not free else first if barrier is None else barrier
         self.probes = np.random.default_rng(0).normal(size=(len(self.Y), _PROBES))
         self.step_extension = 1.0 if problem.objective.convex else _FIRST_EXTENSION
-        self.kink_width = float(np.std(self.Y))
+        self.kink_width = weighted_spread(self.Y, problem.weights)
         self.latents_converged = not free or not problem.objective.is_smooth
         self.decrease = self.relative_change = np.inf
         self.n_stalled = 0
@@ -229,7 +230,7 @@ class _Search:
         if not self.free:
             return self.decrease <= small and self.relative_change <= tol
         if self.is_stuck():
-            return self._residual() <= _ROUNDED_RESIDUAL * len(self.Y)
+            return self._residual() <= _ROUNDED_RESIDUAL * self.problem.n_samples
         total_barrier = self.point.weights.size * self.barrier
         return max(total_barrier, self.decrease, self._residual()) <= small and self._gap() <= small
 

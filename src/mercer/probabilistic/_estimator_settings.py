@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.probabilistic._learned_model import LearnedModel
 from mercer.probabilistic._model import LikelihoodName, Settings
-from mercer.probabilistic._objectives import ObjectiveName
+from mercer.probabilistic._objective_choice import ObjectiveName
 
 
 def validated_settings(

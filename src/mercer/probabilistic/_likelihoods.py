@@ -16,10 +16,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._typing import Array
 from mercer._validation import check_positive
-from mercer.losses import EpsilonInsensitive, Logistic, Loss, QuadraticModel, Squared
+from mercer.losses import EpsilonInsensitive, Logistic, QuadraticModel, Squared
 from mercer.probabilistic._bound_widths import (
+    SMALLEST_CURVATURE,
     DeterminantModel,
     best_laplace_width,
     best_logistic_width,
@@ -27,9 +29,8 @@ from mercer.probabilistic._bound_widths import (
     tight_logistic_argument,
     tight_logistic_width,
 )
+from mercer.probabilistic._deviance import Deviance
 
-_ACCURACY = 1e-9
-"""Largest relative duality gap of the kernel machines that give latent values."""
 _NARROWEST = 1e-8
 """The bound of a Laplace likelihood is tight at this distance from the response at least, since the
 width of the bound vanishes at the response itself."""
@@ -37,73 +38,6 @@ _SMALLEST_VARIANCE = 1e-8
 """Learned noise has at least this variance, relative to the mean square of the responses."""
 _LOG_RATE_RADIUS = 50.0
 """Rates are searched for up to this distance from the previous one, in natural logarithms."""
-
-
-class Deviance:
-    """A loss on the scale of -2 ln p: twice the loss, plus a constant for each sample.
-
-    Parameters
-    ----------
-    loss : mercer.losses.Loss
-        Stands for -ln p(y | u) up to a constant.
-    constant : float, default=0.0
-        -2 ln of the factor that normalizes the likelihood.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.losses import Hinge
-    >>> from mercer.probabilistic import Deviance
-    >>> Deviance(Hinge(C=0.5)).value(np.ones(2), np.array([0.0, 3.0]))
-    1.0
-    """
-
-    def __init__(self, loss: Loss, constant: float = 0.0) -> None:
-        self.loss, self.constant = loss, constant
-
-    def value(self, y: Array, u: Array) -> float:
-        """Return the sum over the samples.
-
-        Parameters
-        ----------
-        y, u : ndarray of shape (n_samples,)
-        """
-        return 2.0 * self.loss.value(y, u) + len(y) * self.constant
-
-    def quadratic_model(self, y: Array, u: Array, width: float) -> QuadraticModel:
-        """Expand to second order at latent values.
-
-        Parameters
-        ----------
-        y, u : ndarray of shape (n_samples,)
-        width : float
-            A kink is replaced by a parabola that extends this far on either side.
-        """
-        model = self.loss.quadratic_model(y, u, width)
-        return QuadraticModel(
-            2.0 * model.value + self.constant, 2.0 * model.slope, 2.0 * model.curvature
-        )
-
-    def dual(self, y: Array, alpha: Array) -> float:
-        """Return the sum of -l*(-2 alpha_i) over the samples, l the deviance of one sample.
-
-        Parameters
-        ----------
-        y, alpha : ndarray of shape (n_samples,)
-            Dual variables that are not feasible are replaced by the nearest ones that are.
-        """
-        feasible = self.loss.feasible(y, alpha)
-        return -2.0 * self.loss.conjugate(y, feasible) + len(y) * self.constant
-
-    def solve(self, K: Array, y: Array) -> Array:
-        """Return the alpha that minimizes u'K^-1 u plus the deviance, with u = K alpha.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        y : ndarray of shape (n_samples,)
-        """
-        return self.loss.fit(K, y, intercept=False, accuracy=_ACCURACY).c
 
 
 class Likelihood(Deviance, ABC):
@@ -150,7 +84,7 @@ class Likelihood(Deviance, ABC):
     def best_bound(
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
-        """Minimize bound - ln gamma + determinant model over the widths gamma.
+        """Minimize weight times bound - ln gamma + determinant model over the widths gamma.
 
         Parameters
         ----------
@@ -177,6 +111,8 @@ class Likelihood(Deviance, ABC):
 
     def curvature_slope(self, y: Array, u: Array) -> Array:
         """Return the third derivatives of the deviance in latent values, zero for Gaussian noise.
+
+        They are multiplied by the weights.
 
         Parameters
         ----------
@@ -280,27 +216,30 @@ class LaplaceLikelihood(Likelihood):
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
         """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
+        w, root = self.loss.weighted(1.0), np.sqrt(self.loss.weighted(1.0))
         r = u - y
-        gamma = best_laplace_width(r, self.rate, determinant)
-        value = self.bound(y, u, gamma) - np.log(gamma) + determinant.value(gamma)
+        gamma = best_laplace_width(root * r, root * self.rate, determinant)
+        value = w * self.bound(y, u, gamma) - np.log(gamma) + determinant.value(gamma)
         # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
         # width.
         in_width = determinant.width_curvature(gamma)
-        curvature = 2.0 / gamma * in_width / (in_width + 2.0 * r**2 / gamma)
-        return QuadraticModel(value, 2.0 * r / gamma, curvature), gamma
+        curvature = w * 2.0 / gamma * in_width / (in_width + w * 2.0 * r**2 / gamma)
+        return QuadraticModel(value, w * 2.0 * r / gamma, curvature), gamma
 
     def fit_noise(
         self, Y: Array, U: Array, determinants: Sequence[DeterminantModel]
     ) -> LaplaceLikelihood:
         """Solve rate^2 sum gamma = n for the rate; see :meth:`Likelihood.fit_noise`."""
+        size = sum(map(self.loss.total, np.ones_like(Y.T)))
+        root = np.sqrt(self.loss.weighted(1.0))
 
         def excess(log_rate: float) -> float:
             rate = float(np.exp(log_rate))
             widths = [
-                best_laplace_width(u - y, rate, determinant)
+                best_laplace_width(root * (u - y), root * rate, determinant)
                 for y, u, determinant in zip(Y.T, U.T, determinants, strict=True)
             ]
-            return rate**2 * float(np.sum(widths)) - Y.size
+            return rate**2 * sum(map(self.loss.total, widths)) - size
 
         current = float(np.log(self.rate))
         low, high = current - 0.5, current + 0.5
@@ -311,12 +250,13 @@ class LaplaceLikelihood(Likelihood):
         if excess(low) > 0.0 or excess(high) < 0.0:
             return self
         rate = float(np.exp(brentq(excess, low, high, xtol=1e-12)))
-        smallest = _SMALLEST_VARIANCE * float(np.mean(Y * Y))
-        return LaplaceLikelihood(min(rate, float(np.sqrt(2.0 / smallest))))
+        smallest = _SMALLEST_VARIANCE * float(weighted_mean(Y * Y, self.weights).mean())
+        largest = float(np.sqrt(2.0 / smallest))
+        return LaplaceLikelihood(min(rate, largest)).with_weights(self.weights)
 
     def log_variance_slope(self, gamma: Array) -> float:
         """Return n - rate^2 sum gamma; see :meth:`Likelihood.log_variance_slope`."""
-        return gamma.size - self.rate**2 * float(gamma.sum())
+        return sum(map(self.loss.total, 1.0 - self.rate**2 * gamma.T))
 
 
 class LogisticLikelihood(Likelihood):
@@ -352,22 +292,26 @@ class LogisticLikelihood(Likelihood):
         self, y: Array, u: Array, determinant: DeterminantModel
     ) -> tuple[QuadraticModel, Array]:
         """Find the best widths as roots of an equation; see :meth:`Likelihood.best_bound`."""
-        squared, gamma = best_logistic_width(u, determinant)
+        w = self.loss.weighted(1.0)
+        squared, gamma = best_logistic_width(u, determinant, w)
         bound = u**2 / gamma - y * u + logistic_height(squared, gamma)
-        value = bound - np.log(gamma) + determinant.value(gamma)
+        value = w * bound - np.log(gamma) + determinant.value(gamma)
         # The best width changes with u, so that the curvature is below the 2 / gamma of a constant
         # width.
         of_height = np.where(
             squared > 0.0, 1.0 / tight_logistic_width(squared)[1] - 2.0 * squared / gamma, 0.0
         )
-        in_width = of_height + determinant.width_curvature(gamma)
-        curvature = 2.0 / gamma * in_width / (in_width + 2.0 * u**2 / gamma)
-        return QuadraticModel(value, 2.0 * u / gamma - y, curvature), gamma
+        in_width = w * of_height + determinant.width_curvature(gamma)
+        if np.any(np.less(w, 1.0)):
+            # The heights of less than one bound need not outweigh the logarithm.
+            in_width = np.maximum(in_width, SMALLEST_CURVATURE)
+        curvature = w * 2.0 / gamma * in_width / (in_width + w * 2.0 * u**2 / gamma)
+        return QuadraticModel(value, w * (2.0 * u / gamma - y), curvature), gamma
 
     def curvature_slope(self, y: Array, u: Array) -> Array:
         """Return 2 s (1 - s) (1 - 2 s) with s = 1 / (1 + exp(-u)); see the base class."""
         s = expit(u)
-        return 2.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+        return self.loss.weighted(2.0) * s * (1.0 - s) * (1.0 - 2.0 * s)
 
     def probability(self, mean: Array, variance: Array) -> Array:
         """Return the mean of the sigmoid over Gaussians, to about twelve digits.

@@ -17,8 +17,9 @@ from mercer._typing import Array
 from mercer.losses import QuadraticModel
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
+from mercer.probabilistic._deviance import Deviance
 from mercer.probabilistic._learned_model import LatentPosterior
-from mercer.probabilistic._likelihoods import Deviance, Likelihood
+from mercer.probabilistic._likelihoods import Likelihood
 
 _SMALLEST_WEIGHT = 1e-100
 """The curvature of the penalty on weights is evaluated at this weight at least, since for norms
@@ -41,19 +42,20 @@ class Point:
         The sum of weights_m K_m.
     products : ndarray of shape (n_problems, n_kernels, n_samples)
         The kernel products K_m alpha.
-    jitter : float
+    jitter : float or ndarray of shape (n_samples,)
+        What is added to the diagonal of K; divided by the weights of the samples.
     """
 
     weights: Array
     alpha: Array
     K: Array
     products: Array
-    jitter: float
+    jitter: float | Array
 
     @property
     def latent(self) -> Array:
         """The latent values u, shape (n_samples, n_problems)."""
-        return (self.weights @ self.products).T + self.jitter * self.alpha
+        return (self.weights @ self.products + self.jitter * self.alpha.T).T
 
     @property
     def quadratics(self) -> Array:
@@ -79,6 +81,9 @@ class Majorizer:
         Derivatives of the log-determinants in the weights.
     weight_penalty, norm : float
         The weights also cost weight_penalty sum weights^norm.
+    noise_curvature : float
+        Second derivative in the last weight, of the noise, of terms that are not determinants. If
+        it is negative, their tangent stands for them.
     factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
         For each log-determinant of a matrix A the lower factor L and the scale s of
         A^-1 = S L'^-1 L^-1 S, where S = diag(s).
@@ -92,6 +97,7 @@ class Majorizer:
     weight_penalty: float
     norm: float
     factors: tuple[tuple[Array, Array], ...] = ()
+    noise_curvature: float = 0.0
 
     @property
     def is_smooth(self) -> bool:
@@ -149,6 +155,8 @@ class Majorizer:
             if p > 1.0:
                 away = np.maximum(weights, _SMALLEST_WEIGHT)
                 curvature = penalty * p * (p - 1.0) * away ** (p - 2.0)
+        if self.noise_curvature > 0.0:
+            curvature[-1] += self.noise_curvature
         return QuadraticModel(value, slope, curvature)
 
     def concavity(self, grams: BaseGrams, probes: Array) -> Array:
@@ -176,6 +184,8 @@ class Majorizer:
             E = solve_triangular(factor, flat, lower=True, check_finite=False)
             E = E.reshape(len(w), probes.shape[1], -1)
             result += np.einsum("nkm,nkl->ml", E, E, optimize=True) / probes.shape[1]
+        if self.noise_curvature < 0.0:
+            result[-1, -1] -= self.noise_curvature
         return result
 
     def posterior(self, Y: Array, point: Point) -> LatentPosterior:
@@ -233,7 +243,7 @@ class NewtonModel:
     ) -> None:
         self.point, self.barrier = point, barrier
         self.costs = majorizer.expand_costs(point.weights)
-        K = with_diagonal(point.K, point.jitter) if point.jitter else point.K
+        K = with_diagonal(point.K, point.jitter) if np.any(point.jitter) else point.K
         U = point.latent
         self.systems = [
             _LatentSystem(

@@ -11,6 +11,7 @@ import numpy as np
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.dictionaries_in_memory import GramsWithIdentity
 from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
@@ -24,13 +25,8 @@ from mercer.probabilistic._likelihoods import (
     Likelihood,
     LogisticLikelihood,
 )
-from mercer.probabilistic._objectives import (
-    JointMAP,
-    Objective,
-    ObjectiveName,
-    Problem,
-    as_objective,
-)
+from mercer.probabilistic._objective_choice import ObjectiveName, as_objective
+from mercer.probabilistic._objectives import JointMAP, Objective, Problem
 from mercer.probabilistic._parameters import Noise, learn_parameters
 from mercer.probabilistic._weight_search import optimize_weights, with_zeros
 
@@ -111,9 +107,9 @@ class Settings:
         """
         return self.likelihood != "logistic" and not self.bounds_evidence
 
-    def of_noise(self, noise: float) -> Likelihood:
-        """Return the likelihood for a noise variance."""
-        return _LIKELIHOODS[self.likelihood].of_variance(noise)
+    def of_noise(self, noise: float, weights: Array | None) -> Likelihood:
+        """Return the likelihood for a noise variance and weights of the samples."""
+        return _LIKELIHOODS[self.likelihood].of_variance(noise).with_weights(weights)
 
 
 def learn_model(
@@ -139,7 +135,7 @@ def learn_model(
         evidence = replace(settings, objective="vb", learns_parameters=False)
         known = learn_model(samples, kernels, Y, evidence, on_step).noise
         settings = replace(settings, noise=known)
-    size = float(np.mean(Y * Y))
+    size = float(weighted_mean(Y * Y, samples.weights).mean())
     noise = _FIRST_NOISE * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
@@ -150,7 +146,9 @@ def learn_model(
         Y,
         np.full(len(kernels), size / len(kernels)),
         noise=Noise(
-            None if settings.exact else settings.of_noise(noise), noise, settings.learns_noise
+            None if settings.exact else settings.of_noise(noise, samples.weights),
+            noise,
+            settings.learns_noise,
         ),
         tol=_PARAMETER_TOLERANCE * settings.tol,
         max_iter=settings.max_iter,
@@ -174,9 +172,9 @@ class _WeightedDictionary:
         noise: float,
     ) -> None:
         self.kernels, self.settings, self.noise = list(kernels), settings, noise
-        self.size = float(np.mean(Y * Y))
+        self.size = float(weighted_mean(Y * Y, samples.weights).mean())
         plain = base_grams(samples, self.kernels, centered=False)
-        self.traces = plain.traces()
+        self.traces = plain.traces(samples.weights)
         if (self.traces < 0.0).any():
             name = self.kernels[int(self.traces.argmin())].describe()
             raise ValueError(
@@ -185,7 +183,7 @@ class _WeightedDictionary:
         # Kernels that are zero on the samples are left out: nothing would bound their weights.
         self.empty = not self.traces.any()
         self.used = np.arange(1) if self.empty else np.flatnonzero(self.traces)
-        self.scales = np.zeros(1) if self.empty else samples.n_samples / self.traces[self.used]
+        self.scales = np.zeros(1) if self.empty else samples.total / self.traces[self.used]
         if self.used.size < len(self.kernels):
             plain = base_grams(samples, [self.kernels[k] for k in self.used], centered=False)
         self.plain = plain.scaled(self.scales)
@@ -194,12 +192,13 @@ class _WeightedDictionary:
         objective: Objective
         grams: BaseGrams = self.plain
         if self.noise_is_weight:
-            objective = JointMAP.marginal_likelihood(_SMALLEST_NOISE * self.size)
-            grams = GramsWithIdentity(self.plain, samples.n_samples)
+            smallest, weights = _SMALLEST_NOISE * self.size, samples.weights
+            objective = JointMAP.marginal_likelihood(smallest, weights, learns_noise=True)
+            grams = GramsWithIdentity(self.plain, samples.n_samples, weights=weights)
         else:
             objective = as_objective(
                 "marginal_likelihood" if settings.exact else settings.objective,
-                settings.of_noise(noise),
+                settings.of_noise(noise, samples.weights),
                 jitter=settings.jitter,
                 weight_penalty=settings.weight_penalty,
                 norm=settings.norm,

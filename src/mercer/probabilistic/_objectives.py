@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -29,14 +28,11 @@ from mercer._gram.dense import (
 )
 from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
-from mercer._validation import check_number, check_positive
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
-from mercer.probabilistic._likelihoods import Deviance, GaussianLikelihood, Likelihood
+from mercer.probabilistic._deviance import Deviance
+from mercer.probabilistic._likelihoods import Likelihood
 from mercer.probabilistic._majorizer import Majorizer, Point
-
-ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
-OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "laplace", "map", "mkl")
 
 
 class Objective(ABC):
@@ -109,6 +105,16 @@ class Problem:
     grams: BaseGrams
     Y: Array
 
+    @property
+    def weights(self) -> Array | None:
+        """Weights of the samples, which the deviance holds; None where all are one."""
+        return self.objective.deviance.weights
+
+    @property
+    def n_samples(self) -> float:
+        """Number of samples, or the sum of their weights."""
+        return float(len(self.Y) if self.weights is None else self.weights.sum())
+
     def start(self, weights: Array) -> Point:
         """Return the point of given weights and of latent values zero.
 
@@ -117,9 +123,12 @@ class Problem:
         weights : ndarray of shape (n_kernels,)
         """
         n, c = self.Y.shape
+        jitter: float | Array = self.objective.jitter
+        if jitter and self.weights is not None:
+            jitter = jitter / self.weights
         K = self.grams.weighted_sum(weights)
         products = np.zeros((c, weights.size, n))
-        return Point(weights, np.zeros((n, c)), K, products, self.objective.jitter)
+        return Point(weights, np.zeros((n, c)), K, products, jitter)
 
     def majorize_at(self, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return the majorizer at a point; see :meth:`Objective.majorize_at`.
@@ -214,34 +223,60 @@ class JointMAP(Objective):
     ----------
     deviance : Deviance
     jitter : float
+    learns_noise : bool, default=False
+        Whether the last Gram matrix is the identity, whose weight adds to the jitter.
+
+    Notes
+    -----
+    A sample of weight w stands for w samples, each with noise of its own. The mean of its noise has
+    the variance noise / w, which is added to the diagonal, and what is left of ln|K_e| is
+    sum ln w + (sum w - n) ln noise.
     """
 
     deviance: Deviance
     jitter: float
+    learns_noise: bool = False
 
     @classmethod
-    def marginal_likelihood(cls, noise: float) -> JointMAP:
+    def marginal_likelihood(
+        cls, noise: float, weights: Array | None = None, *, learns_noise: bool = False
+    ) -> JointMAP:
         """Return -2 ln of the marginal likelihood of Gaussian noise.
 
         Parameters
         ----------
         noise : float
             Variance of the noise.
+        weights : ndarray of shape (n_samples,), default=None
+            Weights of the samples.
+        learns_noise : bool, default=False
         """
-        return cls(Deviance(Interpolation(), float(np.log(2.0 * np.pi))), noise)
+        deviance = Deviance(Interpolation(), float(np.log(2.0 * np.pi))).with_weights(weights)
+        return cls(deviance, noise, learns_noise)
 
     def majorize_at(
         self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
         """Replace ln|K_e| by its tangent, of slopes tr(K_e^-1 K_m); see the base class."""
-        factor = definite_factor(with_diagonal(point.K, self.jitter))
+        factor = definite_factor(with_diagonal(point.K, point.jitter))
         n_samples, n_problems = problem.Y.shape
         factors = ((factor, np.ones(n_samples)),) * n_problems
         value = self._penalized_deviance(problem, point) + n_problems * log_determinant(factor)
+        n_more, noise = 0.0, 1.0
+        if problem.weights is not None:
+            n_more = n_problems * (problem.n_samples - n_samples)
+            noise = self.jitter + (float(point.weights[-1]) if self.learns_noise else 0.0)
+            value += n_problems * float(np.log(problem.weights).sum()) + n_more * np.log(noise)
         if value > most:
             return None
         slopes = n_problems * problem.grams.inner_products(inverted(factor))
-        return Majorizer(self.deviance, value, None, None, slopes, 0.0, 1.0, factors)
+        curvature = 0.0
+        if self.learns_noise:
+            slopes[-1] += n_more / noise
+            curvature = -n_more / noise**2
+        return Majorizer(
+            self.deviance, value, None, None, slopes, 0.0, 1.0, factors, noise_curvature=curvature
+        )
 
 
 @dataclass(frozen=True)
@@ -268,8 +303,9 @@ class VariationalBound(Objective):
     ) -> Majorizer | None:
         """Model ln|K + Gamma| by its slopes tr(A^-1 K_m) and diag(A^-1), A = K + Gamma."""
         Y, U = problem.Y, point.latent
-        before = [DeterminantModel.of_variance(np.diag(point.K))] * Y.shape[1]
-        likelihood = self.deviance
+        # A sample of weight w has the width gamma / w in A.
+        w, likelihood = self.deviance.loss.weighted(1.0), self.deviance
+        before = [DeterminantModel.of_variance(w * np.diag(point.K))] * Y.shape[1]
         if previous is not None:
             assert previous.determinants is not None
             assert isinstance(previous.deviance, Likelihood)
@@ -281,7 +317,7 @@ class VariationalBound(Objective):
         for c, (y, u, determinant) in enumerate(zip(Y.T, U.T, before, strict=True)):
             best, width = likelihood.best_bound(y, u, determinant)
             bound = best.value - determinant.value(width) + np.log(width)
-            scale = 1.0 / np.sqrt(width)
+            scale = np.sqrt(w / width)
             factor = definite_factor(scaled_system(point.K, scale, 1.0))
             value += float(bound.sum()) + log_determinant(factor)
             gamma[:, c] = width
@@ -293,7 +329,8 @@ class VariationalBound(Objective):
             inverse = inverted(factor)
             inverse *= scale[:, None]
             inverse *= scale
-            determinants.append(DeterminantModel.fit(width, np.diag(inverse), determinant.damping))
+            slope = np.diag(inverse) / w
+            determinants.append(DeterminantModel.fit(width, slope, determinant.damping))
             total += inverse
         slopes = problem.grams.inner_products(total)
         return Majorizer(
@@ -319,58 +356,3 @@ class LaplaceApproximation(Objective):
         """Return u'K^-1 u + sum D(u), which the mode minimizes; see the base class."""
         value = self._penalized_deviance(problem, point)
         return Majorizer(self.deviance, value, None, None, np.zeros_like(point.weights), 0.0, 1.0)
-
-
-def as_objective(
-    name: ObjectiveName,
-    deviance: Deviance,
-    *,
-    jitter: float = 0.0,
-    weight_penalty: float = 1.0,
-    norm: float = 1.0,
-    learns_noise: bool = False,
-) -> Objective:
-    """Return the objective of a name.
-
-    Parameters
-    ----------
-    name : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}
-    deviance : Deviance
-        A likelihood, unless the name is "mkl".
-    jitter : float, default=0.0
-        White noise in the latent function, used by "map" only.
-    weight_penalty, norm : float, default=1.0
-        Used by "mkl" only.
-    learns_noise : bool, default=False
-        Used by "vb" only.
-
-    Raises
-    ------
-    ValueError
-        If the objective needs another likelihood, or a setting is out of its range.
-    """
-    check_positive("weight_penalty", weight_penalty)
-    check_number("norm", norm, low=1.0)
-    check_number("jitter", jitter)
-    if name == "mkl":
-        return PenalizedRisk(deviance, weight_penalty, norm)
-    if not isinstance(deviance, Likelihood):
-        raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
-    if name == "map":
-        check_positive("jitter", jitter)
-        return JointMAP(deviance, jitter)
-    if name == "laplace":
-        if not deviance.loss.is_smooth:
-            raise ValueError(
-                'objective="laplace" expands the likelihood about its mode, and needs one without '
-                "kinks."
-            )
-        return LaplaceApproximation(deviance)
-    if name == "vb":
-        return VariationalBound(deviance, learns_noise)
-    if not isinstance(deviance, GaussianLikelihood):
-        raise ValueError(
-            'objective="marginal_likelihood" is in closed form for Gaussian noise only: '
-            'objective="vb" bounds it for other likelihoods.'
-        )
-    return JointMAP.marginal_likelihood(deviance.noise)

@@ -181,8 +181,10 @@ class _EvidenceProblem:
         if n < 2 * _SUBSAMPLE:
             return self
         rows = np.unique(np.linspace(0, n - 1, _SUBSAMPLE).round().astype(int))
-        samples = Samples(self.samples.X[rows])
-        return _EvidenceProblem(samples, self.kernels, self.Y[rows], self.noise)
+        samples, noise = self.samples.take(rows), self.noise
+        if noise.likelihood is not None:
+            noise = replace(noise, likelihood=noise.likelihood.with_weights(samples.weights))
+        return _EvidenceProblem(samples, self.kernels, self.Y[rows], noise)
 
     def start(self, log_weights: Array, shift: float) -> Array:
         """Return the log-parameters at a start, those of widths shifted."""
@@ -195,7 +197,7 @@ class _EvidenceProblem:
         center = self.start(log_weights, 0.0)
         bounds = np.stack([center - _LOG_RADIUS, center + _LOG_RADIUS], axis=1)
         for kernel, own in zip(self.kernels, self.slices, strict=True):
-            bounds[own] = kernel.log_bounds(self.samples.X)
+            bounds[own] = kernel.log_bounds(self.samples.representative)
         return bounds
 
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
@@ -247,12 +249,16 @@ class _EvidenceProblem:
 
     def _gaussian(self, K: Array, noise: float) -> tuple[float, Array, Array]:
         """Return the objective, the Cholesky factor of K + noise I, and the dual variables."""
-        K[np.diag_indices_from(K)] += noise
+        weights, total = self.samples.weights, self.samples.total
+        K[np.diag_indices_from(K)] += noise if weights is None else noise / weights
         n, m = self.Y.shape
         factor = definite_factor(K)
         alpha = cho_solve((factor, True), self.Y, check_finite=False)
-        constant = m * (log_determinant(factor) + n * np.log(2.0 * np.pi))
-        return float(np.sum(self.Y * alpha)) + constant, factor, alpha
+        constant = log_determinant(factor) + total * np.log(2.0 * np.pi)
+        if weights is not None:
+            # What the noise of several equal samples adds to that of their mean; see JointMAP.
+            constant += float(np.log(weights).sum()) + (total - n) * np.log(noise)
+        return float(np.sum(self.Y * alpha)) + m * constant, factor, alpha
 
     def _evidence(self, K: Array, noise: float) -> _Evidence:
         """Return the marginal likelihood of Gaussian noise."""
@@ -260,12 +266,15 @@ class _EvidenceProblem:
         inverse = inverted(factor)
         if self.Y.shape[1] > 1:
             inverse *= self.Y.shape[1]
-        slope = noise * (float(np.trace(inverse)) - float(np.sum(alpha * alpha)))
+        by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
+        weights, (n, m) = self.samples.weights, self.Y.shape
+        slope = noise * float((by_sample if weights is None else by_sample / weights).sum())
+        slope += m * (self.samples.total - n)
         return _Evidence(value, slope, inverse, alpha)
 
     def _bound(self, likelihood: Likelihood, K: Array, noise: float) -> _Evidence:
         """Return the variational bound of the marginal likelihood."""
-        likelihood = likelihood.of_variance(noise)
+        likelihood = likelihood.of_variance(noise).with_weights(likelihood.weights)
         problem = Problem(VariationalBound(likelihood), DenseGram(K), self.Y)
         point = problem.start(np.ones(1))
         if self._alpha is not None:

@@ -15,10 +15,11 @@ from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
+from mercer.probabilistic._deviance import Deviance
 from mercer.probabilistic._laplace import laplace_at
 from mercer.probabilistic._learned_model import LatentPosterior
-from mercer.probabilistic._likelihoods import Deviance
-from mercer.probabilistic._objectives import OBJECTIVES, ObjectiveName, Problem, as_objective
+from mercer.probabilistic._objective_choice import OBJECTIVES, ObjectiveName, as_objective
+from mercer.probabilistic._objectives import Problem
 
 _TOL = 1e-10
 """Relative precision of the latent values: weights are given, so that steps are few."""

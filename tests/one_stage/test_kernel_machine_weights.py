@@ -60,7 +60,7 @@ def problem(estimator):
     X = rng.normal(size=(24, 3))
     signal = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=24)
     y = np.digitize(signal, [-0.5, 0.5]) if is_classifier(estimator) else signal
-    return X, y, rng.integers(0, 4, size=24).astype(float)
+    return X, y, rng.integers(0, 4, size=24)
 
 
 def tolerance(estimator):
@@ -102,7 +102,7 @@ def test_whole_weights_repeat_rows(estimator):
 )
 def test_weights_that_are_not_whole_share_rows(estimator):
     X, y, weights = problem(estimator)
-    weights += 0.7
+    weights = weights + 0.7
     part = np.random.default_rng(1).uniform(0.2, 0.8, size=len(X)) * weights
     twice = clone(estimator).fit(
         np.vstack([X, X]), np.concatenate([y, y]), sample_weight=np.append(part, weights - part)

@@ -1,0 +1,283 @@
+"""Weights of samples in Bayesian estimators: two is the row given twice, zero the row left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+
+from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.samples import Samples
+from mercer.kernels import Gaussian, Linear
+from mercer.probabilistic._descent import minimize_latents
+from mercer.probabilistic._laplace import laplace_at
+from mercer.probabilistic._likelihoods import (
+    GaussianLikelihood,
+    LaplaceLikelihood,
+    LogisticLikelihood,
+)
+from mercer.probabilistic._model import Settings, learn_model
+from mercer.probabilistic._objective_choice import as_objective
+from mercer.probabilistic._objectives import JointMAP, Problem
+
+KERNELS = [Gaussian(0.5), Gaussian(2.0), Linear()]
+ESTIMATORS = [
+    *(BayesianMKLClassifier(KERNELS, objective=name) for name in ("vb", "laplace", "map", "mkl")),
+    BayesianMKLClassifier(objective="mkl", norm=2.0),
+    BayesianMKLClassifier([Gaussian()], learn_parameters=True),
+    *(
+        BayesianMKLRegressor(KERNELS, objective=name, noise=noise)
+        for name in ("marginal_likelihood", "vb", "map", "mkl")
+        for noise in (None, 0.1)
+    ),
+    *(
+        BayesianMKLRegressor(KERNELS, likelihood="laplace", objective=name, noise=0.1)
+        for name in ("vb", "map", "mkl")
+    ),
+    BayesianMKLRegressor([Gaussian()], learn_parameters=True),
+    BayesianMKLRegressor(KERNELS, normalize_y=False),
+    BayesianMKLRegressor([Linear(per_feature=True)]),
+]
+NUMBERS = (
+    "weights_",
+    "shares_",
+    "alignment_",
+    "objective_",
+    "log_marginal_likelihood_",
+    "noise_variance_",
+    "y_mean_",
+    "y_scale_",
+    "dual_gap_",
+)
+
+
+def problem(estimator, n=30):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    signal = np.sin(2.0 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=n)
+    y = np.digitize(signal, [-0.3, 0.3]) if is_classifier(estimator) else signal
+    return X, y, rng.integers(0, 4, size=n)
+
+
+def named(estimator):
+    return repr(estimator).replace("\n", "")
+
+
+def predictions(model, X):
+    if is_classifier(model):
+        return model.predict_proba(X)
+    if len(model.cholesky_):
+        return np.column_stack(model.predict(X, return_std=True))
+    return model.predict(X)
+
+
+def assert_same(first, second, X, rtol=1e-9):
+    for name in NUMBERS:
+        if hasattr(first, name):
+            expected = getattr(second, name)
+            assert_allclose(getattr(first, name), expected, rtol=rtol, atol=rtol, err_msg=name)
+    assert_allclose(predictions(first, X), predictions(second, X), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_whole_weights_repeat_rows(estimator):
+    X, y, weights = problem(estimator)
+    counts = weights.astype(int)
+    repeated = clone(estimator).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    weighted = clone(estimator).fit(X, y, sample_weight=weights)
+    assert weighted.dual_coef_.shape[0] == len(X)
+    assert not weighted.dual_coef_[weights == 0.0].any()
+    assert_same(weighted, repeated, X)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("estimator", ESTIMATORS[:4] + ESTIMATORS[7:11], ids=named)
+def test_weights_that_are_not_whole_share_rows(estimator):
+    X, y, weights = problem(estimator)
+    part = np.random.default_rng(1).uniform(0.2, 0.8, size=len(X)) * (weights + 0.3)
+    twice = clone(estimator).fit(
+        np.vstack([X, X]),
+        np.concatenate([y, y]),
+        sample_weight=np.concatenate([part, weights + 0.3 - part]),
+    )
+    once = clone(estimator).fit(X, y, sample_weight=weights + 0.3)
+    # The sums of two weights differ by rounding, which the searches magnify.
+    assert_same(once, twice, X, 1e-6)
+
+
+@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[6]], ids=named)
+def test_the_order_of_samples_does_not_matter(estimator):
+    X, y, weights = problem(estimator)
+    order = np.random.default_rng(2).permutation(len(X))
+    first = clone(estimator).fit(X, y, sample_weight=weights)
+    second = clone(estimator).fit(X[order], y[order], sample_weight=weights[order])
+    assert_array_equal(first.weights_, second.weights_)
+    assert_array_equal(first.dual_coef_[order], second.dual_coef_)
+
+
+def settings(likelihood, objective, **changes):
+    values = {
+        "objective": objective, "likelihood": likelihood, "noise": None, "jitter": 0.5,
+        "weight_penalty": 1.0, "norm": 1.0, "learns_parameters": False, "n_starts": 1,
+        "tol": 1e-9, "max_iter": 500,
+    }  # fmt: skip
+    return Settings(**(values | changes))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        settings("gaussian", "marginal_likelihood", noise=0.2),
+        settings("gaussian", "map", noise=0.2),
+        settings("gaussian", "mkl", noise=0.2),
+        settings("laplace", "vb", noise=0.2),
+        settings("logistic", "vb"),
+        settings("logistic", "map"),
+        settings("logistic", "mkl", norm=2.0),
+        settings("logistic", "laplace"),
+    ],
+    ids=lambda setting: f"{setting.likelihood} {setting.objective} {setting.noise}",
+)
+def test_optima_of_repeated_rows_are_those_of_weights(setting):
+    """Here nothing merges the repeated rows, so that the objectives themselves are compared."""
+    X, y, weights = problem(BayesianMKLRegressor())
+    weights = weights + 1
+    if setting.likelihood == "logistic":
+        y = np.where(y > 0.0, 1.0, -1.0)
+    counts = weights.astype(int)
+    kernels = [kernel.bind(X) for kernel in KERNELS]
+    once = learn_model(Samples(X, 3, weights=weights), kernels, y[:, None], setting)
+    again = X.repeat(counts, axis=0)
+    repeated = learn_model(Samples(again, 3), kernels, y.repeat(counts)[:, None], setting)
+    assert once.value == pytest.approx(repeated.value, rel=1e-8)
+    # The objective is flat at its minimum, so that weights have half of its digits.
+    assert_allclose(once.weights, repeated.weights, rtol=1e-2, atol=1e-4)
+    assert once.noise == pytest.approx(repeated.noise, rel=1e-2, nan_ok=True)
+    assert_allclose(once.traces, repeated.traces, rtol=1e-12)
+    across = np.tensordot(repeated.weights, [k(X, again) for k in KERNELS], axes=1)
+    expected = repeated.posterior.means(across)
+    found = once.posterior.means(np.tensordot(once.weights, [k(X) for k in KERNELS], axes=1))
+    assert_allclose(found, expected, atol=5e-3)
+    diagonal = np.tensordot(repeated.weights, [k.diag(X) for k in KERNELS], axes=1)
+    if repeated.posterior.factors:
+        variances = repeated.posterior.variances(across, diagonal)
+        own = np.tensordot(once.weights, [k(X) for k in KERNELS], axes=1)
+        assert_allclose(once.posterior.variances(own, diagonal), variances, atol=5e-3)
+
+
+LIKELIHOODS = {
+    "gaussian": GaussianLikelihood(0.3),
+    "laplace": LaplaceLikelihood(1.5),
+    "logistic": LogisticLikelihood(),
+}
+
+
+@pytest.mark.parametrize("name", ["vb", "map", "mkl", "laplace", "marginal_likelihood"])
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+@pytest.mark.parametrize("whole", [True, False])
+def test_values_and_gradients_at_given_weights(name, likelihood, whole):
+    if name == "laplace" and likelihood == "laplace":
+        return
+    if name == "marginal_likelihood" and likelihood != "gaussian":
+        return
+    X, y, weights = problem(BayesianMKLRegressor())
+    weights = weights + 1.0 if whole else weights + 0.1
+    y = np.where(y > 0.0, 1.0, -1.0) if likelihood == "logistic" else y
+    at = np.array([0.3, 0.7, 0.2])
+
+    def minimum(X, y, weights):
+        deviance = LIKELIHOODS[likelihood].with_weights(weights)
+        goal = as_objective(name, deviance, jitter=0.4, weight_penalty=0.5, norm=1.5)
+        kernels = [kernel.bind(X) for kernel in KERNELS]
+        found = Problem(goal, base_grams(Samples(X, 3), kernels, centered=False), y[:, None])
+        if name == "laplace":
+            return found, laplace_at(found, at)
+        return found, minimize_latents(found, found.start(at), tol=1e-10)
+
+    goal, once = minimum(X, y, weights)
+    if whole:
+        counts = weights.astype(int)
+        _, repeated = minimum(X.repeat(counts, axis=0), y.repeat(counts), None)
+        assert once.value == pytest.approx(repeated.value, rel=1e-8)
+        assert_allclose(once.gradient, repeated.gradient, rtol=1e-4, atol=1e-5)
+    for k in range(3):
+        step = 1e-4 * np.eye(3)[k]
+        search = laplace_at if name == "laplace" else lambda p, w: minimize_latents(p, p.start(w))
+        change = search(goal, at + step).value - search(goal, at - step).value
+        assert once.gradient[k] == pytest.approx(change / 2e-4, rel=1e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.4])
+def test_learned_noise_is_a_minimum_for_small_weights(scale):
+    """With weights of more than n in all, the likelihood increases as the noise vanishes."""
+    X, y, weights = problem(BayesianMKLRegressor())
+    weights = scale * (weights + 0.5)
+    kernels = [kernel.bind(X) for kernel in KERNELS]
+    samples = Samples(X, 3, weights=weights)
+    setting = settings("gaussian", "marginal_likelihood")
+    model = learn_model(samples, kernels, y[:, None], setting)
+    K = np.tensordot(model.weights, [kernel(X) for kernel in kernels], axes=1)
+
+    def value(noise):
+        A = K + np.diag(noise / weights)
+        n_more = weights.sum() - len(y)
+        constant = weights.sum() * np.log(2.0 * np.pi) + np.log(weights).sum()
+        fitted = y @ np.linalg.solve(A, y)
+        return fitted + np.linalg.slogdet(A)[1] + n_more * np.log(noise) + constant
+
+    assert model.value == pytest.approx(value(model.noise), rel=1e-7)
+    assert value(model.noise) <= value(1.02 * model.noise)
+    assert value(model.noise) <= value(0.98 * model.noise)
+    assert isinstance(JointMAP.marginal_likelihood(0.1, weights).deviance.weights, np.ndarray)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [BayesianMKLClassifier("precomputed"), BayesianMKLRegressor("precomputed", noise=0.1)],
+)
+def test_stacks_take_weights(estimator):
+    X, y, weights = problem(estimator)
+    estimator.set_params(tol=1e-6)
+    stack = np.stack([kernel(X) for kernel in KERNELS], axis=2)
+    diagonal = np.column_stack([kernel.diag(X) for kernel in KERNELS])
+    weighted = clone(estimator).fit(stack, y, sample_weight=weights)
+    there = np.flatnonzero(weights)
+    left_out = clone(estimator)
+    left_out.fit(stack[np.ix_(there, there)], y[there], sample_weight=weights[there])
+    assert_array_equal(weighted.weights_, left_out.weights_)
+    counts = weights.astype(int)
+    again = np.repeat(np.repeat(stack, counts, axis=0), counts, axis=1)
+    repeated = clone(estimator).fit(again, y.repeat(counts))
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-6)
+    if is_classifier(estimator):
+        found = weighted.predict_proba(stack, diagonal=diagonal)
+        expected = repeated.predict_proba(np.repeat(stack, counts, axis=1), diagonal=diagonal)
+    else:
+        found, expected = weighted.predict(stack), repeated.predict(np.repeat(stack, counts, 1))
+    assert_allclose(found, expected, atol=2e-3)
+
+
+@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[6]], ids=named)
+def test_sparse_features_take_weights(estimator):
+    X, y, weights = problem(estimator)
+    X = np.where(X > 0.3, X, 0.0)
+    counts = weights.astype(int)
+    model = clone(estimator).set_params(kernels=[Gaussian(1.0), Linear()])
+    repeated = clone(model).fit(sp.csr_matrix(X.repeat(counts, axis=0)), y.repeat(counts))
+    weighted = clone(model).fit(sp.csr_matrix(X), y, sample_weight=weights)
+    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-10)
+    assert_allclose(predictions(weighted, X), predictions(repeated, X), rtol=1e-9)
+    dense = clone(model).fit(X, y, sample_weight=weights)
+    assert_allclose(weighted.objective_, dense.objective_, rtol=1e-4)
+
+
+def test_weights_of_classes_multiply_those_of_samples():
+    X, y, weights = problem(BayesianMKLClassifier())
+    given = BayesianMKLClassifier(KERNELS, class_weight={0: 1.0, 1: 3.0, 2: 2.0})
+    factors = np.array([1.0, 3.0, 2.0])[y]
+    multiplied = BayesianMKLClassifier(KERNELS).fit(X, y, sample_weight=weights * factors)
+    assert_same(given.fit(X, y, sample_weight=weights), multiplied, X, 1e-12)
