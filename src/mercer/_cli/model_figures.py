@@ -33,15 +33,22 @@ _MAX_COLUMNS = 60
 """The table of columns has at most this many rows."""
 
 _MOST_BARS = 15
+"""At most this many columns have bars."""
+
 _PARTIAL_COLUMNS = 6
 """Partial dependence is drawn of at most this many columns, the most important ones."""
 
 _PARTIAL_ROWS = 100
+"""Partial dependence is the mean over at most this many rows."""
+
 _PARTIAL_POINTS = 20
-"""Partial dependence is the mean over this many rows, at this many values of the column."""
+"""It is computed at this many values of a column."""
 
 _MOST_LINES = 5
+"""It is drawn for at most this many classes."""
+
 _MOST_LEVELS = 15
+"""Of a category, at most this many levels are drawn, the most frequent ones."""
 
 _SHARES_EXPLAINED = (
     "A share is a kernel's part of the variance of the learned kernel over the training rows. "
