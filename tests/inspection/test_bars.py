@@ -7,29 +7,106 @@ from typing import Any
 import numpy as np
 import pytest
 from display_cases import bar_lengths, tick_labels
+from sklearn.gaussian_process import kernels as gp
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KernelCenterer, StandardScaler
 
 from mercer import (
     AlignmentMaximization,
+    BayesianMKLClassifier,
+    ContinuousAlignment,
+    EvidenceMaximization,
     KernelOptimization,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    MKLClassifier,
+    MultipleKernelClustering,
+    TwoStageClassifier,
     UniformCombination,
 )
 from mercer.inspection import (
     FeatureRelevanceDisplay,
     KernelWeightsDisplay,
 )
-from mercer.kernels import Gaussian, Linear, OnColumns
+from mercer.kernels import Gaussian, Linear, OnColumns, OnProjection, Product, WeightedSum
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
 
-def test_bars_are_the_weights(data: tuple[Any, Any]) -> None:
-    learner = UniformCombination([Gaussian(1.0), Gaussian(2.5)]).fit(*data)
+def centered_traces(kernels: list[Any], X: Any) -> list[float]:
+    """Traces of the centered Gram matrices."""
+    return [np.trace(KernelCenterer().fit_transform(kernel(X))) for kernel in kernels]
+
+
+def test_bars_are_shares_in_the_trace(data: tuple[Any, Any]) -> None:
+    kernels = [Gaussian(1.0), Gaussian(2.5), Linear()]
+    learner = UniformCombination(kernels).fit(*data)
     display = KernelWeightsDisplay.from_estimator(learner)
-    np.testing.assert_allclose(bar_lengths(display), learner.weights_)
-    assert tick_labels(display) == ["Gaussian, width 1", "Gaussian, width 2.5"]
+    parts = learner.weights_ * centered_traces(kernels, data[0])
+    np.testing.assert_allclose(bar_lengths(display), parts / parts.sum())
+    assert tick_labels(display) == ["Gaussian, width 1", "Gaussian, width 2.5", "Linear"]
+    assert display.ax_.get_xlabel() == "Share of the learned kernel's trace"
     assert display.figure_ is display.ax_.figure
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_shares_do_not_depend_on_the_scale_of_a_kernel(
+    data: tuple[Any, Any], factor: float
+) -> None:
+    plain, scaled = (
+        KernelWeightsDisplay.from_estimator(
+            AlignmentMaximization([Gaussian(1.0), WeightedSum([Gaussian(2.5)], [c])]).fit(*data)
+        ).shares
+        for c in (1.0, factor)
+    )
+    np.testing.assert_allclose(scaled, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        TwoStageClassifier(UniformCombination([Gaussian(1.0), Linear()])),
+        MKLClassifier([Gaussian(1.0), Linear()]),
+        BayesianMKLClassifier([Gaussian(1.0), Linear()]),
+        KernelStackingClassifier([Gaussian(1.0), Linear()]),
+        KernelStackingRegressor([Gaussian(1.0), Linear()]),
+        ContinuousAlignment(max_kernels=3),
+        EvidenceMaximization(),
+        MultipleKernelClustering([Gaussian(1.0), Linear()], 2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_shares_of_every_estimator_sum_to_one(data: tuple[Any, Any], model: Any) -> None:
+    X, y = data
+    display = KernelWeightsDisplay.from_estimator(
+        model.fit(X, np.unique(y, return_inverse=True)[1])
+    )
+    assert np.abs(display.shares).sum() == pytest.approx(1.0)
+    assert len(display.ax_.patches) == display.shares.size
+    assert display.ax_.get_xlim()[0] == 0.0
+
+
+def test_negative_weights_are_bars_to_the_left(data: tuple[Any, Any]) -> None:
+    kernels = [Gaussian(1.0), Gaussian(1.1), Linear()]
+    with pytest.warns(UserWarning, match="Some weights are negative"):
+        learner = AlignmentMaximization(kernels, signs="free").fit(*data)
+    display = KernelWeightsDisplay.from_estimator(learner)
+    assert (learner.weights_ < 0.0).any()
+    np.testing.assert_array_equal(np.sign(bar_lengths(display)), np.sign(learner.weights_))
+    parts = learner.weights_ * centered_traces(kernels, data[0])
+    np.testing.assert_allclose(display.shares, parts / np.abs(parts).sum())
+    assert "to the left: negative weights" in display.ax_.get_xlabel()
+
+
+def test_shares_follow_from_weights_and_traces() -> None:
+    display = KernelWeightsDisplay.from_weights([2.0, -1.0, 0.0], traces=[1.0, 6.0, 5.0])
+    np.testing.assert_allclose(bar_lengths(display), [0.25, -0.75, 0.0])
+    assert tick_labels(display) == ["kernel 0", "kernel 1", "kernel 2"]
+    np.testing.assert_allclose(KernelWeightsDisplay.from_weights([1.0, 3.0]).shares, [0.25, 0.75])
+    with pytest.raises(ValueError, match="traces must not be negative"):
+        KernelWeightsDisplay.from_weights([1.0], traces=[-1.0])
+    with pytest.raises(ValueError, match="traces must be finite, with one entry for each of the 1"):
+        KernelWeightsDisplay.from_weights([1.0], traces=[1.0, 2.0])
 
 
 def test_one_kernel(data: tuple[Any, Any]) -> None:
@@ -40,7 +117,7 @@ def test_one_kernel(data: tuple[Any, Any]) -> None:
 def test_the_largest_of_many() -> None:
     display = KernelWeightsDisplay(list("abc"), [0.1, -0.5, 0.4]).plot(max_kernels=2)
     assert tick_labels(display) == ["b", "c"]
-    assert display.ax_.get_title() == "Weights of the kernels, 2 of 3"
+    assert display.ax_.get_title() == "Shares of the kernels, 2 of 3"
 
 
 def test_long_labels_are_broken_and_cut() -> None:
@@ -85,6 +162,43 @@ def test_one_linear_kernel_a_feature(data: tuple[Any, Any]) -> None:
     display = FeatureRelevanceDisplay.from_estimator(learner)
     assert display.relevance.shape == (4,)
     assert np.argmax(display.relevance) < 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (Product([Gaussian(2.0), OnColumns(Gaussian(1.0), [3])]), [0.25, 0.25, 0.25, 1.25]),
+        (OnProjection(Gaussian(1.0), [[1.0], [0.0], [-2.0], [0.0]]), [1.0, 0.0, 4.0, 0.0]),
+        (1.0 * gp.RBF([1.0, 2.0, 4.0, 1.0]), [0.5, 0.125, 0.03125, 0.5]),
+    ],
+)
+def test_kernels_made_of_others(data: tuple[Any, Any], kernel: Any, expected: list[float]) -> None:
+    learner = UniformCombination([kernel]).fit(*data)
+    display = FeatureRelevanceDisplay.from_estimator(learner)
+    np.testing.assert_allclose(display.relevance, learner.weights_[0] * np.array(expected))
+
+
+def linear_callable(X: Any, Z: Any) -> Any:
+    """Inner products."""
+    return X @ Z.T
+
+
+@pytest.mark.parametrize("estimator", [UniformCombination, KernelStackingClassifier])
+def test_kernels_of_no_known_formula_have_no_relevance(
+    data: tuple[Any, Any], estimator: Any
+) -> None:
+    model = estimator([linear_callable]).fit(*data)
+    with pytest.raises(ValueError, match=r"no widths .*permutation_importance"):
+        FeatureRelevanceDisplay.from_estimator(model)
+
+
+def test_known_relevances() -> None:
+    display = FeatureRelevanceDisplay.from_relevance([0.1, 0.8])
+    assert tick_labels(display) == ["x1", "x0"]
+    assert bar_lengths(display) == [0.8, 0.1]
+    assert display.ax_.get_xlabel() == "Relevance: weighted 1 / width$^2$"
+    named = FeatureRelevanceDisplay.from_relevance([0.1, 0.8], feature_names=["a", "b"])
+    assert tick_labels(named) == ["b", "a"]
 
 
 def test_names_of_columns(data: tuple[Any, Any]) -> None:

@@ -54,7 +54,7 @@ def test_weights_and_relevance(fitted: Any) -> None:
     classifier = learned(fitted)
     assert type(classifier) is MKLClassifier
     display = KernelWeightsDisplay.from_estimator(fitted)
-    np.testing.assert_allclose(display.weights, classifier.weights_)
+    np.testing.assert_allclose(display.shares, classifier.shares_)
     first, second = classifier.weights_
     relevance = FeatureRelevanceDisplay.from_estimator(fitted)
     np.testing.assert_allclose(relevance.relevance, [first, second / 4, 0, second / 4])
@@ -108,10 +108,12 @@ def test_a_stack_shows_its_candidates_its_relevance_and_its_kernels(data: tuple[
     stack = model[-1]
     display = KernelWeightsDisplay.from_estimator(model)
     expected = {c.description: c.weight for c in stack.candidates_ if c.weight}
-    assert dict(zip(display.labels, display.weights, strict=True)) == expected
-    assert list(display.weights) == sorted(display.weights, reverse=True)
+    assert dict(zip(display.labels, display.shares, strict=True)) == pytest.approx(expected)
+    assert list(display.shares) == sorted(display.shares, reverse=True)
+    assert display.ax_.get_xlabel() == "Share of the stack's weights"
     relevance = FeatureRelevanceDisplay.from_estimator(model)
     np.testing.assert_allclose(relevance.relevance, stack.relevance_)
+    assert relevance.ax_.get_xlabel() == "Relevance: share of the sum over the features"
     order = np.argsort(y, kind="stable")
     gram = 0.0
     for kernel, weight in zip(stack.kernels_, stack.weights_, strict=True):

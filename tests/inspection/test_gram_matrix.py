@@ -49,6 +49,40 @@ def test_few_of_many_samples(data: tuple[Any, Any]) -> None:
     display = GramMatrixDisplay.from_estimator(learner, X, y, max_samples=10)
     assert display.gram.shape == (10, 10)
     assert display.y.tolist() == ["no"] * 5 + ["yes"] * 5
+    assert display.ax_.get_title() == "Gram matrix, ordered by class,\n10 of 60 samples"
+
+
+def test_a_known_matrix(data: tuple[Any, Any]) -> None:
+    X, y = data
+    gram = Gaussian(2.0)(X)
+    display = GramMatrixDisplay.from_gram(gram, y)
+    order = np.argsort(y, kind="stable")
+    np.testing.assert_array_equal(display.gram, gram[np.ix_(order, order)])
+    assert display.ax_.get_title() == "Gram matrix, ordered by class"
+    few = GramMatrixDisplay.from_gram(gram, X[:, 0], max_samples=7)
+    assert few.gram.shape == (7, 7)
+    rows = [int(np.flatnonzero(X[:, 0] == value)[0]) for value in few.y]
+    np.testing.assert_array_equal(few.gram, gram[np.ix_(rows, rows)])
+    assert few.ax_.get_title() == "Gram matrix, ordered by response,\n7 of 60 samples"
+    with pytest.raises(ValueError, match=r"gram must have shape \(60, 60\)"):
+        GramMatrixDisplay.from_gram(gram[:, :5], y)
+
+
+@pytest.mark.parametrize(
+    ("limits", "extend"),
+    [
+        ({"vmin": 0.0, "vmax": 1.0}, "neither"),
+        ({"vmin": 0.0, "vmax": 0.5}, "max"),
+        ({"vmin": 0.5, "vmax": 1.0}, "min"),
+        ({"vmin": 0.4, "vmax": 0.5}, "both"),
+    ],
+)
+def test_the_colorbar_says_where_entries_are_beyond_it(
+    data: tuple[Any, Any], limits: dict[str, float], extend: str
+) -> None:
+    display = GramMatrixDisplay.from_gram(Gaussian(2.0)(data[0]), data[1], **limits)
+    [image] = display.ax_.images
+    assert image.colorbar.extend == extend
 
 
 def test_several_outputs_are_ordered_by_the_first() -> None:

@@ -28,7 +28,7 @@ from mercer._cli.methods import learned_alignment, make_model
 from mercer._cli.problem import Problem, Rows, Task
 from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
 from mercer._typing import Array, Features
-from mercer.inspection._display import learned, learned_terms
+from mercer.inspection._display import kernel_shares, learned, learned_terms
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -260,8 +260,7 @@ def learned_shares(model: Pipeline) -> list[tuple[str, float, float]]:
     model : fitted Pipeline
     """
     kernels, weights = learned_terms(model)
-    step = learned(model)
-    shares = getattr(step, "learner_", step).shares_
+    shares = kernel_shares(model)
     order = np.argsort(-shares, kind="stable")
     return [(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in order]
 

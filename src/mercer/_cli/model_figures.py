@@ -298,7 +298,7 @@ def _draw_kernels(model: Pipeline, found: LearnedKernel | Stack, ax: Axes) -> No
         KernelWeightsDisplay.from_estimator(model, ax=ax)
         return
     labels, _, shares = zip(*found.kernels, strict=True)
-    KernelWeightsDisplay(labels, shares, quantity="Share").plot(ax)
+    KernelWeightsDisplay(labels, shares).plot(ax)
 
 
 def _draw_path(model: Pipeline, ax: Axes) -> None:
@@ -306,7 +306,6 @@ def _draw_path(model: Pipeline, ax: Axes) -> None:
     history = learned(model).history_
     if hasattr(history[0], "alignment"):
         AlignmentPathDisplay.from_estimator(model, ax=ax)
-        ax.set_ylim(bottom=0.0)
         return
     objectives = [step.objective for step in history]
     ax.plot(range(1, len(objectives) + 1), objectives, marker="o", color=BAR_COLOR)

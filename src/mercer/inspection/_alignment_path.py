@@ -34,8 +34,9 @@ class AlignmentPathDisplay(Display):
     Examples
     --------
     >>> from mercer.inspection import AlignmentPathDisplay
-    >>> AlignmentPathDisplay([0.31, 0.42, 0.43]).plot().ax_.get_xlabel()
-    'Step'
+    >>> display = AlignmentPathDisplay.from_alignments([0.31, 0.42, 0.43])
+    >>> display.ax_.get_xlabel(), float(display.ax_.get_ylim()[0])
+    ('Step', 0.0)
     """
 
     def __init__(self, alignments: npt.ArrayLike) -> None:
@@ -55,7 +56,7 @@ class AlignmentPathDisplay(Display):
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
         **kwargs : dict
-            Passed to `plot` and by it to matplotlib.
+            Passed to `plot`, such as `magnified`, and by it to matplotlib.
 
         Returns
         -------
@@ -79,13 +80,41 @@ class AlignmentPathDisplay(Display):
             )
         return cls([step.alignment for step in found.history_]).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
-        """Draw the path.
+    @classmethod
+    def from_alignments(
+        cls, alignments: npt.ArrayLike, *, ax: Axes | None = None, **kwargs: Any
+    ) -> Self:
+        """Draw a path of alignments that are known.
+
+        Parameters
+        ----------
+        alignments : array-like of shape (n_steps,)
+            Alignment after each step.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, such as `magnified`, and by it to matplotlib.
+
+        Returns
+        -------
+        AlignmentPathDisplay
+
+        Raises
+        ------
+        ValueError
+            If `alignments` is not one-dimensional, or empty.
+        """
+        return cls(alignments).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Axes | None = None, *, magnified: bool = False, **kwargs: Any) -> Self:
+        """Draw the path, on an axis of alignments that starts at zero.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
+        magnified : bool, default=False
+            Whether the axis spans the alignments of the path alone, which its label then says.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.plot`.
 
@@ -94,13 +123,17 @@ class AlignmentPathDisplay(Display):
         AlignmentPathDisplay
         """
         ax = axes(ax)
+        ax.set_autoscaley_on(True)  # The limits set below for another path end here.
         steps = np.arange(1, self.alignments.size + 1)
         ax.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
         if steps.size <= _MAX_TICKS:
             ax.set_xticks(steps)
         else:
             ax.locator_params(axis="x", integer=True)
-        ax.set(
-            xlabel="Step", ylabel="Centered alignment (training)", title="Alignment with the target"
-        )
+        label = "Centered alignment (training)"
+        ax.set(xlabel="Step", ylabel=label, title="Alignment with the target")
+        if magnified:
+            ax.set_ylabel(f"{label},\nmagnified: the axis does not start at 0")
+        else:
+            ax.set_ylim(bottom=min(0.0, ax.dataLim.ymin))
         return self._drawn_on(ax)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
+from mercer._gram.shares import trace_shares
 from mercer._typing import Array
 from mercer.inspection._display import (
     BAR_COLOR,
@@ -17,7 +18,8 @@ from mercer.inspection._display import (
     axes,
     feature_names,
     feature_relevance,
-    labeled_weights,
+    is_stack,
+    labeled_shares,
 )
 
 if TYPE_CHECKING:
@@ -32,16 +34,19 @@ _MIN_BARS = 3
 
 
 class KernelWeightsDisplay(Display):
-    """Bars of the weights of a learned kernel, labeled by its base kernels.
+    """Bars of each base kernel's share in a learned kernel.
+
+    The weights themselves depend on the scale of the base kernels, so that a large weight may do
+    little. A share is the kernel's part of the trace of the weighted sum on the training set.
 
     Parameters
     ----------
     labels : sequence of str of shape (n_kernels,)
         A short description of each base kernel.
-    weights : array-like of shape (n_kernels,)
-        The coefficients of the base kernels, or their shares.
-    quantity : str, default="Weight"
-        The name of the weights on the axis: `"Share"` for a learner's `shares_`.
+    shares : array-like of shape (n_kernels,)
+        The part of each base kernel, negative for a negative weight; the magnitudes sum to one.
+    quantity : str, default="Share of the learned kernel's trace"
+        What the shares are parts of, for the label of the axis.
 
     Attributes
     ----------
@@ -57,30 +62,31 @@ class KernelWeightsDisplay(Display):
     >>> from mercer.inspection import KernelWeightsDisplay
     >>> display = KernelWeightsDisplay(["Gaussian, width 1", "Gaussian, width 4"], [0.7, 0.3])
     >>> display.plot().ax_.get_xlabel()
-    'Weight'
+    "Share of the learned kernel's trace"
     """
 
     def __init__(
-        self, labels: Sequence[str], weights: npt.ArrayLike, *, quantity: str = "Weight"
+        self,
+        labels: Sequence[str],
+        shares: npt.ArrayLike,
+        *,
+        quantity: str = "Share of the learned kernel's trace",
     ) -> None:
         self.labels = list(labels)
         self.quantity = quantity
-        self.weights: Array = np.asarray(weights, dtype=float)
-        if self.weights.shape != (len(self.labels),):
-            raise ValueError(
-                f"weights must have one entry for each of the {len(self.labels)} labels; "
-                f"got shape {self.weights.shape}."
-            )
+        self.shares = _values(shares, self.labels, "shares", "labels")
 
     @classmethod
     def from_estimator(
         cls, estimator: BaseEstimator, *, ax: Axes | None = None, **kwargs: Any
     ) -> Self:
-        """Draw the weights of a fitted estimator.
+        """Draw the shares of a fitted estimator's kernels.
 
         Parameters
         ----------
         estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+            Of a stack, the candidates that it kept are drawn, with their shares in the sum of its
+            weights.
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
         **kwargs : dict
@@ -95,8 +101,58 @@ class KernelWeightsDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         """
-        labels, weights = labeled_weights(estimator)
-        return cls(labels, weights).plot(ax=ax, **kwargs)
+        display = cls(*labeled_shares(estimator))
+        if is_stack(estimator):
+            display.quantity = "Share of the stack's weights"
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: npt.ArrayLike,
+        *,
+        traces: npt.ArrayLike | None = None,
+        labels: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the shares that follow from weights, |w_k| tr K_k / sum_j |w_j| tr K_j.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_kernels,)
+            The coefficient of each kernel.
+        traces : array-like of shape (n_kernels,), default=None
+            The trace of each kernel's Gram matrix; equal where None.
+        labels : sequence of str of shape (n_kernels,), default=None
+            A short description of each kernel; "kernel 0", "kernel 1", ... where None.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, such as `max_kernels`.
+
+        Returns
+        -------
+        KernelWeightsDisplay
+
+        Raises
+        ------
+        ValueError
+            If lengths differ, or a trace is negative.
+
+        Examples
+        --------
+        >>> from mercer.inspection import KernelWeightsDisplay
+        >>> KernelWeightsDisplay.from_weights([1.0, 6.0], traces=[8.0, 4.0]).shares
+        array([0.25, 0.75])
+        """
+        size = np.size(weights)
+        names = [f"kernel {k}" for k in range(size)] if labels is None else list(labels)
+        w = _values(weights, names, "weights", "kernels")
+        t = _values(np.ones(size) if traces is None else traces, names, "traces", "kernels")
+        if (t < 0.0).any():
+            raise ValueError("traces must not be negative.")
+        return cls(names, np.sign(w) * trace_shares(w, t)).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_kernels: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, the first kernel on top.
@@ -106,7 +162,7 @@ class KernelWeightsDisplay(Display):
         ax : matplotlib Axes, default=None
             The axes to draw on; those of a new figure where None.
         max_kernels : int, default=20
-            Maximum number of bars: those of the largest absolute weights are drawn.
+            Maximum number of bars: those of the largest absolute shares are drawn.
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.barh`.
 
@@ -114,10 +170,11 @@ class KernelWeightsDisplay(Display):
         -------
         KernelWeightsDisplay
         """
-        shown = np.sort(np.argsort(-np.abs(self.weights), kind="stable")[:max_kernels])
-        ax = _bars([self.labels[k] for k in shown], self.weights[shown], ax, kwargs)
-        title = _title(f"{self.quantity}s of the kernels", shown, self.weights)
-        ax.set(xlabel=self.quantity, title=title)
+        shown = np.sort(np.argsort(-np.abs(self.shares), kind="stable")[:max_kernels])
+        ax = _bars([self.labels[k] for k in shown], self.shares[shown], ax, kwargs)
+        negative = "\n(to the left: negative weights)" if (self.shares[shown] < 0.0).any() else ""
+        title = _title("Shares of the kernels", shown, self.shares)
+        ax.set(xlabel=self.quantity + negative, title=title)
         return self._drawn_on(ax)
 
 
@@ -126,7 +183,9 @@ class FeatureRelevanceDisplay(Display):
 
     Feature z has relevance :math:`\sum_k w_k / s_{kz}^2`, where kernel k has weight w_k and width
     s_kz along the feature. An isotropic kernel has the same width along all its features; a linear
-    kernel counts one for each of its columns; a kernel of neither kind counts zero.
+    kernel counts one for each of its columns; products, sums and projections follow from their
+    parts. A kernel of no known formula counts zero. Of a stack, the relevances of each kernel, and
+    those drawn, sum to one.
 
     Parameters
     ----------
@@ -135,6 +194,8 @@ class FeatureRelevanceDisplay(Display):
     relevance : array-like of shape (n_features,)
         In units of 1 / (unit of the feature)^2, so that only features in the same unit can be
         compared.
+    quantity : str, default="Relevance: weighted 1 / width$^2$"
+        What the relevance is, for the label of the axis.
 
     Attributes
     ----------
@@ -144,19 +205,23 @@ class FeatureRelevanceDisplay(Display):
     Examples
     --------
     >>> from mercer.inspection import FeatureRelevanceDisplay
-    >>> display = FeatureRelevanceDisplay(["age", "height"], [0.1, 0.8]).plot()
+    >>> display = FeatureRelevanceDisplay.from_relevance(
+    ...     [0.1, 0.8], feature_names=["age", "height"]
+    ... )
     >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['height', 'age']
     """
 
-    def __init__(self, features: Sequence[str], relevance: npt.ArrayLike) -> None:
+    def __init__(
+        self,
+        features: Sequence[str],
+        relevance: npt.ArrayLike,
+        *,
+        quantity: str = "Relevance: weighted 1 / width$^2$",
+    ) -> None:
         self.features = list(features)
-        self.relevance: Array = np.asarray(relevance, dtype=float)
-        if self.relevance.shape != (len(self.features),):
-            raise ValueError(
-                f"relevance must have one entry for each of the {len(self.features)} features; "
-                f"got shape {self.relevance.shape}."
-            )
+        self.quantity = quantity
+        self.relevance = _values(relevance, self.features, "relevance", "features")
 
     @classmethod
     def from_estimator(
@@ -180,9 +245,54 @@ class FeatureRelevanceDisplay(Display):
         ------
         NotFittedError
             If the estimator is not fitted.
+        ValueError
+            If no kernel has widths, as callables and precomputed matrices.
         """
         relevance = feature_relevance(estimator)
-        return cls(feature_names(estimator), relevance).plot(ax=ax, **kwargs)
+        if not relevance.any():
+            raise ValueError(
+                "The learned kernel has no widths that relevance could be read off: its formula is "
+                "not known, or its weights are zero. sklearn.inspection.permutation_importance "
+                "needs no formula."
+            )
+        display = cls(feature_names(estimator), relevance)
+        if is_stack(estimator):
+            display.quantity = "Relevance: share of the sum over the features"
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_relevance(
+        cls,
+        relevance: npt.ArrayLike,
+        *,
+        feature_names: Sequence[str] | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw relevances that are known, such as `kernel.relevance(n_features)`.
+
+        Parameters
+        ----------
+        relevance : array-like of shape (n_features,)
+        feature_names : sequence of str of shape (n_features,), default=None
+            Names of the features; "x0", "x1", ... where None.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot`, such as `max_features`.
+
+        Returns
+        -------
+        FeatureRelevanceDisplay
+
+        Raises
+        ------
+        ValueError
+            If there is not one name for each feature.
+        """
+        if feature_names is None:
+            feature_names = [f"x{z}" for z in range(np.size(relevance))]
+        return cls(feature_names, relevance).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, max_features: int = 20, **kwargs: Any) -> Self:
         """Draw the bars, the most relevant feature on top.
@@ -203,8 +313,19 @@ class FeatureRelevanceDisplay(Display):
         shown = np.argsort(-self.relevance, kind="stable")[:max_features]
         ax = _bars([self.features[z] for z in shown], self.relevance[shown], ax, kwargs)
         title = _title("Relevance of the features", shown, self.relevance)
-        ax.set(xlabel="Relevance: weighted 1 / width$^2$", title=title)
+        ax.set(xlabel=self.quantity, title=title)
         return self._drawn_on(ax)
+
+
+def _values(values: npt.ArrayLike, names: list[str], what: str, of_what: str) -> Array:
+    """Return finite numbers, one for each name; refuse others."""
+    found: Array = np.asarray(values, dtype=float)
+    if found.shape != (len(names),) or not np.isfinite(found).all():
+        raise ValueError(
+            f"{what} must be finite, with one entry for each of the {len(names)} {of_what}; "
+            f"got shape {found.shape}."
+        )
+    return found
 
 
 def _title(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._gram.shares import trace_shares
 from mercer._stacking.combined_gram import combined_gram
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._typing import Array, Features
@@ -79,8 +80,13 @@ def learned_gram(estimator: BaseEstimator, X: Features) -> Array:
     return np.asarray(gram)
 
 
-def labeled_weights(estimator: BaseEstimator) -> tuple[list[str], Array]:
-    """Return descriptions of the kernels of a fitted estimator, and their weights.
+def is_stack(estimator: BaseEstimator) -> bool:
+    """Tell whether a fitted estimator combines predictions of kernels, rather than kernels."""
+    return isinstance(learned(estimator), KernelStacking)
+
+
+def labeled_shares(estimator: BaseEstimator) -> tuple[list[str], Array]:
+    """Return descriptions of the kernels of a fitted estimator, and their shares.
 
     Parameters
     ----------
@@ -89,15 +95,33 @@ def labeled_weights(estimator: BaseEstimator) -> tuple[list[str], Array]:
     Returns
     -------
     labels : list of str
-    weights : ndarray of shape (n_kernels,)
-        Of a stack, those of the candidates that it kept, the largest first.
+    shares : ndarray of shape (n_kernels,)
+        Parts of the learned kernel's trace, negative for negative weights. Of a stack, parts of the
+        sum of its weights, for the candidates that it kept, the largest first.
     """
     step = learned(estimator)
     if isinstance(step, KernelStacking):
         kept = sorted((c for c in step.candidates_ if c.weight), key=lambda c: -c.weight)
-        return [c.description for c in kept], np.array([c.weight for c in kept])
+        weights = np.array([c.weight for c in kept])
+        return [c.description for c in kept], trace_shares(weights, np.ones(weights.size))
     kernels, weights = learned_terms(step)
-    return [kernel.describe() for kernel in kernels], weights
+    return [kernel.describe() for kernel in kernels], np.sign(weights) * kernel_shares(step)
+
+
+def kernel_shares(estimator: BaseEstimator) -> Array:
+    """Return each kernel's part of the learned kernel's trace, in the order of `learned_terms`.
+
+    Parameters
+    ----------
+    estimator : fitted learner or predictor other than a stack, or Pipeline or search over one
+
+    Returns
+    -------
+    ndarray of shape (n_kernels,)
+        One for an estimator that was given its only kernel.
+    """
+    step = learned(estimator)
+    return np.asarray(getattr(getattr(step, "learner_", step), "shares_", np.ones(1)))
 
 
 def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
@@ -125,7 +149,8 @@ def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
 def feature_relevance(estimator: BaseEstimator) -> Array:
     """Return the weighted sum over the kernels of each feature's 1 / width^2.
 
-    Of a stack, in which each kernel's relevances have a sum of one, so have theirs.
+    Of a stack, in which each kernel's relevances have a sum of one, so have theirs. Zeros where no
+    kernel's formula is known.
 
     Parameters
     ----------
@@ -135,9 +160,11 @@ def feature_relevance(estimator: BaseEstimator) -> Array:
     -------
     ndarray of shape (n_features,)
     """
-    if isinstance(step := learned(estimator), KernelStacking):
-        return np.asarray(step.relevance_)
+    step = learned(estimator)
     n_features = step.n_features_in_
+    if isinstance(step, KernelStacking):
+        known = any(kernel.relevance(n_features).any() for kernel in step.kernels_)
+        return np.asarray(step.relevance_) if known else np.zeros(n_features)
     kernels, weights = learned_terms(estimator)
     relevance = np.zeros(n_features)
     for kernel, weight in zip(kernels, weights, strict=True):

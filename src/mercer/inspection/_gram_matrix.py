@@ -36,6 +36,8 @@ class GramMatrixDisplay(Display):
         The class or the response of each sample, in the same order.
     discrete : bool, default=None
         Whether `y` holds classes; read off its values where None.
+    n_samples : int, default=None
+        Number of samples that these are a subset of, which the title then says.
 
     Attributes
     ----------
@@ -52,18 +54,20 @@ class GramMatrixDisplay(Display):
     """
 
     def __init__(
-        self, gram: npt.ArrayLike, y: npt.ArrayLike, *, discrete: bool | None = None
+        self,
+        gram: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        discrete: bool | None = None,
+        n_samples: int | None = None,
     ) -> None:
         gram, y = np.asarray(gram, dtype=float), _one_column(y)
-        if gram.shape != (y.size, y.size):
-            raise ValueError(
-                f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
-                f"got {gram.shape}."
-            )
+        _check_gram(gram, y)
         self.discrete = _holds_classes(y) if discrete is None else discrete
         order = np.argsort(y, kind="stable")
         self.gram: Array = gram[np.ix_(order, order)]
         self.y = y[order]
+        self.n_samples = y.size if n_samples is None else n_samples
 
     @classmethod
     def from_estimator(
@@ -110,11 +114,52 @@ class GramMatrixDisplay(Display):
         check_consistent_length(X, y)
         if isinstance(estimator, Pipeline) and len(estimator) > 1:
             X = estimator[:-1].transform(X)
-        order = np.argsort(y, kind="stable")
-        rows = order[np.linspace(0, y.size - 1, min(y.size, max_samples)).round().astype(int)]
+        rows = _drawn_samples(y, max_samples)
         discrete = not is_regressor(estimator) and _holds_classes(y)
-        gram = learned_gram(step, _rows(X, rows))
-        return cls(gram, y[rows], discrete=discrete).plot(ax=ax, **kwargs)
+        display = cls(
+            learned_gram(step, _rows(X, rows)), y[rows], discrete=discrete, n_samples=y.size
+        )
+        return display.plot(ax=ax, **kwargs)
+
+    @classmethod
+    def from_gram(
+        cls,
+        gram: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        max_samples: int = 1000,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw a Gram matrix that is known, such as a base kernel's.
+
+        Parameters
+        ----------
+        gram : array-like of shape (n_samples, n_samples)
+        y : array-like of shape (n_samples,)
+            Classes or responses.
+        max_samples : int, default=1000
+            Maximum number of samples, as for :meth:`from_estimator`.
+        ax : matplotlib Axes, default=None
+            The axes to draw on; those of a new figure where None.
+        **kwargs : dict
+            Passed to `plot` and by it to matplotlib.
+
+        Returns
+        -------
+        GramMatrixDisplay
+
+        Raises
+        ------
+        ValueError
+            If `gram` has not one row and column for each entry of `y`.
+        """
+        gram, y = np.asarray(gram), _one_column(y)
+        _check_gram(gram, y)
+        rows = _drawn_samples(y, max_samples)
+        discrete = _holds_classes(y)
+        display = cls(gram[np.ix_(rows, rows)], y[rows], discrete=discrete, n_samples=y.size)
+        return display.plot(ax=ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the matrix as an image.
@@ -126,7 +171,7 @@ class GramMatrixDisplay(Display):
         **kwargs : dict
             Passed to `matplotlib.axes.Axes.imshow`. The colors span the central 98 % of the
             entries unless `vmin` and `vmax` say otherwise, as the diagonal is often much larger
-            than the other entries.
+            than the other entries; where entries are beyond them, the colorbar ends in an arrow.
 
         Returns
         -------
@@ -136,8 +181,15 @@ class GramMatrixDisplay(Display):
         low, high = np.percentile(self.gram, [1, 99])
         style = {"cmap": "viridis", "vmin": low, "vmax": high, "interpolation": "nearest"}
         image = ax.imshow(self.gram, **{**style, **kwargs})
-        ax.figure.colorbar(image, ax=ax, label="Learned kernel", shrink=0.85)
-        ax.set_title("Gram matrix, ordered by " + ("class" if self.discrete else "response"))
+        low, high = image.get_clim()
+        below, above = bool((self.gram < low).any()), bool((self.gram > high).any())
+        extend = {(True, True): "both", (True, False): "min", (False, True): "max"}
+        ax.figure.colorbar(
+            image, ax=ax, label="Kernel", shrink=0.85, extend=extend.get((below, above), "neither")
+        )
+        part = f",\n{self.y.size} of {self.n_samples} samples"
+        title = "Gram matrix, ordered by " + ("class" if self.discrete else "response")
+        ax.set_title(title + (part if self.y.size < self.n_samples else ""))
         if self.discrete:
             self._mark_classes(ax)
         else:
@@ -159,6 +211,21 @@ class GramMatrixDisplay(Display):
         ax.set_xticks(centers, labels, rotation=0 if len(labels) <= 5 else 90)
         ax.set_yticks(centers, labels)
         ax.set(xlabel="Samples, by class", ylabel="Samples, by class")
+
+
+def _check_gram(gram: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+    """Refuse a matrix that does not have one row and column for each entry of `y`."""
+    if gram.shape != (y.size, y.size):
+        raise ValueError(
+            f"gram must have shape {(y.size, y.size)}, one row and column for each entry of y; "
+            f"got {gram.shape}."
+        )
+
+
+def _drawn_samples(y: npt.NDArray[Any], max_samples: int) -> npt.NDArray[np.intp]:
+    """Positions of samples at equal distances in the order of `y`, all if they are not too many."""
+    order = np.argsort(y, kind="stable")
+    return order[np.linspace(0, y.size - 1, min(y.size, max_samples)).round().astype(int)]
 
 
 def _rows(X: Features, rows: npt.NDArray[np.intp]) -> Features:

@@ -195,8 +195,17 @@ class Product(Composite):
         return float(np.prod([part.offset for part in self._parts()]))
 
     def relevance(self, n_features: int) -> Array:
-        """The sum of the parts' relevances."""
-        return np.sum([part.relevance(n_features) for part in self._parts()], axis=0)
+        """The sum of the parts' relevances, each times the other parts' values at distance zero.
+
+        It is the product rule for derivatives. A part whose value at distance zero is not constant,
+        such as an inner product, counts as one.
+        """
+        total, value = np.zeros(n_features), 1.0
+        for part in self._parts():
+            factor = part.offset or 1.0
+            total = factor * total + value * part.relevance(n_features)
+            value *= factor
+        return total
 
     def describe(self) -> str:
         """The parts' descriptions."""

@@ -14,6 +14,7 @@ from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import Gaussian
+from mercer.kernels._sklearn_relevance import sklearn_relevance
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
 from mercer.kernels._structure import PrecomputedGram, Structure
 
@@ -179,6 +180,13 @@ class SklearnKernel(Kernel):
     def bind(self, X: Features) -> Self:
         """A copy, which does not change with the given object."""
         return type(self)(clone(self.kernel))
+
+    def relevance(self, n_features: int) -> Array:
+        """1 / width^2 from the length scales, as of the same kernel of mercer where there is one.
+
+        Zeros for kernels of other classes than those of scikit-learn.
+        """
+        return sklearn_relevance(self.kernel, n_features)[0]
 
     def describe(self) -> str:
         """The representation by scikit-learn."""

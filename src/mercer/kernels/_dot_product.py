@@ -107,6 +107,15 @@ class Polynomial(Kernel):
         mean_square = float(rows_squared(X).mean()) or 1.0
         return np.log([[1e-3 / mean_square, 1e3 / mean_square]])
 
+    def relevance(self, n_features: int) -> Array:
+        """Derivative in the inner product where that is zero, equal for all features.
+
+        Without `coef0` it is zero there; then the factor of the inner product counts, gamma.
+        """
+        self._check()
+        slope = self.degree * self.coef0 ** (self.degree - 1) if self.coef0 else 1.0
+        return np.full(n_features, slope * self.gamma)
+
     def describe(self) -> str:
         """Name, degree and gamma."""
         return f"Polynomial, degree {self.degree}, gamma {self.gamma:.3g}"

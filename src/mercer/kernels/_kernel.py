@@ -224,11 +224,9 @@ class Kernel(BaseEstimator):
         Returns
         -------
         ndarray of shape (n_features,)
+            Zeros where the formula is unknown, as of callables and precomputed matrices.
         """
-        relevance = np.zeros(n_features)
-        if isinstance(self.structure, InnerProduct):
-            relevance[self.structure.positions(n_features)] = 1.0
-        return relevance
+        return np.full(n_features, 1.0 if isinstance(self.structure, InnerProduct) else 0.0)
 
     def describe(self) -> str:
         """A short description for tables and figures."""

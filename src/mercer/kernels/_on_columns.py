@@ -103,10 +103,10 @@ class OnColumns(Composite):
         return [_on_columns(k, positions) for k in self.kernel.expand(take_columns(X, positions))]
 
     def relevance(self, n_features: int) -> Array:
-        """The inner kernel's relevances on the chosen columns, zero elsewhere."""
-        positions = self._positions(n_features)
+        """The inner kernel's relevances on the chosen columns, zero elsewhere; copies add up."""
+        positions = column_positions(np.empty((0, n_features)), self.columns)
         total = np.zeros(n_features)
-        total[positions] = self.kernel.relevance(positions.size)
+        np.add.at(total, positions, self.kernel.relevance(len(positions)))
         return total
 
     def describe(self) -> str:

@@ -238,6 +238,7 @@ class Stationary(Radial):
 
     def relevance(self, n_features: int) -> Array:
         """1 / width^2 of each feature, shape (n_features,)."""
+        self._check_width(n_features)
         return np.broadcast_to(np.asarray(self._scale()) ** -2.0, (n_features,)).copy()
 
     def describe(self) -> str:

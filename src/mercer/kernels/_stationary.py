@@ -248,6 +248,10 @@ class Dirichlet(Radial):
         most = min(1.0 / low, _MOST_PERIODS / high)
         return np.log([[2.0 * np.pi * _FEWEST_PERIODS / high, 2.0 * np.pi * most]])
 
+    def relevance(self, n_features: int) -> Array:
+        """Square of the frequency, whose inverse is a width, equal for all features."""
+        return np.full(n_features, self._scale() ** -2.0)
+
     def describe(self) -> str:
         """Name and frequency."""
         return f"Dirichlet, frequency {self.frequency:.4g}"
