@@ -37,9 +37,10 @@ for shift, (name, model) in zip((-0.5, 0.5), models.items(), strict=True):
     print(f"{name}: accuracy {model.score(X_test, y_test):.2f}, recalls {recalls.round(2)}")
 ax.set(
     title="Balanced weights find more of the rare class",
+    xlabel="Class",
     ylabel="Part of the class that is found",
     ylim=(0, 1.1),
 )
-ax.set_xticks([0, 1], ["frequent class", "rare class"])
+ax.set_xticks([0, 1], ["frequent", "rare"])
 ax.legend(loc="upper right")
 plt.show()
