@@ -61,7 +61,7 @@ class TestFit:
         def fail(*arguments: Any) -> None:
             raise AttributeError("no such font\nmore")
 
-        monkeypatch.setattr("mercer._cli.app.write_fit_report", fail)
+        monkeypatch.setattr("mercer._cli.commands.write_fit_report", fail)
         classes.to_csv("table.csv", index=False)
         options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "table.csv", "--target", "kind", *options)
@@ -244,7 +244,7 @@ class TestCompare:
 
 
 def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer._cli.app.DEMONSTRATED", ("uniform", "hsic"))
+    monkeypatch.setattr("mercer._cli.commands.DEMONSTRATED", ("uniform", "hsic"))
     result = run("demo", "--repeats", 1)
     assert result.exit_code == 0, result.output
     assert "569 rows, 30 columns" in result.stdout
@@ -369,7 +369,7 @@ def test_an_interrupted_run_ends_with_exit_code_130(
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer._cli.app.read_cells", interrupt)
+    monkeypatch.setattr("mercer._cli.commands.read_cells", interrupt)
     result = run("fit", "table.csv", "--target", "y")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

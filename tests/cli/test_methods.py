@@ -14,9 +14,6 @@ from mercer import EvidenceMaximization
 from mercer._cli.errors import InputError
 from mercer._cli.importance import column_relevances
 from mercer._cli.methods import (
-    COMPARED,
-    DEMONSTRATED,
-    LEARNERS,
     METHODS,
     check_fit,
     check_size,
@@ -24,6 +21,7 @@ from mercer._cli.methods import (
     make_model,
 )
 from mercer._cli.models import load_model
+from mercer._cli.option_names import COMPARED, DEMONSTRATED, DESCRIPTIONS, LEARNERS
 from mercer._cli.problem import as_problem
 from mercer._cli.tables import read_table
 from mercer._history import MixingStep, WeightStep
@@ -199,6 +197,7 @@ class TestCompare:
         for task in ("classification", "regression"):
             check_fit(COMPARED, task)
         assert set(DEMONSTRATED) < set(COMPARED)
+        assert list(METHODS) == list(DESCRIPTIONS)
         assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr"}
 
 

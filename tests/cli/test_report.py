@@ -117,7 +117,7 @@ def test_a_report_that_fails_leaves_the_model(run: Run, monkeypatch: pytest.Monk
     def fail(*arguments: object) -> None:
         raise ValueError("a picture fails")
 
-    monkeypatch.setattr("mercer._cli.app.write_fit_report", fail)
+    monkeypatch.setattr("mercer._cli.commands.write_fit_report", fail)
     class_table().to_csv("table.csv", index=False)
     arguments = ("--target", "kind", "--learner", "cka", "--out", "m.skops", "--report", "r.html")
     result = run("fit", "table.csv", *arguments)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mercer._cli.errors import InputError, checked_name
-from mercer._cli.table_columns import CHOICES, Choice, Column
+from mercer._cli.option_names import CHOICES
+from mercer._cli.table_columns import Choice, Column
 from mercer._cli.tables import read_cells, write_table
 from mercer._tables import listing, shown
 

@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 
 from mercer._cli.encoding import problem_encoder, table_reader
 from mercer._cli.errors import InputError, checked_name
+from mercer._cli.option_names import COMPARED, DESCRIPTIONS, LEARNERS
 from mercer._cli.problem import Problem, Rows, Task
 from mercer._learners import (
     AlignmentMaximization,
@@ -147,70 +148,60 @@ def _grid_ridge(n_folds: int) -> GridSearchCV:
 
 METHODS: dict[str, Method] = {
     "stacking": Method(
-        "priced and stacked",
+        DESCRIPTIONS["stacking"],
         {
             "classification": lambda n_folds: KernelStackingClassifier(),
             "regression": lambda n_folds: KernelStackingRegressor(),
         },
     ),
-    "ca": _two_stage("searched widths", ContinuousAlignment),
+    "ca": _two_stage(DESCRIPTIONS["ca"], ContinuousAlignment),
     "ca-nd": _two_stage(
-        "searched, per feature",
+        DESCRIPTIONS["ca-nd"],
         lambda: ContinuousAlignment(
             family=Gaussian(ard=True), width_penalty="auto", width_penalty_on="log_widths"
         ),
     ),
-    "auto": _two_stage("per feature if better", lambda: "auto"),
-    "alignf": _two_stage("fixed, max alignment", AlignmentMaximization),
-    "align": _two_stage("fixed, own alignment", IndependentAlignment),
-    "hsic-w": _two_stage("fixed, own HSIC", HSICWeights),
-    "uniform": _two_stage("fixed, equal weights", UniformCombination),
-    "hsic": _two_stage("one width, HSIC", lambda: KernelOptimization(criterion="hsic")),
-    "cka": _two_stage("one width, alignment", lambda: KernelOptimization(criterion="cka")),
-    "ka": _two_stage("one width, uncentered", lambda: KernelOptimization(criterion="ka")),
+    "auto": _two_stage(DESCRIPTIONS["auto"], lambda: "auto"),
+    "alignf": _two_stage(DESCRIPTIONS["alignf"], AlignmentMaximization),
+    "align": _two_stage(DESCRIPTIONS["align"], IndependentAlignment),
+    "hsic-w": _two_stage(DESCRIPTIONS["hsic-w"], HSICWeights),
+    "uniform": _two_stage(DESCRIPTIONS["uniform"], UniformCombination),
+    "hsic": _two_stage(DESCRIPTIONS["hsic"], lambda: KernelOptimization(criterion="hsic")),
+    "cka": _two_stage(DESCRIPTIONS["cka"], lambda: KernelOptimization(criterion="cka")),
+    "ka": _two_stage(DESCRIPTIONS["ka"], lambda: KernelOptimization(criterion="ka")),
     "mkl": _one_stage(
-        "fixed, one-stage, l1",
+        DESCRIPTIONS["mkl"],
         classifier=lambda: MKLClassifier(norm=1.0),
         regressor=lambda: MKLRegressor(norm=1.0),
     ),
     "mkl-2": _one_stage(
-        "fixed, one-stage, l2",
+        DESCRIPTIONS["mkl-2"],
         classifier=lambda: MKLClassifier(norm=2.0),
         regressor=lambda: MKLRegressor(norm=2.0),
     ),
     "cr": _one_stage(
-        "searched, one-stage",
+        DESCRIPTIONS["cr"],
         classifier=lambda: ContinuousMKLClassifier(tol=_CR_TOL),
         regressor=lambda: ContinuousMKLRegressor(tol=_CR_TOL),
     ),
     "bayes": Method(
-        "fixed, evidence",
+        DESCRIPTIONS["bayes"],
         {
             "classification": lambda n_folds: BayesianMKLClassifier(),
             "regression": lambda n_folds: BayesianMKLRegressor(),
         },
         max_rows=_BAYES_MAX_ROWS,
     ),
-    "l1-svm": _one_stage("mkl, for classes", classifier=L1SVM),
-    "l2-krr": _one_stage("mkl-2, for responses", regressor=L2KRR),
+    "l1-svm": _one_stage(DESCRIPTIONS["l1-svm"], classifier=L1SVM),
+    "l2-krr": _one_stage(DESCRIPTIONS["l2-krr"], regressor=L2KRR),
     "grid": Method(
-        "RBF, grid search",
+        DESCRIPTIONS["grid"],
         {"classification": _grid_svm, "regression": _grid_ridge},
         max_rows=_EXACT_MAX_ROWS,
     ),
 }
 """Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
 a grid search for its width and penalty."""
-
-LEARNERS = tuple(name for name in METHODS if name != "grid")
-"""The methods that learn a kernel."""
-
-COMPARED = tuple(name for name in METHODS if name not in ("ca-nd", "l1-svm", "l2-krr"))
-"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
-same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
-
-DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
-"""The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
 def method_names(given: str | None) -> list[str]:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mercer._cli.problem import TASK_RULE
-from mercer._cli.table_columns import CHOICES
+from mercer._cli.option_names import CHOICES, TASK_RULE
 
 Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
 Tables = Annotated[

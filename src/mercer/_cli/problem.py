@@ -22,19 +22,11 @@ if TYPE_CHECKING:
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
-FEW = 20
-"""Numbers with more distinct whole values than this are responses."""
-
 MIN_ROWS = 10
 """Fewer rows than this cannot be split into training and test rows, and those into folds."""
 
 _LARGEST = 1e100
 """Larger responses are refused, because sums of their squares may overflow."""
-
-TASK_RULE = (
-    "Text, booleans and categories are classes; dates and numbers with fractions are a response; "
-    f"whole numbers are classes if they have at most {FEW} distinct values, and else a response."
-)
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def as_problem(
     target : str
         Name of the column to predict. Rows in which it is missing are left out.
     task : {"auto", "classification", "regression"}, default="auto"
-        If "auto", the target's values determine it; see `TASK_RULE`.
+        If "auto", the target's values determine it; see `option_names.TASK_RULE`.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
 

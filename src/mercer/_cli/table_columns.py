@@ -34,9 +34,6 @@ Role: TypeAlias = Literal[
 USED: tuple[Role, ...] = ("number", "category", "date", "time", "duration", "text")
 """Columns of these roles are learned from; all others are left out."""
 
-CHOICES: tuple[Role, ...] = ("number", "category", "date", "time", "text", "ignored")
-"""Roles that a file of columns may give."""
-
 MANY_LEVELS = 30
 """Categories with more levels than this are encoded by the target's mean in each level."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 from mercer._cli.errors import InputError
 from mercer._tables import listing
@@ -89,29 +90,34 @@ def read_text_table(path: Path) -> tuple[DataFrame, TextFormat]:
     Raises
     ------
     InputError
-        If the file is no text.
+        If the file is no text, or its lines have more cells than the header.
     ValueError, OSError, EOFError
-        If it cannot be decompressed, or its lines have more cells than the header.
+        If it cannot be decompressed.
     """
     import pandas as pd
 
     found = recognize_format(path)
     space = found.separator == r"\s+"
-    with _opened(path) as file:
-        frame = pd.read_csv(
-            file,
-            sep=found.separator,
-            quotechar=found.quote,
-            encoding=found.encoding,
-            skiprows=found.n_skipped,
-            header=0,
-            names=list(range(len(found.names))),
-            index_col=False,
-            dtype=str,
-            na_filter=False,
-            skipinitialspace=not space,
-            engine="c",
-        )
+    with _opened(path) as file, catch_warnings():
+        # Cells beyond the header would be dropped with a warning.
+        simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                file,
+                sep=found.separator,
+                quotechar=found.quote,
+                encoding=found.encoding,
+                skiprows=found.n_skipped,
+                header=0,
+                names=list(range(len(found.names))),
+                index_col=False,
+                dtype=str,
+                na_filter=False,
+                skipinitialspace=not space,
+                engine="c",
+            )
+        except pd.errors.ParserWarning:
+            raise InputError(f"{path} has lines of more cells than its header") from None
     # Cells that a short line lacks are missing.
     frame = frame.fillna("")
     frame.columns = pd.Index(found.names)
