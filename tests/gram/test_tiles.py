@@ -79,5 +79,7 @@ def test_large_matrices_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatc
     def block(tile: Tile) -> np.ndarray:
         raise AssertionError("work began")
 
-    with pytest.raises(MemoryError, match="100,000 rows: 75 GiB for the Gram matrix"):
+    with pytest.raises(
+        MemoryError, match="100,000 rows need about 75 GiB of memory for a Gram matrix"
+    ):
         assembled(tile_plan(3), 100_000, block)

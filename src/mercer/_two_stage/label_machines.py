@@ -29,9 +29,10 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     ----------
     y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_labels)
     """
-    if len(getattr(y, "shape", np.shape(y))) != 2 or type_of_target(y) != "multilabel-indicator":
+    labels = y if sp.issparse(y) else np.asarray(y)
+    if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
         return None
-    return np.asarray(y.toarray() if sp.issparse(y) else y).astype(int)
+    return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)
 
 
 def label_learner(learner: Any, data: LabeledSamples) -> Any:

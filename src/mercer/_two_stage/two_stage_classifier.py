@@ -12,7 +12,7 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import indexable, validate_data
+from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._nystroem.training_rows import as_source, in_memory
@@ -361,6 +361,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ValueError
             If no class had two samples, one of which could be held out.
         """
+        check_is_fitted(self)
         if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
             return self._second_stage(X, "predict_proba")
         values = self.decision_function(X)
