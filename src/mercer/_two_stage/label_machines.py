@@ -29,7 +29,7 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     ----------
     y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_labels)
     """
-    labels = y if sp.issparse(y) else np.asarray(y)
+    labels: Any = y if sp.issparse(y) else np.asarray(y)
     if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
         return None
     return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)
