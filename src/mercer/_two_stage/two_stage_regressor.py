@@ -154,8 +154,6 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     References
     ----------
     .. [1] C. Cortes, M. Mohri, A. Rostamizadeh (2010). Two-stage learning kernel algorithms. ICML.
-    .. [2] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference with
-       the jackknife+. Annals of Statistics 49, section 1.1, on the jackknife.
 
     Examples
     --------
@@ -295,9 +293,14 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         Notes
         -----
         The half-width is a quantile of the absolute residuals of held-out samples, and the same for
-        all samples [2]_. The kernel was learned without these samples only if it was
+        all samples [1]_. The kernel was learned without these samples only if it was
         learned in folds (`nested`). `KernelStackingRegressor` has intervals whose width depends on
         the sample.
+
+        References
+        ----------
+        .. [1] R. F. Barber, E. J. Candes, A. Ramdas, R. J. Tibshirani (2021). Predictive inference
+           with the jackknife+. Annals of Statistics 49, section 1.1, on the jackknife.
         """
         check_coverage(coverage)
         check_is_fitted(self)
