@@ -12,6 +12,7 @@ from mercer._cli.tables import read_cells, write_table
 from mercer._tables import listing, shown
 
 _HEADER = ("name", "role", "format")
+"""Columns of a file of choices."""
 
 
 def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:

@@ -32,6 +32,7 @@ _SCORING: dict[Task, str] = {
     "classification": "accuracy",
     "regression": "neg_root_mean_squared_error",
 }
+"""scikit-learn's names of the scores whose decrease is the importance."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ _SHARES_EXPLAINED = (
     "A share is a kernel's part of the variance of the learned kernel over the training rows. "
     "A wide kernel hardly varies, so that it can have a large weight and a small share."
 )
+"""What shares are, below their figure."""
 
 _PRICES_EXPLAINED = (
     "Stacking combines the predictions of several kernels. A price measures each by itself, "
@@ -62,12 +63,14 @@ _PRICES_EXPLAINED = (
     "that it misclassifies out of fold. Weights combine the predictions; they do not follow prices "
     "alone, because kernels that err on different rows complement each other."
 )
+"""What prices are, below their figure."""
 
 _IMPORTANCE_EXPLAINED = (
     "The error rises by this much if the cells of a column are shuffled among held-out rows (mean "
     "± standard deviation of five shuffles). Columns that tell the same share their importance. "
     "Relevance is the column's share in what the kernels measure distances by."
 )
+"""What importance and relevance are, below their figure."""
 
 
 def importance_section(found: Sequence[ColumnImportance], task: Task) -> list[str]:

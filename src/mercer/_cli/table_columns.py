@@ -40,7 +40,10 @@ MANY_LEVELS = 30
 _IDENTIFIER_NAME = re.compile(
     r"(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$", re.IGNORECASE
 )
+"""This matches names of identifiers whose last word says so."""
+
 _CAPITAL_IDENTIFIER = re.compile(r"[a-z](?:Id|ID|Nr|No|Key)$")
+"""The same for words that are joined, each with a capital letter."""
 
 _YEARS = (1800, 2200)
 """Consecutive whole numbers in this range may be years, which identify nothing."""

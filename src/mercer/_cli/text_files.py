@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 _SEPARATORS = (",", ";", "\t", "|")
+"""Characters that separate cells, besides spaces."""
 
 _INSPECTED_ROWS = 200
 """Separator and quotes are recognized in this many rows."""

@@ -22,6 +22,7 @@ ALIGNMENT_EXPLAINED = (
     "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, which is "
     "computed from the target; a higher alignment does not always mean a lower error."
 )
+"""What alignments are, beside tables that hold them."""
 
 
 def format_error(error: float, task: Task, deviation: float | None = None) -> str:

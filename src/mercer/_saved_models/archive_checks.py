@@ -23,9 +23,11 @@ _MAX_OBJECTS = 200_000
 """A schema with more objects is refused. Each takes a few thousand bytes in memory."""
 
 _INFLATION = 20
+"""Compressed members, which sparse arrays are, may inflate to this multiple of their size and
+`_SMALL` more. Sparse arrays of data inflate two- to tenfold."""
+
 _SMALL = 2**26
-"""Compressed members, which sparse arrays are, may inflate to a multiple of their size and a little
-more. Sparse arrays of data inflate two- to tenfold."""
+"""So many bytes a compressed member may inflate to, however small it is."""
 
 _MIN_PROTOCOL = 2
 """Older protocols of skops are refused, as loaders of theirs are kept for old files only."""

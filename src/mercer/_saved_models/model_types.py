@@ -55,6 +55,7 @@ _ESTIMATOR_MODULES = (
     preprocessing,
     probabilistic,
 )
+"""Modules whose estimators and kernels are trusted."""
 
 _TRUSTED_OF_LIBRARIES = (
     np.dtype,

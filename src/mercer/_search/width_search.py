@@ -377,11 +377,10 @@ class _CriterionProfile:
         """Squared distances, and a function from kernels there to <K, L_c> and <K_c, K_c>."""
         histogram = DistanceHistogram(self.samples, self.distance, mesh, self.factor)
 
-        def products(K: Array) -> tuple[Array, Array]:
-            norms = np.einsum("kj,kj->k", histogram.centered_weights(K), K)
-            return histogram.target_products(K), norms
-
-        return histogram.nodes, products
+        return histogram.nodes, lambda K: (
+            histogram.target_products(K),
+            np.einsum("kj,kj->k", histogram.centered_weights(K), K),
+        )
 
     def _uncentered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
         """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""

@@ -24,6 +24,7 @@ _FORMATS = (
 """Formats that pandas does not guess."""
 
 _TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
+"""Formats of times of day."""
 
 _GUESSED = 5
 """Formats are guessed from this many cells, and then tried on all."""

@@ -34,10 +34,15 @@ READABLE = 0.95
 as missing, and are named."""
 
 _UNITS = "%‰$€£¥₹"
+"""Signs that may stand before or after a number."""
+
 _SPACES = (
     " '\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}\N{RIGHT SINGLE QUOTATION MARK}"
 )
+"""Characters that may separate thousands in either notation."""
+
 _MINUS = "\N{MINUS SIGN}"
+"""The typographic minus, which is read as a hyphen."""
 
 
 def _number_pattern(decimal: str, group: str) -> str:
@@ -51,10 +56,16 @@ _PATTERNS: dict[Decimal, str] = {
     "point": _number_pattern(r"\.", ","),
     "comma": _number_pattern(",", "."),
 }
+"""Patterns of numbers by the sign of their decimals."""
+
 _UNIT_PATTERN = rf"^[{_UNITS}]\s*|\s*[{_UNITS}]$"
+"""This matches a sign of a unit, which is removed before a number is read."""
+
 _REMOVED: dict[Decimal, str] = {"point": rf"[,{_SPACES}]", "comma": rf"[.{_SPACES}]"}
+"""What separates thousands, which is removed before a number is read."""
 
 _INFINITE = r"[+-]?(?:inf|infinity)"
+"""This matches infinite numbers in words."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 _READ_AS: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
+"""How the cells of columns of these roles are read."""
 
 
 class TableReader(TransformerMixin, BaseEstimator):

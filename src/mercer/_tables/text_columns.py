@@ -34,6 +34,7 @@ FORMATTED: tuple[ReadAs, ...] = ("number", "date", "time")
 """Cells of these kinds are text in some format."""
 
 _OTHERWISE = "a file of --columns can say otherwise"
+"""Notes on what was decided without certainty end so."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,7 @@ _PARTS = {
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
     "%z": "offset",
 }  # fmt: skip
+"""What the directives of a date format stand for."""
 
 
 def _readable(name: str) -> str:

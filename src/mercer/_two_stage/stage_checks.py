@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from mercer.kernels import Kernel
 
 _LEARNER = "learner must be 'auto', None or a kernel learner such as ContinuousAlignment()"
+"""Error messages about the learner begin so."""
 
 
 def check_learner(learner: Any) -> None:

@@ -17,6 +17,7 @@ from mercer.probabilistic._objectives import (
 
 ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
 OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "laplace", "map", "mkl")
+"""Names of the objectives."""
 
 
 def as_objective(
