@@ -119,6 +119,7 @@ def test_every_estimator_is_checked() -> None:
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
 @pytest.mark.filterwarnings("ignore:The criterion still changed")
+@pytest.mark.filterwarnings("ignore:Stopped after 200 steps before tol")
 @pytest.mark.filterwarnings("ignore:The objective is as low without any kernel:UserWarning")
 @parametrize_with_checks([*DEFAULTS, *SETTINGS], expected_failed_checks=impossible_checks)
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:

@@ -9,6 +9,7 @@ from reference import median_gaussian
 from selection_cases import standardized
 
 from mercer._feature_selection.scorers import gaussian_scorer, radial_scorer
+from mercer._targets import Target
 from mercer.kernels import Gaussian
 
 
@@ -18,9 +19,10 @@ def test_the_series_has_all_digits(n: int, p: int) -> None:
     X = standardized(rng.standard_t(4, size=(n, p)))
     Y = rng.normal(size=(n, 2))
     Y -= Y.mean(axis=0)
+    target = Target(Y, np.ones(2))
     left = np.flatnonzero(rng.uniform(size=p) < 0.8)
-    value, without = gaussian_scorer(X, Y)(left)
-    expected, each = radial_scorer(X, Y, Gaussian())(left)
+    value, without = gaussian_scorer(X, target)(left)
+    expected, each = radial_scorer(X, target, Gaussian())(left)
     size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
     assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)
     assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)

@@ -17,7 +17,7 @@ from mercer._feature_selection.dependence_selector import (
 from mercer._feature_selection.elimination import Scorer, eliminate
 from mercer._feature_selection.feature_factors import standardized_rows
 from mercer._feature_selection.scorers import gaussian_scorer, linear_scorer, radial_scorer
-from mercer._targets import Task
+from mercer._targets import Target, Task
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel, Linear
 from mercer.kernels._structure import RadialFunction
@@ -120,7 +120,7 @@ class BAHSIC(DependenceSelector):
         self.task = task
         self.y_kernel = y_kernel
 
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Select the features.
 
         Parameters
@@ -128,6 +128,9 @@ class BAHSIC(DependenceSelector):
         X : array-like or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; sets of labels or a Gram matrix if `y_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -138,15 +141,17 @@ class BAHSIC(DependenceSelector):
         ValueError
             If a parameter is out of its range, there are fewer features than are to be selected, X
             or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, or `y` does not fit the task or the output kernel.
+            constant, `y` does not fit the task or the output kernel, or a weight is negative.
         """
         check_selection(self)
         _check_step(self.step)
         _check_kernel(self.kernel)
-        X, Y, number = selection_data(self, X, y)
-        features = standardized_rows(X.astype(np.float64, copy=False)).T
+        data = selection_data(self, X, y, sample_weight)
+        weights = data.target.weights
+        features = standardized_rows(data.X.astype(np.float64, copy=False), weights).T
         varying = np.asarray(features.any(axis=0))
-        found = eliminate(_scorer(self.kernel, features, Y), varying, number, self.step)
+        scorer = _scorer(self.kernel, features, data.target)
+        found = eliminate(scorer, varying, data.number, self.step)
         self.ranking_, self.scores_, self.hsic_ = found.ranking, found.scores, found.value
         self.support_ = found.ranking == 1
         self.n_features_ = int(self.support_.sum())
@@ -174,12 +179,12 @@ def _check_kernel(kernel: Any) -> None:
         )
 
 
-def _scorer(kernel: str | Kernel, features: Array, Y: Array) -> Scorer:
+def _scorer(kernel: str | Kernel, features: Array, target: Target) -> Scorer:
     """Return the scorer of a kernel for standardized features and a target factor."""
     if isinstance(kernel, Linear) or kernel == "linear":
-        return linear_scorer(features, Y)
+        return linear_scorer(features, target)
     if isinstance(kernel, str):
-        return gaussian_scorer(features, Y)
+        return gaussian_scorer(features, target)
     structure = kernel.structure
     assert isinstance(structure, RadialFunction)
-    return radial_scorer(features, Y, structure.function, structure.norm)
+    return radial_scorer(features, target, structure.function, structure.norm)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,9 +13,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._targets import TASKS, Task, as_target, check_output_kernel
+from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
+from mercer._weight_validation import positive_weights
 
 
 class DependenceSelector(SelectorMixin, BaseEstimator):
@@ -60,9 +63,28 @@ def check_selection(selector: DependenceSelector) -> None:
     check_output_kernel(selector.y_kernel, "y_kernel")
 
 
+@dataclass(frozen=True)
+class SelectionData:
+    """The validated arguments of a fit.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Samples of positive weight.
+    target : Target
+        With the weights of the samples.
+    number : int
+        Number of features to select.
+    """
+
+    X: Features
+    target: Target
+    number: int
+
+
 def selection_data(
-    selector: DependenceSelector, X: Features, y: Any
-) -> tuple[Features, Array, int]:
+    selector: DependenceSelector, X: Features, y: Any, sample_weight: Any
+) -> SelectionData:
     """Validate the arguments of a fit, and record the number and names of the features.
 
     Parameters
@@ -71,19 +93,12 @@ def selection_data(
         Sets `n_features_in_` and `feature_names_in_` on it.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
     y : array-like
-
-    Returns
-    -------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    Y : ndarray of shape (n_samples, n_factors)
-        Centered factor of the target kernel, L_c = Y Y'.
-    number : int
-        Number of features to select.
+    sample_weight : array-like of shape (n_samples,), or None
 
     Raises
     ------
     ValueError
-        If there are fewer features than are to be selected, or X or y is not valid.
+        If there are fewer features than are to be selected, or X, y or a weight is not valid.
     """
     X, y = validate_data(
         selector,
@@ -95,11 +110,17 @@ def selection_data(
         ensure_min_samples=2,
     )
     number = number_of_features(selector.n_features_to_select, X.shape[1])
-    target = as_target(y, selector.task, X.shape[0], selector.y_kernel, name="y_kernel")
+    weights, rows = positive_weights(sample_weight, X)
+    kernel = check_output_kernel(selector.y_kernel, "y_kernel")
+    if rows is not None:
+        X, y = X[rows], y[rows]
+        if isinstance(kernel, str) and kernel == "precomputed":
+            y = y[:, rows]
+    of_kernel = partial(as_target, y, selector.task, X.shape[0], name="y_kernel", weights=weights)
+    target = of_kernel(output_kernel=selector.y_kernel)
     if selector.y_kernel is None:
-        default = "gaussian" if target.classes is None else "balanced"
-        target = as_target(y, selector.task, X.shape[0], default, name="y_kernel")
-    return X, target.centered, number
+        target = of_kernel(output_kernel="gaussian" if target.classes is None else "balanced")
+    return SelectionData(X, target, number)
 
 
 def is_count(value: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._gram.low_rank import pivoted_cholesky
+from mercer._gram.sample_weights import scaled_centered, weighted_deviation, weighted_mean
 from mercer._gram.samples import centered_features
 from mercer._gram.tiles import map_tiles, working_memory
 from mercer._typing import Array, Features
@@ -84,7 +85,7 @@ def gaussian_factors(features: Array) -> list[Array]:
     return [F[:, :rank].T for F, rank in zip(found.factors, found.ranks, strict=True)]
 
 
-def standardized_rows(X: Array) -> Array:
+def standardized_rows(X: Array, weights: Array | None = None) -> Array:
     """Standardize features and return them as rows, shape (n_features, n_samples).
 
     Features that are constant up to rounding become exactly zero.
@@ -92,10 +93,16 @@ def standardized_rows(X: Array) -> Array:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples in means and deviations.
     """
     largest = np.abs(X).max(axis=0)
-    rows: Array = centered_features(X / np.where(largest > 0.0, largest, 1.0)).T.copy()
-    deviations = rows.std(axis=1)
+    columns = X / np.where(largest > 0.0, largest, 1.0)
+    rows: Array = centered_features(columns).T.copy()
+    if weights is not None:
+        varies = np.asarray(rows.any(axis=1))
+        rows -= (weighted_mean(rows.T, weights) * varies)[:, None]
+    deviations = weighted_deviation(rows.T, weights)
     rows /= np.where(deviations > 0.0, deviations, 1.0)[:, None]
     return rows
 
@@ -107,6 +114,8 @@ class FeatureFactors:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         It is standardized one block of features at a time.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, by whose square roots factors and targets are multiplied.
 
     Notes
     -----
@@ -114,7 +123,8 @@ class FeatureFactors:
     products take up to another quarter of it.
     """
 
-    def __init__(self, X: Features) -> None:
+    def __init__(self, X: Features, weights: Array | None = None) -> None:
+        self._weights = weights
         self._X = X.tocsc() if sp.issparse(X) else X
         self.n_features: int = X.shape[1]
         self._block_size = max(1, _BLOCK_BYTES // (8 * _TYPICAL_RANK * X.shape[0]))
@@ -187,8 +197,8 @@ class FeatureFactors:
         """Compute the factors of one block of features."""
         block = self._X[:, features]
         block = block.toarray() if sp.issparse(block) else block
-        rows = standardized_rows(np.asarray(block, dtype=np.float64))
-        return [_of_norm_one(factor) for factor in gaussian_factors(rows)]
+        rows = standardized_rows(np.asarray(block, dtype=np.float64), self._weights)
+        return [_of_norm_one(factor, self._weights) for factor in gaussian_factors(rows)]
 
 
 def _products(features: Array, factors: FeatureFactors, fixed: StackedFactors) -> Array:
@@ -196,10 +206,10 @@ def _products(features: Array, factors: FeatureFactors, fixed: StackedFactors) -
     return factors.stack(features).products(fixed)
 
 
-def _of_norm_one(factor: Array) -> Array:
+def _of_norm_one(factor: Array, weights: Array | None) -> Array:
     """Center a factor and scale its Gram matrix to norm one; return zero for a constant one."""
-    centered = factor - factor.mean(axis=1)[:, None]
+    centered = scaled_centered(factor.T, weights).T
     norm = float(np.linalg.norm(centered @ centered.T))
-    if norm <= _TRACE * factor.shape[1]:
+    if norm <= _TRACE * (factor.shape[1] if weights is None else float(weights.sum())):
         return np.zeros((1, factor.shape[1]))
     return centered / np.sqrt(norm)

@@ -116,7 +116,7 @@ class HSICLasso(DependenceSelector):
         self.task = task
         self.y_kernel = y_kernel
 
-    def fit(self, X: Features, y: Any) -> Self:
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Select the features.
 
         Parameters
@@ -124,6 +124,9 @@ class HSICLasso(DependenceSelector):
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; sets of labels or a Gram matrix if `y_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out.
 
         Returns
         -------
@@ -134,16 +137,16 @@ class HSICLasso(DependenceSelector):
         ValueError
             If a parameter is out of its range, there are fewer features than are to be selected, X
             or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, or `y` does not fit the task or the output kernel.
+            constant, `y` does not fit the task or the output kernel, or a weight is negative.
         """
         check_selection(self)
         if self.alpha is not None:
             check_number("alpha", self.alpha)
             if self.n_features_to_select is not None:
                 raise ValueError("n_features_to_select and alpha must not both be given.")
-        X, Y, number = selection_data(self, X, y)
-        factors = FeatureFactors(X)
-        self.scores_ = factors.relevance(Y)
+        data = selection_data(self, X, y, sample_weight)
+        number, factors = data.number, FeatureFactors(data.X, data.target.weights)
+        self.scores_ = factors.relevance(data.target.centered)
         if self.alpha is None:
             point = lasso_with(number, self.scores_, factors.products)
         else:

@@ -8,8 +8,10 @@ import numpy as np
 
 from mercer._feature_selection.elimination import Scorer
 from mercer._gram.distance_histograms import sum_results
+from mercer._gram.sample_weights import representative_rows
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
+from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._structure import Distance, DistanceFunction
@@ -25,17 +27,17 @@ TileSums = Callable[[Array, Array, Tile], Array]
 """A function of squared distances, target kernel and tile that returns sums over the tile."""
 
 
-def linear_scorer(X: Array, Y: Array) -> Scorer:
+def linear_scorer(X: Array, target: Target) -> Scorer:
     """Score features by HSIC of their linear kernel, a sum over the features.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Centered.
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
+    target : Target
     """
-    shares = np.square(X.T @ Y).sum(axis=1) / (len(X) - 1) ** 2
+    factor, scale = _plain_target(target)
+    shares = scale * np.square(X.T @ factor).sum(axis=1)
 
     def score(remaining: Array) -> tuple[float, Array]:
         value = float(shares[remaining].sum())
@@ -44,15 +46,14 @@ def linear_scorer(X: Array, Y: Array) -> Scorer:
     return score
 
 
-def radial_scorer(X: Array, Y: Array, radial: DistanceFunction, norm: float = 2.0) -> Scorer:
+def radial_scorer(X: Array, target: Target, radial: DistanceFunction, norm: float = 2.0) -> Scorer:
     """Score features by HSIC of a kernel of the distance, divided by the median distance.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Centered.
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
+    target : Target
     radial : DistanceFunction
     norm : float, default=2.0
         p of the distance |x - x'|_p.
@@ -62,31 +63,31 @@ def radial_scorer(X: Array, Y: Array, radial: DistanceFunction, norm: float = 2.
     The median is that of the distances in the remaining features. Scoring d features takes
     O(n^2 d / 2) values of the kernel, in tiles; memory is a few tiles per thread.
     """
+    rows = _representative(target)
 
     def score(remaining: Array) -> tuple[float, Array]:
-        features = X[:, remaining] / median_distance(X[:, remaining], norm)
+        features = X[:, remaining] / median_distance(X[rows][:, remaining], norm)
 
-        def on_tile(squared: Array, target: Array, tile: Tile) -> Array:
-            whole = inner(radial.from_squared(squared), target)
+        def on_tile(squared: Array, products: Array, tile: Tile) -> Array:
+            whole = inner(radial.from_squared(squared), products)
             without = _leave_one_out(
-                features, squared, target, tile, radial.from_squared, norm=norm
+                features, squared, products, tile, radial.from_squared, norm=norm
             )
             return np.array([whole, *without])
 
-        return _summed(features, Y, on_tile, norm)
+        return _summed(features, target, on_tile, norm)
 
     return score
 
 
-def gaussian_scorer(X: Array, Y: Array) -> Scorer:
+def gaussian_scorer(X: Array, target: Target) -> Scorer:
     r"""Score features by HSIC of a Gaussian kernel whose bandwidth s is the median distance.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         Centered.
-    Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
+    target : Target
 
     Notes
     -----
@@ -102,39 +103,59 @@ def gaussian_scorer(X: Array, Y: Array) -> Scorer:
     terms for some dozens of features; for other features, the kernel is evaluated. Memory is a few
     tiles per thread.
     """
+    rows = _representative(target)
 
     def score(remaining: Array) -> tuple[float, Array]:
-        features = X[:, remaining] * (np.sqrt(2.0) / median_distance(X[:, remaining]))
+        features = X[:, remaining] * (np.sqrt(2.0) / median_distance(X[rows][:, remaining]))
         largest = np.square(features).max(axis=0)
         by_series = largest <= _SERIES_LIMIT
         n_terms = _n_terms(float(largest.max(where=by_series, initial=0.0)))
 
-        def on_tile(squared: Array, target: Array, tile: Tile) -> Array:
+        def on_tile(squared: Array, products: Array, tile: Tile) -> Array:
             weighted = _gaussian(squared)
-            weighted *= target
+            weighted *= products
             sums = np.empty(features.shape[1] + 1)
             sums[0] = weighted.sum()
             sums[1:][by_series] = _series_sums(features[:, by_series], weighted, tile, n_terms)
             others = features[:, ~by_series]
-            sums[1:][~by_series] = _leave_one_out(others, squared, target, tile, _gaussian)
+            sums[1:][~by_series] = _leave_one_out(others, squared, products, tile, _gaussian)
             return sums
 
-        return _summed(features, Y, on_tile)
+        return _summed(features, target, on_tile)
 
     return score
 
 
-def _summed(features: Array, Y: Array, on_tile: TileSums, norm: float = 2.0) -> tuple[float, Array]:
+def _summed(
+    features: Array, target: Target, on_tile: TileSums, norm: float = 2.0
+) -> tuple[float, Array]:
     """Return HSIC and HSIC without each feature, from sums over tiles."""
     samples = Samples(features, keep=False)
+    factor, scale = _plain_target(target)
 
     def work(tile: Tile) -> Array:
-        target = Y[tile.rows] @ Y[tile.columns].T
-        target *= tile.count
-        return on_tile(samples.squared_distances(Distance(norm=norm), tile), target, tile)
+        products = factor[tile.rows] @ factor[tile.columns].T
+        products *= tile.count
+        return on_tile(samples.squared_distances(Distance(norm=norm), tile), products, tile)
 
-    total = sum_results(map_tiles(work, samples.plan)) / (len(features) - 1) ** 2
+    total = scale * sum_results(map_tiles(work, samples.plan))
     return float(total[0]), total[1:]
+
+
+def _plain_target(target: Target) -> tuple[Array, float]:
+    """Return a factor Y, and s with HSIC = s <K, Y Y'> for kernels as they are, without weights."""
+    factor = target.centered
+    if target.weights is None:
+        return factor, 1.0 / (len(factor) - 1) ** 2
+    roots = np.sqrt(target.weights)[:, None]
+    return roots * factor, 1.0 / max(float(target.weights.sum()) - 1.0, 1.0) ** 2
+
+
+def _representative(target: Target) -> Array:
+    """Return the indices of the rows that the median distance is read off."""
+    if target.weights is None:
+        return np.arange(len(target.factor))
+    return representative_rows(target.weights)
 
 
 def _gaussian(squared: Array) -> Array:
