@@ -122,17 +122,18 @@ class TrainingData:
         return result
 
     def merged(self) -> TrainingData:
-        """Return the samples in an order of their own, equal ones with equal targets as one.
+        """Return the samples, equal ones with equal targets as one of a larger weight.
 
-        Results then depend neither on the order of samples, nor on whether one has a weight of two
-        or is given twice: not even by rounding, which a learned noise near zero would magnify.
-        Stacks stay as they are.
+        Results then do not depend on whether a sample has a weight of two or is given twice: not
+        even by rounding, which a learned noise near zero would magnify. Weighted samples have an
+        order of their own; samples that all differ and have no weights, and stacks, stay as they
+        are.
         """
         if self.stored is None:
             return self
         keys = row_keys(self.features, self.y)
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        if first.size < 2:
+        if first.size < 2 or (first.size == len(keys) and self.weights is None):
             return self
         weights = np.bincount(inverse, weights=self.weights)
         if self.weights is not None and are_counts(self.weights):
