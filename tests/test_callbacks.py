@@ -71,8 +71,10 @@ def test_a_verbose_fit_prints_a_line_for_each_step(
     X, y = problem("binary")
     ledger = Ledger()
     clone(model).set_params(verbose=True).set_callbacks(ledger).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr().out.splitlines()
+    lines = [line for line in printed if "] step " in line]
     assert len(lines) == ledger.ended.count("step")
+    assert all("of memory" in line for line in printed[: -len(lines)])
     for number, line in enumerate(lines, 1):
         assert line.startswith(f"[{type(model).__name__}] step {number}")
     clone(model).fit(X, y)

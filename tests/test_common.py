@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from learner_cases import LEARNERS
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
@@ -19,6 +19,7 @@ from mercer import (
     BayesianMKLClassifier,
     BayesianMKLRegressor,
     ContinuousAlignment,
+    ContinuousMKLClassifier,
     EvidenceMaximization,
     GradientOuterProduct,
     HSICClustering,
@@ -87,27 +88,45 @@ SETTINGS = [
 
 
 def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
-    """Return the checks that no correct estimator of this kind passes, and why."""
-    if isinstance(estimator, MKLClassifier | BayesianMKLClassifier) and not getattr(
-        estimator, "fit_intercept", False
-    ):
+    """Return the checks that an estimator cannot pass, and why."""
+    found: dict[str, str] = {}
+    bayesian = isinstance(estimator, BayesianMKLClassifier)
+    without_intercept = bayesian or not getattr(estimator, "fit_intercept", True)
+    if isinstance(estimator, ClassifierMixin) and without_intercept and estimator.kernels:
         # Kernels that are large everywhere replace an intercept; those of features do not.
-        without = "Without an intercept, values vanish or change sign away from the data."
-        return {"check_class_weight_classifiers": without} if estimator.kernels else {}
+        found["check_class_weight_classifiers"] = (
+            "Without an intercept, values vanish or change sign away from the data."
+        )
+    reason = inequivalence(estimator)
+    if reason is not None:
+        for kind in ("dense", "sparse"):
+            found[f"check_sample_weight_equivalence_on_{kind}_data"] = reason
+    return found
+
+
+def inequivalence(estimator: BaseEstimator) -> str | None:
+    """Return why weights are not what repeated rows are to seven digits, None where they are.
+
+    The tests of weights compare kernels, coefficients and objectives for each of these estimators.
+    """
     if isinstance(estimator, KernelLearner):
-        reason = (
+        return (
             "transform has a column for each training sample, and the check compares fits on "
-            "different numbers of samples; tests/learners/test_sample_weight.py compares kernels."
+            "different numbers of samples."
         )
-    elif isinstance(estimator, KernelStackingClassifier):
-        reason = (
-            "Support vector machines are compared in random folds, which hold out a row with all "
-            "of its weight, but the copies of a row one by one."
+    one_stage = isinstance(estimator, MKLClassifier | L1SVM | ContinuousMKLClassifier)
+    if (one_stage and getattr(estimator, "loss", "") != "logistic") or isinstance(
+        estimator, KernelStackingClassifier
+    ):
+        return (
+            "Probabilities, or support vector machines, are found in folds, which hold out a row "
+            "with all of its weight, but the copies of a row one by one."
         )
-    else:
-        return {}
-    kinds = ("dense", "sparse")
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
+    if isinstance(estimator, BayesianMKLClassifier) and estimator.objective != "mkl":
+        return "The search of weights ends within its tolerance, wherever rounding leads it."
+    if isinstance(estimator, BayesianMKLRegressor) and not estimator.learn_parameters:
+        return "A learned noise near zero magnifies rounding."
+    return None
 
 
 def test_every_estimator_is_checked() -> None:
@@ -119,7 +138,7 @@ def test_every_estimator_is_checked() -> None:
 @pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant:UserWarning")
 @pytest.mark.filterwarnings("ignore:The criterion still changed")
-@pytest.mark.filterwarnings("ignore:Stopped after 200 steps before tol")
+@pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.filterwarnings("ignore:The objective is as low without any kernel:UserWarning")
 @parametrize_with_checks([*DEFAULTS, *SETTINGS], expected_failed_checks=impossible_checks)
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:

@@ -182,7 +182,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
             out of its range, or a kernel returns NaN.
         """
         loss, settings = classification_loss(self.loss, self.C), combination_settings(self)
-        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
+        data = training_data(self, X, y, sample_weight, self.class_weight)
         target = data.target("classification")
         problems = classification_problems(loss, data, target, intercept=True)
         families = data.families(self.family)

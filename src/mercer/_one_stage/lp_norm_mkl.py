@@ -193,7 +193,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         """
         loss, weight_set = classification_loss(self.loss, self.C), unit_ball(self.norm)
         check_parameters(self)
-        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
+        data = training_data(self, X, y, sample_weight, self.class_weight)
         target = data.target("classification")
         intercept = bool(self.fit_intercept)
         problems = classification_problems(loss, data, target, intercept=intercept)

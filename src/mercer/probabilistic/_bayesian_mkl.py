@@ -176,11 +176,11 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         optimum.
     dual_coef_ : ndarray of shape (n_samples, n_problems)
         The latent mean is k(x)'dual_coef_.
-    rows_ : ndarray of int of shape (n_distinct,)
+    rows_ : ndarray of int of shape (n_samples,)
         Training samples of positive weight, in the order of the factors; of equal ones, the first.
-    cholesky_ : ndarray of shape (n_problems, n_distinct, n_distinct)
+    cholesky_ : ndarray of shape (n_problems, n_samples, n_distinct)
         A factor of the latent variance.
-    scale_ : ndarray of shape (n_problems, n_distinct)
+    scale_ : ndarray of shape (n_problems, n_samples)
         The other factor.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
@@ -282,7 +282,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
             is negative.
         """
         settings = validated_settings(self, "logistic", ("vb", "laplace", "map", "mkl"))
-        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
+        data = training_data(self, X, y, sample_weight, self.class_weight)
         target = data.target("classification")
         kernels = data.dictionary(self.kernels)
         assert target.classes is not None

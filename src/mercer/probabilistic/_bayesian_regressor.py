@@ -208,7 +208,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             parameter is out of its range, or a kernel returns NaN or is not positive semi-definite.
         """
         settings = self._validated_settings()
-        data = training_data(self, X, y, sample_weight).merged()
+        data = training_data(self, X, y, sample_weight)
         target = data.target("regression")
         responses = self._normalized(data)
         if self.noise is not None:
