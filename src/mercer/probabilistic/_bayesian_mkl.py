@@ -177,8 +177,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     dual_coef_ : ndarray of shape (n_samples, n_problems)
         The latent mean is k(x)'dual_coef_.
     rows_ : ndarray of int of shape (n_samples,)
-        Training samples of positive weight, in the order of the factors; of equal ones, the first.
-    cholesky_ : ndarray of shape (n_problems, n_samples, n_distinct)
+        Indices of the training samples of positive weight, in the order of the factors.
+    cholesky_ : ndarray of shape (n_problems, n_samples, n_samples)
         A factor of the latent variance.
     scale_ : ndarray of shape (n_problems, n_samples)
         The other factor.

@@ -101,11 +101,11 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         optimum.
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
-    rows_ : ndarray of int of shape (n_distinct,)
-        Training samples of positive weight, in the order of the factors; of equal ones, the first.
-    cholesky_ : ndarray of shape (n_outputs, n_distinct, n_distinct)
+    rows_ : ndarray of int of shape (n_samples,)
+        Indices of the training samples of positive weight, in the order of the factors.
+    cholesky_ : ndarray of shape (n_outputs, n_samples, n_samples)
         A factor of the latent variance.
-    scale_ : ndarray of shape (n_outputs, n_distinct)
+    scale_ : ndarray of shape (n_outputs, n_samples)
         The other factor.
     y_mean_, y_scale_ : ndarray of shape (n_outputs,)
         The normalized responses are (y - y_mean_) / y_scale_.
