@@ -97,11 +97,6 @@ def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
         found["check_class_weight_classifiers"] = (
             "Without an intercept, values vanish or change sign away from the data."
         )
-    if isinstance(estimator, BayesianMKLRegressor) and estimator.learn_parameters:
-        found["check_sample_weights_shape"] = (
-            "The check repeats rows with equal responses: the noise that is learned from them is "
-            "zero, which leaves the Gram matrix singular."
-        )
     reason = inequivalence(estimator)
     if reason is not None:
         for kind in ("dense", "sparse"):
@@ -127,10 +122,6 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
             "Probabilities, or support vector machines, are found in folds, which hold out a row "
             "with all of its weight, but the copies of a row one by one."
         )
-    if isinstance(estimator, BayesianMKLClassifier) and estimator.objective != "mkl":
-        return "The search of weights ends within its tolerance, wherever rounding leads it."
-    if isinstance(estimator, BayesianMKLRegressor) and not estimator.learn_parameters:
-        return "A learned noise near zero magnifies rounding."
     return None
 
 

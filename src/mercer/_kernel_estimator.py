@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.sample_weights import representative_rows
+from mercer._gram.sample_weights import are_counts, representative_rows, row_keys
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
@@ -120,6 +120,32 @@ class TrainingData:
         result = np.zeros((self.n_given, *values.shape[1:]))
         result[self.rows] = values
         return result
+
+    def merged(self) -> TrainingData:
+        """Return the samples, equal ones with equal targets as one of a larger weight.
+
+        Results then do not depend on whether a sample has a weight of two or is given twice: not
+        even by rounding, which a learned noise near zero would magnify. Weighted samples have an
+        order of their own; samples that all differ and have no weights, and stacks, stay as they
+        are.
+        """
+        if self.stored is None:
+            return self
+        keys = row_keys(self.features, self.y)
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        if first.size < 2 or (first.size == len(keys) and self.weights is None):
+            return self
+        weights = np.bincount(inverse, weights=self.weights)
+        if self.weights is not None and are_counts(self.weights):
+            weights = weights.astype(self.weights.dtype)
+        return replace(
+            self,
+            table=_safe_indexing(self.table, first),
+            features=self.features[first],
+            y=self.y[first],
+            rows=first if self.rows is None else self.rows[first],
+            weights=None if np.all(weights == 1.0) else weights,
+        )
 
     def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
         """Return the samples as a source of tiles of Gram matrices.

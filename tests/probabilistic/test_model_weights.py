@@ -60,6 +60,8 @@ def test_the_objective_never_increases(problem: str, solver: str) -> None:
 def test_weights_are_stationary(problem: str, solver: str) -> None:
     """weights >= 0, weights_m |d phi / d weights_m| ~ 0, and no negative slope at zero."""
     model, case = fitted(problem, solver, finest_tol(solver)), PROBLEMS[problem]()
+    if any(len(scale) < len(case.y) for scale in getattr(model, "scale_", [])):
+        pytest.skip("equal rows are merged; test_bayesian_weights.py compares them with weights")
     gradient, weights = weight_gradient(model, case), normalized(model, case)[1]
     size = max(abs(model.objective_), 1.0)
     assert (weights >= 0.0).all()

@@ -177,7 +177,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     dual_coef_ : ndarray of shape (n_samples, n_problems)
         The latent mean is k(x)'dual_coef_.
     rows_ : ndarray of int of shape (n_samples,)
-        Indices of the training samples of positive weight, in the order of the factors.
+        Indices of the training samples in the order of the factors: those of positive weight, of
+        equal ones the first.
     cholesky_ : ndarray of shape (n_problems, n_samples, n_samples)
         A factor of the latent variance.
     scale_ : ndarray of shape (n_problems, n_samples)
@@ -282,7 +283,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
             is negative.
         """
         settings = validated_settings(self, "logistic", ("vb", "laplace", "map", "mkl"))
-        data = training_data(self, X, y, sample_weight, self.class_weight)
+        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
         target = data.target("classification")
         kernels = data.dictionary(self.kernels)
         assert target.classes is not None

@@ -102,7 +102,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     dual_coef_ : ndarray of shape (n_samples, n_outputs)
         The latent mean is k(x)'dual_coef_, in the unit of the normalized responses.
     rows_ : ndarray of int of shape (n_samples,)
-        Indices of the training samples of positive weight, in the order of the factors.
+        Indices of the training samples in the order of the factors: those of positive weight, of
+        equal ones the first.
     cholesky_ : ndarray of shape (n_outputs, n_samples, n_samples)
         A factor of the latent variance.
     scale_ : ndarray of shape (n_outputs, n_samples)
@@ -208,7 +209,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             parameter is out of its range, or a kernel returns NaN or is not positive semi-definite.
         """
         settings = self._validated_settings()
-        data = training_data(self, X, y, sample_weight)
+        data = training_data(self, X, y, sample_weight).merged()
         target = data.target("regression")
         responses = self._normalized(data)
         if self.noise is not None:
