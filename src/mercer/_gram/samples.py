@@ -90,11 +90,15 @@ class Samples:
         weights = None if self.weights is None else self.weights[rows]
         return Samples(self.X[rows], keep=keep, weights=weights)
 
-    @cached_property
+    @property
     def unweighted(self) -> Samples:
         """The same samples, each of weight one: their tiles are those of the Gram matrix."""
+        return self if self.weights is None else self._each_once
+
+    @cached_property
+    def _each_once(self) -> Samples:
         n_kernels, keep = self._settings
-        return self if self.weights is None else Samples(self.X, n_kernels, keep=keep)
+        return Samples(self.X, n_kernels, keep=keep)
 
     @property
     def constant(self) -> Array:
