@@ -25,7 +25,10 @@ def test_a_kernel_is_priced_on_a_sample_of_many_rows() -> None:
     target = encode_target(y, classification=False)
     every = price(Gaussian(2.0), X, target)
     gram, _ = to_unit_scale(Gaussian(2.0)(X))
-    assert_allclose(every.losses, leave_one_out(gram, target.values).losses, rtol=1e-7)
+    expected = leave_one_out(gram, target.values)
+    # Rounding errors of the Gram matrix count as often as its largest eigenvalue exceeds alpha.
+    rounding = np.finfo(float).eps * np.trace(gram) / expected.alphas
+    assert np.all(np.abs(every.losses / expected.losses - 1.0) <= 1e-12 + 10.0 * rounding)
     some = price(Gaussian(2.0), X, target, max_samples=100)
     rows = sample_rows(300, 100, None, 0)
     assert_allclose(some.predictions, price(Gaussian(2.0), X[rows], target.take(rows)).predictions)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from mercer._gram.sample_weights import weighted_spread
 from mercer._typing import Array
 
 _RANGE = (-10.0, 10.0)
@@ -78,8 +79,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     weights = np.ones(len(values)) if weights is None else weights
     n, k = float(weights.sum()), values.shape[1]
     targets = (n * np.eye(k)[codes] + 1.0) / (n + k)
-    mean = weights @ values.mean(axis=1) / n if n else 0.0
-    deviation = float(np.sqrt(weights @ np.square(values - mean).mean(axis=1) / n)) if n else 0.0
+    deviation = weighted_spread(values, weights) if n else 0.0
     if deviation == 0.0:
         return Temperature(1.0)
 

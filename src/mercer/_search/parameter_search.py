@@ -196,11 +196,13 @@ def maximize(
         options={"ftol": tol, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter},
         callback=record,
     )
+    # A line search that fails at the level of rounding errors may end below the last iterate.
+    theta, value = (iterates[-1], path[-1]) if path else (found.x, -scale * float(found.fun))
     # SciPy's result has no count of iterations where all bounds are equal.
     return Maximum(
-        found.x,
-        -scale * float(found.fun),
-        width_penalty(found.x)[0],
+        theta,
+        value,
+        width_penalty(theta)[0],
         int(found.get("nit", 0)),
         found.get("status") != _LIMIT_REACHED,
         tuple(path),

@@ -47,8 +47,8 @@ _MAX_PEAKS = 5
 """At most so many peaks of a criterion are compared on the samples."""
 
 _MESH_ERROR = 1e-2
-"""A width found on the mesh is final if the slope on the samples leaves no more than this fraction
-of the tolerance to be gained."""
+"""A width found on the mesh is final if the slope on the samples leaves at most this fraction of
+the tolerance to be gained."""
 
 _NEAR_ZERO = 1e-3
 """Squared distances below this fraction of the smallest squared width are zero to most kernels."""
@@ -301,8 +301,7 @@ class _CriterionProfile:
     ) -> None:
         structure = kernel.structure
         assert isinstance(structure, RadialFunction)
-        self.criterion = criterion
-        self.samples = samples
+        self.criterion, self.samples = criterion, samples
         self.radial, self.distance = structure.function, structure.distance
         self.log_bounds = kernel.log_bounds(samples.representative)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
@@ -320,8 +319,7 @@ class _CriterionProfile:
         low, high = self.log_bounds
         grid = np.linspace(low, high, int((high - low) / _STEP) + 3)
         values = self.on_mesh(grid)
-        highest = values.max()
-        peaks = local_maxima(values)
+        peaks, highest = local_maxima(values), values.max()
         peaks = peaks[values[peaks] >= highest - _NEARLY_EQUAL * abs(highest)]
         peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_PEAKS]
         return [refined_peak(self.on_mesh, grid, peak, _MESH_PRECISION) for peak in peaks]

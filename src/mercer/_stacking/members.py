@@ -8,13 +8,13 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.sample_weights import left_out_weight, scaled_centered
+from mercer._gram.sample_weights import left_out_weight, scaled_centered, scaled_rows
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
-from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse, scaled_rows
+from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse
 from mercer.kernels import Kernel
 
 _ROUNDING = 1e-4

@@ -8,9 +8,9 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.sample_weights import scaled_centered, weighted_mean
+from mercer._gram.sample_weights import scaled_centered, scaled_rows, weighted_mean
 from mercer._typing import Array
-from mercer._weights.ridge import ridge_path, scaled_rows
+from mercer._weights.ridge import ridge_path
 
 
 @dataclass(frozen=True)

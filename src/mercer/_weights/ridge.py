@@ -9,7 +9,7 @@ from scipy.linalg import cho_solve, eigh
 from scipy.linalg.lapack import dtrtri
 
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
-from mercer._gram.sample_weights import left_out_weight, scaled_centered, weighted_mean
+from mercer._gram.sample_weights import left_out_weight, scaled_centered, scaled_rows, weighted_mean
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -262,17 +262,6 @@ def remaining_parts(parts: Array, weights: Array | None) -> Array:
     kept = 1.0 - left_out_weight(weights) / weights
     kept = kept.reshape(-1, *[1] * (parts.ndim - 1))
     return np.asarray(kept + (1.0 - kept) * parts)
-
-
-def scaled_rows(values: Array, weights: Array | None) -> Array:
-    """Rows times the square roots of the weights.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_samples, n_columns)
-    weights : ndarray of shape (n_samples,), or None
-    """
-    return np.asarray(values if weights is None else np.sqrt(weights)[:, None] * values)
 
 
 def _with_constant(gram: Array, weights: Array | None, factor: float) -> Array:

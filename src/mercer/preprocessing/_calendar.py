@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._typing import Array, Features
 from mercer.preprocessing._columns import days_of, is_duration, named_columns
@@ -106,8 +106,7 @@ class CalendarFeatures(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        if input_features is None:
-            input_features = [f"x{position}" for position in range(self.n_features_in_)]
+        input_features = _check_feature_names_in(self, input_features)
         names = [
             f"{input_features[position]}_{cycle}_{function}"
             for position, cycle in self.features_

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from mercer._typing import Array, Features
 from mercer.preprocessing._columns import as_categories
@@ -116,8 +116,7 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         ndarray of str
         """
         check_is_fitted(self)
-        if input_features is None:
-            input_features = [f"x{position}" for position in range(self.n_features_in_)]
+        input_features = _check_feature_names_in(self, input_features)
         names = [
             f"{name}_text_{direction}"
             for name, directions in zip(input_features, self.directions_, strict=True)
