@@ -69,6 +69,16 @@ class TestRows:
             assert_array_equal([block.start for block in blocks], [0, *ends[:-1]])
         assert source.without_target().count_rows() == 120
 
+    @pytest.mark.parametrize("first", [[], [0, 1, 5], [119], range(0, 120, 2)])
+    @pytest.mark.parametrize("second", [[], [0], [3, 4, 58]])
+    def test_rows_are_left_out_of_those_that_remain(self, numbers, first, second) -> None:
+        path, X, _ = numbers
+        source = ParquetSource(path, target="y").without_rows(np.array(first))
+        source = source.without_rows(np.array(second))
+        kept = np.delete(np.delete(np.arange(120), list(first)), second)
+        assert source.n_rows == len(kept)
+        assert_array_equal(np.concatenate([block.X for block in source]), X[kept])
+
     @pytest.mark.parametrize("threads", [1, 3])
     def test_a_folder_is_one_table_in_the_order_of_its_parts(self, numbers, threads) -> None:
         path, X, y = numbers

@@ -86,12 +86,15 @@ class TestTask:
 
     def test_unsuitable_targets(self, tmp_path: Path) -> None:
         frame = class_table().assign(when=pd.date_range("2020-01-01", periods=80), dull=1.0)
+        frame["span"] = frame["when"] - frame["when"].min()
         frame["wide"] = frame.pop("width of it")
         write_folder(frame, tmp_path / "t")
         with pytest.raises(InputError, match=r"no column 'sort'; it has 'height'"):
             table_of(tmp_path / "t", "sort")
+        with pytest.raises(InputError, match="'when' holds dates: it cannot be the target of clas"):
+            table_of(tmp_path / "t", "when", "classification")
         with pytest.raises(InputError, match="neither numbers nor categories"):
-            table_of(tmp_path / "t", "when")
+            table_of(tmp_path / "t", "span")
         with pytest.raises(InputError, match="the same value in every row"):
             table_of(tmp_path / "t", "dull")
         with pytest.raises(InputError, match="cannot be the target of classification"):
@@ -101,14 +104,45 @@ class TestTask:
         with pytest.raises(InputError, match="choose from auto"):
             table_of(tmp_path / "t", "kind", "ranking")
 
-    def test_a_class_of_one_row_is_an_error(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
-        frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 199 + ["b"]})
+    def test_dates_are_days(self, tmp_path: Path) -> None:
+        frame = class_table()[["height"]].assign(
+            day=pd.date_range("2020-01-01", periods=80).date,
+            time=pd.date_range("2020-01-01 06:00", periods=80, tz="Europe/Rome"),
+        )
         write_folder(frame, tmp_path / "t")
-        with pytest.raises(InputError, match="one row only of class 'b'"):
-            table_of(tmp_path / "t", "kind")
+        for target, first in [("day", 18262.0), ("time", 18262.0 + 5 / 24)]:
+            found = table_of(tmp_path / "t", target)
+            assert found.problem.task == "regression"
+            assert found.problem.unit == "days"
+            expected = first + np.arange(80.0)
+            np.testing.assert_allclose(found.problem.target, expected, rtol=1e-12)
+            learned = np.concatenate([y for _, y in found.source.targets()])
+            np.testing.assert_allclose(learned, np.delete(expected, found.test), rtol=1e-12)
+
+
+def test_classes_of_one_row_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
+    frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 150 + ["b"] * 50})
+    frame.loc[[3, 70, 199], "kind"] = ["c", None, "d"]
+    write_folder(frame, tmp_path / "t")
+    found = table_of(tmp_path / "t", "kind")
+    assert (
+        "2 rows are left out, because 'kind' has one row only of classes 'c', 'd'"
+        in found.problem.notes
+    )
+    assert found.problem.n_rows == 197
+    tested = found.problem.features["x"].to_numpy()[found.test]
+    learned = np.concatenate([found.source.as_input(b.X)["x"] for b in found.source.raw_blocks()])
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([tested, learned])), frame["x"].drop([3, 70, 199])
+    )
+
+
+def test_classes_of_one_row_each_but_one_are_an_error(tmp_path: Path) -> None:
+    kinds = ["a"] * 70 + [f"kind {n}" for n in range(10)]
+    write_folder(class_table()[["height"]].assign(kind=kinds), tmp_path / "t")
+    with pytest.raises(InputError, match="one class only that has two rows or more"):
+        table_of(tmp_path / "t", "kind")
 
 
 class TestFit:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer._typing import Array
+from mercer.preprocessing._columns import days_of
 
 
 def is_arrow_number(kind: Any) -> bool:
@@ -35,6 +36,18 @@ def is_arrow_single(kind: Any) -> bool:
     kind : pyarrow.DataType
     """
     return bool(str(kind) in ("float", "halffloat"))
+
+
+def is_arrow_date(kind: Any) -> bool:
+    """Whether an Arrow type is one of dates, with or without a time.
+
+    Parameters
+    ----------
+    kind : pyarrow.DataType
+    """
+    from pyarrow import types
+
+    return bool(types.is_date(kind) or types.is_timestamp(kind))
 
 
 def arrow_numbers(table: Any, dtype: np.dtype[Any]) -> Array:
@@ -83,7 +96,7 @@ def as_array(column: Any) -> Array:
 
 
 def target_array(columns: list[Any]) -> Array:
-    """Convert columns of a target without missing values.
+    """Convert columns of a target without missing values; dates become days since 1970.
 
     Parameters
     ----------
@@ -102,7 +115,8 @@ def target_array(columns: list[Any]) -> Array:
             column = column.dictionary_decode()  # noqa: PLW2901
         elif pa.types.is_decimal(kind):
             column = column.cast(pa.float64())  # noqa: PLW2901
-        arrays.append(as_array(column))
+        values = as_array(column)
+        arrays.append(days_of(values) if is_arrow_date(kind) else values)
     return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 

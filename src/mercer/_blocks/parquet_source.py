@@ -14,6 +14,7 @@ import numpy as np
 from mercer._blocks.arrow_columns import (
     arrow_numbers,
     as_frame,
+    is_arrow_date,
     is_arrow_number,
     is_arrow_single,
     target_array,
@@ -46,7 +47,8 @@ class ParquetSource(BlockSource):
         the order of their names, in which part.2 comes before part.10. Names of folders such as
         year=2020 give columns.
     target : str or list of str, default=None
-        The column to predict, or several. Rows in which it is missing are left out.
+        The column to predict, or several. Rows in which it is missing are left out. Dates become
+        days since 1970.
     columns : list of str, default=None
         The columns to learn from. If None, all but the target.
     encoder : transformer, default=None
@@ -138,6 +140,12 @@ class ParquetSource(BlockSource):
         return bool(self.target_names)
 
     @property
+    def has_date_target(self) -> bool:
+        """Whether the target is one column of dates."""
+        kinds = [self._files.schema.field(name).type for name in self.target_names]
+        return len(kinds) == 1 and is_arrow_date(kinds[0])
+
+    @property
     def n_features(self) -> int:
         """Number of features of blocks."""
         return len(self.column_names) if self.encoder is None else super().n_features
@@ -198,11 +206,14 @@ class ParquetSource(BlockSource):
         Parameters
         ----------
         rows : ndarray of int of shape (n_left_out,)
-            Positions among all rows in which the target is known, increasing.
+            Positions among the rows of this source, increasing.
         """
         source = copy(self)
         source._known = self._counts()
-        source._left_out = np.asarray(rows, dtype=np.intp)
+        before, rows = self._left_out, np.asarray(rows, dtype=np.intp)
+        # As many rows that were left out come before a row as make up for its position.
+        rows = rows + np.searchsorted(before - np.arange(before.size), rows, side="right")
+        source._left_out = np.sort(np.concatenate([before, rows]))
         return source
 
     def numbers(self, X: Any) -> Features:

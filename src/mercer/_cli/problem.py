@@ -167,8 +167,7 @@ def _target_values(target: Series[Any], name: str, task: str) -> tuple[npt.NDArr
         if (np.abs(values) > _LARGEST).any():
             raise InputError(f"'{name}' holds numbers beyond {_LARGEST:g}")
     elif kind == "date":
-        if task == "classification":
-            raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
+        check_no_dates(task, name)
         return as_days(target.to_frame())[:, 0], "regression"
     elif isinstance(target.iloc[0], bool | np.bool_):
         values = target.to_numpy(bool)
@@ -211,6 +210,18 @@ def check_whole(values: npt.NDArray[Any], name: str) -> None:
         )
 
 
+def check_no_dates(task: str, name: str) -> None:
+    """Check that dates are not to be classified.
+
+    Raises
+    ------
+    InputError
+        If they are.
+    """
+    if task == "classification":
+        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
+
+
 def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return values as classes, after checking that they do not identify the rows."""
     check_whole(values, name)
@@ -233,9 +244,21 @@ def _frequent(values: npt.NDArray[Any], name: str, notes: list[str]) -> Rows:
             raise InputError(
                 f"'{name}' has one class only that has two rows or more: there is nothing to learn"
             )
-        rows = "row is" if rare.size == 1 else "rows are"
-        notes.append(
-            f"{rare.size} {rows} left out, because '{name}' has one row only of "
-            f"{'class' if rare.size == 1 else 'classes'} {listing(rare)}"
-        )
+        notes.append(single_class_note(name, rare))
     return np.flatnonzero(counts[codes] >= 2)
+
+
+def single_class_note(name: str, classes: npt.NDArray[Any]) -> str:
+    """Say that classes of a single row are left out.
+
+    Parameters
+    ----------
+    name : str
+        Name of the target's column, as it is shown.
+    classes : ndarray of shape (n_left_out,)
+    """
+    rows, noun = ("row is", "class") if classes.size == 1 else ("rows are", "classes")
+    return (
+        f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
+        f"{listing(classes)}"
+    )

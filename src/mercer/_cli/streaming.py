@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mercer._blocks import (
+    ClassCounts,
     ClassStatistics,
     ParquetSource,
     class_counts,
@@ -21,15 +21,21 @@ from mercer._blocks.parquet_files import find_parquet
 from mercer._cli.column_choices import read_choices
 from mercer._cli.errors import InputError, checked_name, collected_warnings, one_line
 from mercer._cli.fitting import n_tested, splits
-from mercer._cli.problem import Problem, Rows, Task, as_problem, check_whole
+from mercer._cli.problem import (
+    Problem,
+    Rows,
+    Task,
+    as_problem,
+    check_no_dates,
+    check_whole,
+    single_class_note,
+)
 from mercer._cli.table_columns import Choice
 from mercer._cli.tables import is_parquet
 from mercer._tables import listing, shown
+from mercer._tables.date_cells import as_dates
 from mercer._targets import infer_task
 from mercer._typing import Array
-
-if TYPE_CHECKING:
-    from pandas import Series
 
 _SAMPLED_ROWS = 20_000
 """What columns hold and how they are encoded is learned from at most this many rows."""
@@ -139,23 +145,30 @@ def streamed_table(
     A few passes over the target alone, and one over all columns.
     """
     source, notes = parquet_source(path, target), list[str]()
-    n_rows = source.count_rows()
+    if missing := source.without_target().count_rows() - source.count_rows():
+        notes.append(f"{missing:,} rows without '{shown(target)}' are left out")
     with collected_warnings(notes):
-        decided = _task_of(source, target, task)
+        decided = _task_of(source, shown(target), task)
+    single = np.empty(0, dtype=np.intp)
+    if decided == "classification" and (rare := _single_classes(source)).size:
+        notes.append(single_class_note(shown(target), rare))
+        single = _rows_of(source, rare)
+        source = source.without_rows(single)
+    n_rows = source.count_rows()
     n_test = n_tested(n_rows, test_size)
     positions = sample_positions(
         source, n_test + _SAMPLED_ROWS, seed, stratify=decided == "classification"
     )
     drawn, values = source.take_raw(positions)
-    frame = source.as_input(drawn).assign(**{target: values})
+    assert values is not None
+    frame = source.as_input(drawn).assign(
+        **{target: as_dates(values) if source.has_date_target else values}
+    )
     choices = read_choices(columns, list(frame.columns))
     if decided == "classification":
         # Labels that read as numbers are text in the files.
         choices[target] = Choice("category")
-        _check_classes(frame[target], target)
     problem = as_problem(frame, target, decided, choices=choices)
-    if missing := source.without_target().count_rows() - n_rows:
-        notes.append(f"{missing:,} rows without '{target}' are left out")
     if len(positions) < n_rows:
         notes.append(
             f"what columns hold is found in {len(positions) - n_test:,} rows that are drawn "
@@ -163,23 +176,37 @@ def streamed_table(
         )
     problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
     [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=seed)
-    useful = parquet_source(path, target, list(problem.features.columns))
+    useful = parquet_source(path, target, list(problem.features.columns)).without_rows(single)
     return StreamedTable(problem, train, test, useful.without_rows(np.sort(positions[test])))
 
 
-def _check_classes(labels: Series[Any], name: str) -> None:
-    """Check that each class has two rows in the sample, which holds rows of every class."""
-    counts = labels.value_counts()
-    if (counts < 2).any() and not (counts < 2).all() and len(counts) > 1:
-        raise InputError(
-            f"'{shown(name)}' has one row only of class {listing(counts.index[counts < 2])}, and a "
-            "table that is read in parts needs two rows of each class"
-        )
+def _counted_classes(source: ParquetSource) -> ClassCounts:
+    return class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+
+
+def _single_classes(source: ParquetSource) -> Array:
+    """Return the classes of one row, unless fewer than two classes have more."""
+    found = _counted_classes(source)
+    single = found.counts < 2
+    return found.classes[single & (np.sum(~single) > 1)]
+
+
+def _rows_of(source: ParquetSource, classes: Array) -> Array:
+    """Return the positions of the rows of some classes, increasing."""
+    wanted = set(classes.tolist())
+    rows = [
+        start + np.flatnonzero([label in wanted for label in labels.tolist()])
+        for start, labels in source.targets()
+    ]
+    return np.concatenate(rows)
 
 
 def _task_of(source: ParquetSource, name: str, task: str) -> Task:
     """Return the task, inferred from the target's values if it is "auto"."""
     task = checked_name("task", task, ("auto", "classification", "regression"))
+    if source.has_date_target:
+        check_no_dates(task, name)
+        return "regression"
     labels = _sampled_target(source)
     if labels.dtype.kind in "mM" or not (
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
@@ -191,7 +218,7 @@ def _task_of(source: ParquetSource, name: str, task: str) -> Task:
     if task == "classification":
         return "classification"
     # A sample may lack some of the values that tell whether numbers are classes.
-    return infer_task(class_counts(reduce_blocks(source.only_targets(), ClassStatistics())).classes)
+    return infer_task(_counted_classes(source).classes)
 
 
 def _sampled_target(source: ParquetSource) -> Array:
