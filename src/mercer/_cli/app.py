@@ -106,7 +106,7 @@ def predict(
         float | None,
         typer.Option(
             help="Add columns of intervals that hold the response with this probability, such as "
-            "0.9, for models of stacking.",
+            "0.9, if the model predicts responses.",
             metavar="COVERAGE",
         ),
     ] = None,

@@ -203,10 +203,11 @@ def fit(
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     on_fitted(model)
+    n_train = len(train) if source is None else source.count_rows()
     on_step("testing")
     predicted = model.predict(X.iloc[test])
     losses = losses_of(task, y[test], predicted)
-    others, constant = _baselines(problem, model, train, test, seed, sampled=source is not None)
+    others, constant = _baselines(problem, model, train, test, seed, sampled=len(train) < n_train)
     on_step("measuring the importance of columns")
     held_out = X.iloc[test], y[test]
     is_stack = isinstance(learned(model), KernelStacking)
@@ -214,7 +215,7 @@ def fit(
         model=model,
         problem=problem,
         learner=learner,
-        n_train=len(train) if source is None else source.count_rows(),
+        n_train=n_train,
         test=test,
         own=HeldOutError(f"mercer, {learner}", *error_interval(task, losses)),
         baselines=tuple(others),

@@ -127,7 +127,7 @@ def kernel_section(model: Pipeline, found: LearnedKernel | Stack) -> list[str]:
                 c.description,
                 c.kernel.describe(),
                 f"{c.alpha:.3g}",
-                f"{c.price:.4f}",
+                f"{c.price:#.3g}",
                 f"{c.weight:.3f}",
             ]
             for c in found.candidates

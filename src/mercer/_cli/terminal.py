@@ -296,7 +296,7 @@ def _candidates(title: str, found: Stack) -> Table:
     largest = max(c.weight for c in found.candidates)
     for c in found.candidates[:_MAX_KERNELS]:
         name, bar = escape(c.description), _bar(c.weight, largest)
-        candidates.add_row(name, f"{c.price:.4f}", f"{c.weight:.3f}", bar)
+        candidates.add_row(name, f"{c.price:#.3g}", f"{c.weight:.3f}", bar)
     if len(found.candidates) > _MAX_KERNELS:
         candidates.add_row(f"and {len(found.candidates) - _MAX_KERNELS} more", "", "", "")
     return candidates
