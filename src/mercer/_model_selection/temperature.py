@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.optimize import brentq
+from scipy.special import softmax
 
 from mercer._gram.sample_weights import weighted_spread
 from mercer._typing import Array
 
 _RANGE = (-10.0, 10.0)
 """Logarithms of the factors that are tried, for decision values of unit variance."""
+
+_PRECISION = 1e-12
+"""Error of that logarithm: equal fits that differ by rounding errors have equal probabilities."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,16 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     if deviation == 0.0:
         return Temperature(1.0)
 
-    def cross_entropy(logarithm: float) -> float:
-        scaled = np.exp(logarithm) / deviation * values
-        return -float(weights @ np.sum(targets * log_softmax(scaled, axis=1), axis=1))
+    scaled = values / deviation
 
-    found = minimize_scalar(cross_entropy, bounds=_RANGE, method="bounded")
-    return Temperature(float(np.exp(found.x)) / deviation)
+    def slope(logarithm: float) -> float:
+        """Derivative of the cross-entropy in the factor, in which it is convex."""
+        excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
+        return float(weights @ np.sum(excess * scaled, axis=1))
+
+    low, high = _RANGE
+    if slope(low) >= 0.0 or slope(high) <= 0.0:
+        logarithm = low if slope(low) >= 0.0 else high
+    else:
+        logarithm = brentq(slope, low, high, xtol=_PRECISION)
+    return Temperature(float(np.exp(logarithm)) / deviation)

@@ -33,6 +33,10 @@ _NEAR = 1.2
 """A family is tried in folds if its price is at most this many times the lowest: farther apart,
 prices of ridge regression have told which support vector machine errs less."""
 
+_LEAST_PRICE = 1e-12
+"""Lower prices count as this one: where rows are repeated, they are rounding errors, which must not
+choose."""
+
 _SVM_OCTAVE = 1.0
 """Support vector machines err least with Gaussian kernels about twice as wide as those of which
 ridge regression on class indicators has the lowest price."""
@@ -53,7 +57,7 @@ class PricedLearner:
         Not fitted.
     price : float
         Mean squared error of ridge regression over samples left out one at a time, relative to that
-        of their mean, with the width of the kernel's family at which it is lowest.
+        of their mean, with the width of the kernel's family at which it is lowest; 1e-12 at least.
     alpha : float
         The penalty of lowest error, for a kernel of unit scale.
     """
@@ -110,7 +114,8 @@ def priced_learners(
         cost = price(family.kernel(octave), *compared)
         kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))
         learner = UniformCombination([kernel], task=task)
-        found.append(PricedLearner(kernel.describe(), learner, cost.loss, cost.alpha))
+        least = max(cost.loss, _LEAST_PRICE)
+        found.append(PricedLearner(kernel.describe(), learner, least, cost.alpha))
     return sorted(found, key=lambda candidate: candidate.price)
 
 
@@ -169,7 +174,7 @@ def _cheapest_octave(family: _Family, samples: Samples, target: EncodedTarget) -
 
     @cache
     def loss(octave: float) -> float:
-        return price(family.kernel(octave), samples, target).loss
+        return max(price(family.kernel(octave), samples, target).loss, _LEAST_PRICE)
 
     at = descended(loss, 0, _OCTAVES)
     if not _OCTAVES[0] < at < _OCTAVES[1]:
