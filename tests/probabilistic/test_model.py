@@ -235,7 +235,8 @@ def test_kernels_may_have_any_scale(solver: str, factor: float) -> None:
     gap = np.sqrt(tol)
     least = 1e-6 if tol <= 1e-6 else gap * here.weights_.max()
     assert_allclose(there.weights_ * factor, here.weights_, rtol=gap, atol=least)
-    assert_allclose(there.predict(factor * stack), here.predict(stack), rtol=gap / 10, atol=10 * tol)
+    predicted = there.predict(factor * stack)
+    assert_allclose(predicted, here.predict(stack), rtol=gap / 10, atol=10 * tol)
 
 
 def test_rounding_ends_a_search() -> None:
