@@ -31,6 +31,26 @@ def test_columns_that_tell_the_target_are_named() -> None:
     assert named(2 * response + 1, response)
 
 
+def texts(words: Any) -> list[str]:
+    """Sentences of different ends, each with one of the given words."""
+    fillers = ["north", "south", "east", "west", "river", "bridge", "market", "garden"]
+    return [
+        f"the {word} case {' '.join(RNG.choice(fillers, 5))} {n}" for n, word in enumerate(words)
+    ]
+
+
+def test_text_that_tells_the_target_is_named() -> None:
+    labels = np.where(Y, "left", "stays")
+    assert named(texts(np.where(Y, "resolved", "pending")), labels)
+    flipped = np.where(RNG.random(N) < 0.1, ~Y, Y)
+    assert not named(texts(np.where(flipped, "resolved", "pending")), labels)
+
+
+def test_a_rare_class_hides_nothing() -> None:
+    labels = np.where(np.arange(N) < 2, "rare", np.where(Y, "left", "stays"))
+    assert named(np.where(Y, "closed", "open"), labels)
+
+
 def test_good_columns_are_not() -> None:
     labels = np.where(Y, "left", "stays")
     flipped = np.where(RNG.random(N) < 0.05, ~Y, Y)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer._cli.problem import Problem, Rows
 from mercer._tables import shown
-from mercer._typing import Array
-from mercer.preprocessing._columns import as_categories, as_numbers, days_of
+from mercer._typing import Array, Features
+from mercer.preprocessing._columns import as_categories, as_days, as_numbers
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _MOST_ROWS = 2000
 """At most this many rows tell whether a column predicts the target."""
@@ -23,6 +27,9 @@ misclassifies at most this share of the rows."""
 
 _LEFT_OF_CONSTANT = 0.05
 """It misclassifies at most this part of the rows that the most frequent class alone does."""
+
+_WORDS = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
+"""Tells which words occur in a text."""
 
 
 def leakage_notes(problem: Problem, rows: Rows, seed: int = 0) -> list[str]:
@@ -43,16 +50,17 @@ def leakage_notes(problem: Problem, rows: Rows, seed: int = 0) -> list[str]:
     Notes
     -----
     A decision tree of each column by itself predicts rows that it was not fitted to, in three
-    folds of at most 2,000 rows.
+    folds of at most 2,000 rows. Classes of fewer than three of these rows do not count. Of text,
+    the tree sees which words occur.
     """
     if len(rows) > _MOST_ROWS:
         rows = np.random.default_rng(seed).permutation(rows)[:_MOST_ROWS]
     y = problem.target[rows]
     notes = []
     for column in problem.columns:
-        if not column.is_used or column.role == "text":
+        if not column.is_used:
             continue
-        values = _as_number(problem.features[column.name].iloc[rows], column.role)
+        values = _as_features(problem.features[[column.name]].iloc[rows], column.role)
         if (accuracy := _accuracy(values, y, problem.task, seed)) is not None:
             notes.append(
                 f"column '{shown(column.name)}' alone predicts the target almost perfectly "
@@ -61,23 +69,26 @@ def leakage_notes(problem: Problem, rows: Rows, seed: int = 0) -> list[str]:
     return notes
 
 
-def _as_number(column: Any, role: str) -> Array:
-    """Return numbers that keep what tells rows apart: codes of categories, days of dates."""
-    if role == "category":
-        texts = as_categories(column.to_frame())[:, 0].astype(str)
+def _as_features(column: DataFrame, role: str) -> Features:
+    """Return numbers that keep what tells rows apart: codes of categories, words of text."""
+    if role in ("category", "text"):
+        texts = as_categories(column)[:, 0].astype(str)
+        if role == "text":
+            return _WORDS.fit_transform(texts)
         codes: Array = np.unique(texts, return_inverse=True)[1]
-        return codes.astype(float)
-    return as_numbers(column.to_frame())[:, 0] if role == "number" else days_of(column)
+        return codes[:, None].astype(float)
+    return as_numbers(column) if role == "number" else as_days(column)
 
 
-def _accuracy(values: Array, y: npt.NDArray[Any], task: str, seed: int) -> str | None:
+def _accuracy(X: Features, y: npt.NDArray[Any], task: str, seed: int) -> str | None:
     """Return how well a tree predicts the target, in words, or None if not almost perfectly."""
-    X = values[:, None]
     if task == "classification":
-        counts = np.unique(y, return_counts=True)[1]
-        constant = 1.0 - counts.max() / counts.sum()
-        if counts.min() < 3 or len(np.unique(values)) < 2:
+        _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        frequent = counts >= 3
+        if np.sum(frequent) < 2:
             return None
+        X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
+        constant = 1.0 - counts.max() / counts.sum()
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
         tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
         error = float(np.mean(cross_val_predict(tree, X, y, cv=folds) != y))

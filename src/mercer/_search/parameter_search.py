@@ -169,8 +169,7 @@ def maximize(
     absolute for objectives below one.
     """
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
-    path: list[float] = []
-    iterates: list[Array] = []
+    path, iterates = list[float](), list[Array]()
 
     def penalized(theta: Array) -> tuple[float, Array]:
         value, gradient = objective(theta)
