@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -30,6 +31,9 @@ _LEFT_OF_CONSTANT = 0.05
 
 _WORDS = HashingVectorizer(n_features=2**12, alternate_sign=False, binary=True, norm=None)
 """Tells which words occur in a text."""
+
+_WORD_DEPTH = 5
+"""So many words at most decide on a row."""
 
 
 def leakage_notes(problem: Problem, rows: Rows, seed: int = 0) -> list[str]:
@@ -82,6 +86,7 @@ def _as_features(column: DataFrame, role: str) -> Features:
 
 def _accuracy(X: Features, y: npt.NDArray[Any], task: str, seed: int) -> str | None:
     """Return how well a tree predicts the target, in words, or None if not almost perfectly."""
+    depth = _WORD_DEPTH if issparse(X) else None
     if task == "classification":
         _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         frequent = counts >= 3
@@ -90,11 +95,11 @@ def _accuracy(X: Features, y: npt.NDArray[Any], task: str, seed: int) -> str | N
         X, y, counts = X[frequent[codes]], y[frequent[codes]], counts[frequent]
         constant = 1.0 - counts.max() / counts.sum()
         folds = StratifiedKFold(3, shuffle=True, random_state=seed)
-        tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
+        tree = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=2, random_state=0)
         error = float(np.mean(cross_val_predict(tree, X, y, cv=folds) != y))
         found = error <= min(_LEFT, _LEFT_OF_CONSTANT * constant)
         return f"it misclassifies {error:.1%} of the rows" if found else None
     folds = KFold(3, shuffle=True, random_state=seed)
-    tree = DecisionTreeRegressor(min_samples_leaf=2, random_state=0)
+    tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=2, random_state=0)
     left = float(np.mean((cross_val_predict(tree, X, y, cv=folds) - y) ** 2) / np.var(y))
     return f"R² {1.0 - left:.3f}" if left <= _LEFT else None
