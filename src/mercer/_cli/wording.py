@@ -48,7 +48,8 @@ def describe_problem(problem: Problem) -> str:
     n_rows, n_columns = problem.n_rows or len(problem.features), problem.features.shape[1]
     n_classes = len(np.unique(problem.target))
     kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
-    return f"{n_rows:,} rows, {n_columns} columns to learn from, {kind} to predict"
+    columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
+    return f"{n_rows:,} rows, {columns} to learn from, {kind} to predict"
 
 
 def error_name(problem: Problem) -> str:
