@@ -120,6 +120,7 @@ def main(folder: str, kind: str, *seeds: str) -> None:
     check = {"models": predict_by_mutated_model, "tables": predict_of_mutated_table}[kind]
     signal.signal(signal.SIGALRM, stop)
     call("predict", "classes.skops", "classes.csv", "--out", "p.csv")  # It imports what it needs.
+    gc.freeze()  # What was imported stays, so that collections need not look at it.
     events = watched()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MAX_MEMORY, -1))

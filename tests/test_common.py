@@ -62,7 +62,7 @@ SETTINGS = [
     AlignmentMaximization(output_kernel="balanced"),
     KernelOptimization(criterion="ka", output_kernel="delta"),
     ContinuousAlignment(output_kernel=Gaussian(2.0)),
-    TwoStageClassifier(AlignmentMaximization()),
+    TwoStageClassifier(AlignmentMaximization([Gaussian(), "linear"])),
     TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
     TwoStageRegressor(KernelOptimization(), alpha=1.0),
     MKLClassifier(norm=2, loss="logistic"),
@@ -72,9 +72,9 @@ SETTINGS = [
     MKLRegressor(norm=1, loss="epsilon_insensitive"),
     MKLRegressor([Gaussian(), "linear"], norm=4, alpha=0.1, fit_intercept=False),
     L2KRR(center="uniform", normalize=None, tol=1e-6),
-    BayesianMKLClassifier(objective="map"),
+    BayesianMKLClassifier([Gaussian(), "linear"], objective="map"),
     BayesianMKLClassifier([Linear(per_feature=True)], objective="mkl", norm=2.0),
-    BayesianMKLRegressor([Gaussian(), "linear"], likelihood="laplace", objective="vb", n_starts=1),
+    BayesianMKLRegressor(["linear"], likelihood="laplace", objective="vb", noise=0.5, n_starts=1),
     BayesianMKLRegressor([Gaussian(), "linear"], learn_parameters=True, normalize_y=False),
     HSICLasso(alpha=0.01),
     BAHSIC(kernel="linear", step=2),
@@ -85,6 +85,18 @@ SETTINGS = [
         [Linear(per_feature=True)], weight_penalty=0.0, weights_init="kernels"
     ),
 ]
+EXPENSIVE = [
+    BayesianMKLClassifier(objective="map"),
+    BayesianMKLRegressor([Gaussian(), "linear"], likelihood="laplace", objective="vb", n_starts=1),
+    TwoStageClassifier(AlignmentMaximization()),
+]
+"""Settings that are checked in the campaign only, as SETTINGS has cheaper ones of their parts."""
+
+REPEATED_READ_ONLY = {
+    *("check_classifiers_train", "check_regressors_train", "check_transformer_general"),
+    *("check_clustering", "check_estimators_pickle"),
+}
+"""These checks make the same assertions on the same numbers again, which are read-only then."""
 
 
 def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
@@ -125,6 +137,26 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
     return None
 
 
+def is_for_the_campaign(estimator: BaseEstimator, check: Any) -> bool:
+    """Return whether another case asserts the same, or almost the same, of an estimator."""
+    name, keywords = check.func.__name__, check.keywords
+    if name in REPEATED_READ_ONLY and not keywords:
+        return True
+    # A kind of sparse tables for the defaults, the other one for the other settings.
+    kind = "matrix" if any(estimator is made for made in DEFAULTS) else "array"
+    return name == f"check_estimator_sparse_{kind}" or any(estimator is made for made in EXPENSIVE)
+
+
+def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:
+    """Mark the cases that only the campaign has."""
+    names, cases = checks.args
+    marked = [
+        pytest.param(*values, marks=[*marks, *[pytest.mark.campaign] * is_for_the_campaign(*values)])
+        for values, marks in ((getattr(c, "values", c), getattr(c, "marks", ())) for c in cases)
+    ]
+    return pytest.mark.parametrize(names, marked, **checks.kwargs)
+
+
 def test_every_estimator_is_checked() -> None:
     checked = {type(estimator) for estimator in DEFAULTS}
     assert {type(learner) for learner in LEARNERS.values()} <= checked
@@ -136,7 +168,11 @@ def test_every_estimator_is_checked() -> None:
 @pytest.mark.filterwarnings("ignore:The criterion still changed")
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.filterwarnings("ignore:The objective is as low without any kernel:UserWarning")
-@parametrize_with_checks([*DEFAULTS, *SETTINGS], expected_failed_checks=impossible_checks)
+@with_campaign(
+    parametrize_with_checks(
+        [*DEFAULTS, *SETTINGS, *EXPENSIVE], expected_failed_checks=impossible_checks
+    )
+)
 def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
     check(estimator)
 
