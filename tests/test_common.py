@@ -151,7 +151,9 @@ def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:
     """Mark the cases that only the campaign has."""
     names, cases = checks.args
     marked = [
-        pytest.param(*values, marks=[*marks, *[pytest.mark.campaign] * is_for_the_campaign(*values)])
+        pytest.param(
+            *values, marks=[*marks, *[pytest.mark.campaign] * is_for_the_campaign(*values)]
+        )
         for values, marks in ((getattr(c, "values", c), getattr(c, "marks", ())) for c in cases)
     ]
     return pytest.mark.parametrize(names, marked, **checks.kwargs)

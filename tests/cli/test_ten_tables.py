@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,15 @@ def test_notations_are_told(tmp_path: Path) -> None:
     assert (problem.task, problem.unit) == ("regression", "days")
 
 
+def predictions_in_python(report: Path) -> Any:
+    """Run the lines by which a report says that its model is loaded."""
+    blocks = re.findall("<pre><code>(.*?)</code>", report.read_text(encoding="utf-8"), re.DOTALL)
+    [lines] = [unescape(block) for block in blocks if "import mercer" in block]
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    return names["predictions"]
+
+
 @pytest.mark.parametrize("make", BAD_TABLES, ids=lambda make: make.__name__)
 def test_they_are_learned_from_and_predicted(
     make: Callable[[], BadTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +110,12 @@ def test_they_are_learned_from_and_predicted(
     assert result.exit_code == 0, result.output
     found = pd.read_csv("p.csv")["prediction"]
     assert len(found) == N_ROWS
+    loaded = predictions_in_python(Path("r.html"))
+    if problem.unit != "days":
+        np.testing.assert_array_equal(
+            loaded if problem.task == "regression" else loaded.astype(str),
+            found if problem.task == "regression" else found.str.removeprefix("'"),
+        )
     if problem.task == "classification":
         truth = pd.Series(problem.target.astype(str))
         labels = found.str.removeprefix("'")

@@ -28,6 +28,7 @@ from mercer._cli.model_figures import (
 )
 from mercer._cli.problem import Problem, Task
 from mercer._cli.table_columns import Column
+from mercer._cli.tables import pandas_call
 from mercer._cli.wording import (
     NO_BETTER,
     comparison_explained,
@@ -165,7 +166,8 @@ def _repeat_section(fit: Fit, run: Run) -> list[str]:
     loading = (
         "import mercer\nimport pandas as pd\n\n"
         f"model = mercer.load({model!r})\n"
-        f"predictions = model.predict(pd.read_csv({run.table!r}, dtype=str, keep_default_na=False))"
+        f"table = {pandas_call(Path(run.table))}\n"
+        "predictions = model.predict(table)"
     )
     if fit.problem.target_column.role == "date":
         loading += '\ndates = pd.to_datetime(predictions, unit="D")'

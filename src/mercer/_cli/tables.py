@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mercer._cli.errors import InputError, one_line
 from mercer._cli.files import replacing
 from mercer._cli.table_columns import recognize_columns
-from mercer._cli.text_files import COMPRESSED, read_text_table
+from mercer._cli.text_files import COMPRESSED, read_text_table, recognize_format
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -138,6 +138,26 @@ def _append_csv(path: Path) -> Iterator[Callable[[DataFrame], None]]:
             safe.to_csv(file, index=False, sep=separator, header=next(first, False))
 
         yield write
+
+
+def pandas_call(path: Path) -> str:
+    """Return the call of pandas that reads the cells of a table, for models that are loaded.
+
+    Parameters
+    ----------
+    path : Path
+    """
+    if is_parquet(path):
+        return f"pd.read_parquet({str(path)!r})"
+    options: dict[str, Any] = {"dtype": str, "keep_default_na": False}
+    if path.exists():
+        found = recognize_format(path)
+        usual = {"sep": ",", "encoding": "utf-8", "quotechar": '"', "skiprows": 0}
+        values = (found.separator, found.encoding, found.quote, found.n_skipped)
+        told = zip(usual, values, strict=True)
+        options = {name: value for name, value in told if value != usual[name]} | options
+    words = (f"{k}={v.__name__ if v is str else repr(v)}" for k, v in options.items())
+    return f"pd.read_csv({', '.join([repr(str(path)), *words])})"
 
 
 def is_parquet(path: Path) -> bool:
