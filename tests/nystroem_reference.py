@@ -23,15 +23,19 @@ def naive_features(kernel: Kernel, centers: Array, X: Array) -> Array:
     return np.asarray(rows @ vectors[:, kept] / np.sqrt(values[kept]))
 
 
-def naive_losses(Z: Array, Y: Array, folds: Array, alphas: Sequence[float]) -> Array:
+def naive_losses(
+    Z: Array, Y: Array, folds: Array, alphas: Sequence[float], weights: Array | None = None
+) -> Array:
     """Squared errors out of fold, relative to those of the mean of the training folds."""
     losses = []
+    w = np.ones(len(Y)) if weights is None else weights
     for alpha in alphas:
         errors, baselines = np.zeros(Y.shape[1]), np.zeros(Y.shape[1])
         for fold in np.unique(folds):
             out = folds == fold
-            predicted = Ridge(alpha).fit(Z[~out], Y[~out]).predict(Z[out]).reshape(-1, Y.shape[1])
-            errors += ((Y[out] - predicted) ** 2).sum(axis=0)
-            baselines += ((Y[out] - Y[~out].mean(axis=0)) ** 2).sum(axis=0)
+            model = Ridge(alpha).fit(Z[~out], Y[~out], sample_weight=w[~out])
+            mean = np.average(Y[~out], axis=0, weights=w[~out])
+            errors += w[out] @ (Y[out] - model.predict(Z[out]).reshape(-1, Y.shape[1])) ** 2
+            baselines += w[out] @ (Y[out] - mean) ** 2
         losses.append((errors / baselines).mean())
     return np.array(losses)

@@ -95,22 +95,3 @@ def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
     result = weights.copy()
     result[weights > 0.0] *= by_class[codes]
     return result
-
-
-def check_unweighted(sample_weight: Any) -> None:
-    """Refuse weights of samples where they are not supported.
-
-    Parameters
-    ----------
-    sample_weight : array-like or None
-
-    Raises
-    ------
-    ValueError
-        If there are weights.
-    """
-    if sample_weight is not None:
-        raise ValueError(
-            "sample_weight is supported by exact fits only: set approximation='exact', or fit "
-            "fewer rows."
-        )

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mercer._blocks import Block, block_source, reduce_blocks, row_folds
+from mercer._blocks import Block, GivenWeights, block_source, reduce_blocks, row_folds, weighted
 from mercer._nystroem.class_sample import ClassSample, SampledRows
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Features
@@ -18,11 +18,13 @@ from mercer._typing import Features
 RNG = np.random.default_rng(0)
 X = np.arange(200.0).reshape(100, 2)
 Y = np.where(RNG.random(100) < 0.9, "often", "rare")
+WEIGHTS = RNG.uniform(0.5, 2.0, 100)
 SAMPLE = ClassSample(TargetEncoding.of_classes(Y), n_rows=40, n_folds=5)
 
 
 def drawn(table: Features = X, n_rows: int | None = None) -> SampledRows:
-    return reduce_blocks(block_source(table, Y, block_rows=n_rows), SAMPLE)
+    statistic = weighted(SAMPLE, GivenWeights(WEIGHTS))
+    return reduce_blocks(block_source(table, Y, block_rows=n_rows), statistic)
 
 
 def test_each_class_has_equally_many_rows_or_all_it_has() -> None:
@@ -30,13 +32,15 @@ def test_each_class_has_equally_many_rows_or_all_it_has() -> None:
     assert np.bincount(found.codes).tolist() == [20, min(20, np.sum(Y == "rare"))]
 
 
-def test_rows_keep_their_labels_and_folds() -> None:
-    found = drawn()
+@pytest.mark.parametrize("n_rows", [9, 100])
+def test_rows_keep_their_labels_folds_and_weights(n_rows: int) -> None:
+    found = drawn(n_rows=n_rows)
     assert isinstance(found.X, np.ndarray)
     rows = (found.X[:, 0] / 2.0).astype(int)
     assert len(set(rows)) == len(rows)
     np.testing.assert_array_equal(SAMPLE.encoding.codes(Y)[rows], found.codes)
     np.testing.assert_array_equal(row_folds(0, 0, 100, 5)[rows], found.folds)
+    np.testing.assert_array_equal(WEIGHTS[rows], found.weights)
 
 
 @given(st.sets(st.integers(0, 100), max_size=8))

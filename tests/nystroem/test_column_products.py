@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer._blocks import block_source, reduce_blocks, row_folds
+from mercer._blocks import GivenWeights, block_source, reduce_blocks, row_folds, weighted
 from mercer._nystroem.column_products import ColumnProducts, ResidualSums
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._typing import Array
 from mercer.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
@@ -18,22 +19,27 @@ COEFFICIENTS, INTERCEPTS = RNG.normal(size=(6, 3)), np.array([0.5, 0.0, -1.0])
 OUTPUTS = np.array([0, 1, -1])
 
 
-def products(held_out: int, n_rows: int | None = None) -> ResidualSums:
+def products(
+    held_out: int, n_rows: int | None = None, weights: Array | None = None
+) -> ResidualSums:
     encoding = TargetEncoding(np.zeros(2), np.ones(2))
     statistic = ColumnProducts(COLUMNS, encoding, COEFFICIENTS, INTERCEPTS, OUTPUTS, held_out)
-    return reduce_blocks(block_source(X, Y, block_rows=n_rows), statistic)
+    given = None if weights is None else GivenWeights(weights)
+    return reduce_blocks(block_source(X, Y, block_rows=n_rows), weighted(statistic, given))
 
 
+@pytest.mark.parametrize("weights", [None, RNG.integers(1, 4, 50)], ids=["ones", "counts"])
 @pytest.mark.parametrize("held_out", [-1, 2])
-def test_sums_are_those_of_the_matrix(held_out: int) -> None:
-    found, K = products(held_out), COLUMNS(X)
-    fitted = row_folds(0, 0, 50, 5) != held_out
+def test_sums_are_those_of_the_matrix(held_out: int, weights: Array | None) -> None:
+    found, K = products(held_out, weights=weights), COLUMNS(X)
+    w = np.ones(50) if weights is None else weights
+    inside = np.where(row_folds(0, 0, 50, 5) != held_out, w, 0)
     R = np.column_stack([Y, np.zeros(50)]) - K @ COEFFICIENTS - INTERCEPTS
-    np.testing.assert_allclose(found.products, K[fitted].T @ R[fitted])
-    np.testing.assert_allclose(found.residuals, R[fitted].sum(axis=0))
-    np.testing.assert_allclose(found.errors, (R[~fitted] ** 2).sum(axis=0), atol=1e-12)
-    np.testing.assert_allclose(found.columns, K[fitted].sum(axis=0))
-    assert found.counts.tolist() == [fitted.sum(), np.sum(~fitted)]
+    np.testing.assert_allclose(found.products, K.T @ (inside[:, None] * R))
+    np.testing.assert_allclose(found.residuals, inside @ R)
+    np.testing.assert_allclose(found.errors, (w - inside) @ R**2, atol=1e-12)
+    np.testing.assert_allclose(found.columns, inside @ K)
+    assert found.counts.tolist() == [inside.sum(), np.sum(w - inside)]
 
 
 @pytest.mark.parametrize("n_rows", [1, 7])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mercer._blocks import block_source, reduce_blocks
+from mercer._blocks import GivenWeights, block_source, reduce_blocks
 from mercer._nystroem import falkon
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
@@ -17,14 +18,18 @@ from mercer.kernels import Gaussian, Kernel, Laplacian, Linear
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, size=(500, 2))
 Y = 10.0 + 5.0 * np.sin(2.0 * X[:, 0]) * X[:, 1] + 0.2 * RNG.normal(size=500)
+WEIGHTS = np.exp(2.0 * X[:, 0]) / 50.0
+WEIGHTED = {"weights": GivenWeights(WEIGHTS), "sample_weight": WEIGHTS}
 LABELS = np.where(Y > 10.0, "high", "low")
 
 
-def fitted(y: Array, kernel: Kernel | None = None, alphas: Array | None = None) -> NystroemModel:
+def fitted(
+    y: Array, kernel: Kernel | None = None, alphas: Array | None = None, **weights: Any
+) -> NystroemModel:
     of = TargetEncoding.of_classes if y.dtype.kind == "U" else TargetEncoding.of_responses
     kernel = Gaussian(1.5) if kernel is None else kernel
     source = block_source(X, y, block_rows=64)
-    return fit_nystroem(kernel, source, of(y), X, n_components=60, alphas=alphas)
+    return fit_nystroem(kernel, source, of(y), X, n_components=60, alphas=alphas, **weights)
 
 
 @pytest.fixture
@@ -41,16 +46,16 @@ def precise(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(falkon, name, value)
 
 
-def exact(kernel: Kernel, centers: Array, alpha: float) -> Array:
+def exact(kernel: Kernel, centers: Array, alpha: float, weights: Array) -> Array:
     """Predictions of ridge regression with an intercept on the span of the centers."""
     K, G = kernel(X, centers), kernel(centers)
     scale = np.trace(G) / len(G) - G.mean()
-    K = K - K.mean(axis=0)
-    system = K.T @ K + alpha * scale * G
+    K, mean = K - np.average(K, axis=0, weights=weights), np.average(Y, weights=weights)
+    system = K.T @ (weights[:, None] * K) + alpha * scale * G
     values, vectors = np.linalg.eigh(system)
     kept = values > 1e-13 * values[-1]
-    projected = vectors[:, kept].T @ (K.T @ (Y - Y.mean()))
-    return np.asarray(Y.mean() + K @ (vectors[:, kept] @ (projected / values[kept])))
+    projected = vectors[:, kept].T @ (K.T @ (weights * (Y - mean)))
+    return np.asarray(mean + K @ (vectors[:, kept] @ (projected / values[kept])))
 
 
 @pytest.mark.usefixtures("iterated")
@@ -60,7 +65,14 @@ class TestConjugateGradients:
     def test_predictions_are_those_of_the_normal_equations(self, kernel: Kernel) -> None:
         alpha = 0.03
         model = fitted(Y, kernel, np.array([alpha]))
-        expected = exact(kernel, model.columns.centers, alpha)
+        expected = exact(kernel, model.columns.centers, alpha, np.ones(500))
+        np.testing.assert_allclose(model.predict(X), expected, atol=1e-5 * Y.std())
+
+    @pytest.mark.usefixtures("precise")
+    def test_weights_are_those_of_the_normal_equations(self) -> None:
+        alpha, kernel = 0.03, Gaussian(0.7)
+        model = fitted(Y, kernel, np.array([alpha]), **WEIGHTED)
+        expected = exact(kernel, model.columns.centers, alpha, WEIGHTS)
         np.testing.assert_allclose(model.predict(X), expected, atol=1e-5 * Y.std())
 
     def test_they_are_as_good_as_those_of_the_direct_solution(
@@ -89,7 +101,10 @@ class TestConjugateGradients:
         assert np.mean(model.predict(X) == LABELS) > 0.93
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
-    def test_few_passes_are_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("weights", [{}, WEIGHTED], ids=["ones", "weights"])
+    def test_few_passes_are_enough(
+        self, weights: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         passes = []
 
         def counted(*arguments: object, **settings: object) -> object:
@@ -97,7 +112,7 @@ class TestConjugateGradients:
             return partial(reduce_blocks)(*arguments, **settings)  # type: ignore[arg-type]
 
         monkeypatch.setattr("mercer._nystroem.second_stage.reduce_blocks", counted)
-        fitted(Y)
+        fitted(Y, **weights)
         assert len(passes) <= 40
 
 

@@ -24,31 +24,41 @@ FEATURES = nystroem_features(Gaussian(2.0), X[:10])
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 100.0])
 
 
-def sums_of(values: Array) -> FoldSums:
+WEIGHTS = RNG.uniform(0.2, 3.0, 80)
+
+
+def sums_of(values: Array, weights: Array | None = None) -> FoldSums:
     k = values.shape[1]
     statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k)))
-    return statistic.add(statistic.start(), Block(X[: len(values)], values))
+    return statistic.add(statistic.start(), Block(X[: len(values)], values, weights=weights))
+
+
+WEIGHTED = pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["ones", "weights"])
 
 
 class TestRidge:
-    def test_losses_are_those_of_cross_validation(self) -> None:
-        found = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        expected = naive_losses(FEATURES.transform(X), Y, row_folds(0, 0, 80, 5), ALPHAS.tolist())
+    @WEIGHTED
+    def test_losses_are_those_of_cross_validation(self, weights: Array | None) -> None:
+        found = ridge_on_features(sums_of(Y, weights), FEATURES, ALPHAS)
+        Z, folds = FEATURES.transform(X), row_folds(0, 0, 80, 5)
+        expected = naive_losses(Z, Y, folds, ALPHAS.tolist(), weights)
         np.testing.assert_allclose(found.losses, expected, rtol=1e-6)
         assert found.alpha == ALPHAS[expected.argmin()]
 
-    def test_the_fit_is_that_of_ridge_regression(self) -> None:
-        found = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+    @WEIGHTED
+    def test_the_fit_is_that_of_ridge_regression(self, weights: Array | None) -> None:
+        found = ridge_on_features(sums_of(Y, weights), FEATURES, ALPHAS)
         Z = FEATURES.transform(X)
-        expected = Ridge(found.alpha).fit(Z, Y).predict(Z)
+        expected = Ridge(found.alpha).fit(Z, Y, sample_weight=weights).predict(Z)
         np.testing.assert_allclose(found.fit.predict(FEATURES.columns(X)), expected, atol=1e-8)
 
-    def test_fits_of_folds_leave_the_fold_out(self) -> None:
-        found = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+    @WEIGHTED
+    def test_fits_of_folds_leave_the_fold_out(self, weights: Array | None) -> None:
+        found = ridge_on_features(sums_of(Y, weights), FEATURES, ALPHAS)
         Z, folds = FEATURES.transform(X), row_folds(0, 0, 80, 5)
         for fold, fit in enumerate(found.fold_fits):
-            rest = folds != fold
-            expected = Ridge(found.alpha).fit(Z[rest], Y[rest]).predict(Z)
+            inside = (folds != fold) * (1.0 if weights is None else weights)
+            expected = Ridge(found.alpha).fit(Z, Y, sample_weight=inside).predict(Z)
             np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), expected, atol=1e-5)
 
     def test_eigendecompositions_of_folds_give_the_same(
@@ -75,6 +85,15 @@ class TestRidge:
         given = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
         default = ridge_on_features(sums_of(Y), FEATURES)
         assert default.losses.min() <= given.losses.min()
+
+    def test_the_scale_of_weights_does_not_matter(self) -> None:
+        mean = float(WEIGHTS.mean())
+        once = ridge_on_features(sums_of(Y, WEIGHTS), FEATURES, mean_weight=mean)
+        scaled = ridge_on_features(sums_of(Y, 1e-5 * WEIGHTS), FEATURES, mean_weight=1e-5 * mean)
+        np.testing.assert_allclose(scaled.alpha, 1e-5 * once.alpha, rtol=1e-12)
+        np.testing.assert_allclose(
+            scaled.fit.predict(FEATURES.columns(X)), once.fit.predict(FEATURES.columns(X))
+        )
 
     def test_noise_is_shrunk_to_the_mean(self) -> None:
         noise = np.random.default_rng(1).normal(size=(80, 1))

@@ -47,6 +47,15 @@ def test_sums_are_those_of_the_rows_of_each_fold() -> None:
         assert found.counts[fold] == rows.sum()
 
 
+@pytest.mark.parametrize("width", [2.0, 50.0])
+def test_weighted_sums_are_those_of_repeated_rows(width: float) -> None:
+    statistic = NormalEquations(nystroem_features(Gaussian(width), X[:7]), ENCODING, n_folds=1)
+    counts = np.random.default_rng(1).integers(1, 4, 60)
+    found = statistic.add(statistic.start(), Block(X, Y, weights=counts))
+    repeated = Block(X.repeat(counts, axis=0), Y.repeat(counts, axis=0))
+    assert_equal_sums(found, statistic.add(statistic.start(), repeated))
+
+
 @given(st.sets(st.integers(0, 60), max_size=8))
 def test_any_division_into_blocks_gives_the_same(cuts: set[int]) -> None:
     state = STATISTIC.start()

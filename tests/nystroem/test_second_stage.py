@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer._blocks import block_source
+from mercer._blocks import GivenWeights, block_source
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
@@ -76,6 +76,27 @@ class TestClasses:
         labels = LABELS.astype("U9")
         labels[7] = "alone"
         assert fitted(labels).predict_proba(X).shape == (400, 4)
+
+
+class TestWeights:
+    @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
+    def test_equal_weights_are_none(self, y: Array) -> None:
+        equal = fitted(y, weights=GivenWeights(np.full(400, 0.03)))
+        expected = fitted(y)
+        np.testing.assert_allclose(equal.choice.alpha, 0.03 * expected.choice.alpha)
+        np.testing.assert_allclose(
+            equal.decision_function(X), expected.decision_function(X), atol=1e-6
+        )
+        if y is LABELS:
+            np.testing.assert_allclose(equal.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+    def test_a_class_is_as_probable_as_it_weighs(self) -> None:
+        """Labels that no feature tells apart."""
+        y = np.where(RNG.random(400) < 0.1, "rare", "usual")
+        weights = np.where(y == "rare", 9.0, 1.0) * RNG.uniform(0.5, 1.5, 400)
+        found = fitted(y, weights=GivenWeights(weights)).predict_proba(X)[:, 0]
+        share = np.average(y == "rare", weights=weights)
+        np.testing.assert_allclose(np.average(found, weights=weights), share, atol=0.02)
 
 
 class TestModel:

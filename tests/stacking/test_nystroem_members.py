@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from stacking_cases import labels, problem
+from sklearn.base import clone
+from stacking_cases import labels, outputs, problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks import block_source, folds_at
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import TrainingRows
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews
-from mercer.kernels import Gaussian
+from mercer._weight_validation import with_class_weights
+from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400
 
@@ -43,10 +46,9 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     scaled = views.transform(X, "scaled")
     member = fit_member(
         evaluation,
-        source,
         views,
         TargetEncoding.of_responses(y),
-        (scaled, y),
+        TrainingRows(scaled, y, scaled, source),
         n_components=40,
         random_state=0,
     )
@@ -153,3 +155,88 @@ def test_steps_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
         "[KernelStackingRegressor] step 1",
         "[KernelStackingRegressor] step 2",
     ]
+
+
+GIVEN = [Gaussian(3.0), Polynomial(2)]
+
+
+def rare_class(n: int) -> tuple[np.ndarray, np.ndarray]:
+    X, y = problem(n)
+    return X, np.where(y > 2.0, "rare", "usual")
+
+
+@pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+def test_rows_of_weight_zero_are_left_out(kind: Any) -> None:
+    X, y = problem(200)
+    y = labels(y) if kind is KernelStackingClassifier else y
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 200)
+    weights[::3] = 0.0
+    there = weights > 0.0
+    found = stack(kind, candidates=GIVEN).fit(X, y, sample_weight=weights)
+    expected = stack(kind, candidates=GIVEN).fit(X[there], y[there], sample_weight=weights[there])
+    assert_allclose(outputs(found, X), outputs(expected, X))
+    assert found.loo_predictions_.shape[0] == there.sum()
+    ones = stack(kind, candidates=GIVEN).fit(X, y, sample_weight=there)
+    expected = stack(kind, candidates=GIVEN).fit(X[there], y[there])
+    assert_allclose(outputs(ones, X), outputs(expected, X))
+
+
+def test_equal_weights_are_none() -> None:
+    X, y = problem(200)
+    model = stack(KernelStackingRegressor, candidates=GIVEN)
+    expected = clone(model).fit(X, y)
+    found = clone(model).fit(X, y, sample_weight=np.full(200, 0.5))
+    assert_allclose(found.predict(X), expected.predict(X), atol=0.02 * y.std())
+    assert_allclose(found.loo_score_, expected.loo_score_, atol=0.01)
+
+
+def test_intervals_are_those_of_the_rows_that_count() -> None:
+    X, y = problem(N_ROWS)
+    quiet = X[:, 3] > 0.0
+    y = np.where(quiet, y, y + np.random.default_rng(1).normal(size=N_ROWS))
+    weights = np.where(quiet, 20.0, 1.0)
+    model = stack(KernelStackingRegressor, candidates=GIVEN)
+    found = clone(model).fit(X[:300], y[:300], sample_weight=weights[:300])
+    usual = clone(model).fit(X[:300], y[:300])
+    ends, wide = (model.predict_interval(X[300:], 0.8) for model in (found, usual))
+    assert np.ptp(ends, axis=1).mean() < 0.7 * np.ptp(wide, axis=1).mean()
+    inside = (ends[:, 0] <= y[300:]) & (y[300:] <= ends[:, 1])
+    assert 0.65 < np.average(inside, weights=weights[300:]) < 0.95
+
+
+def test_balanced_classes_find_more_of_a_rare_one() -> None:
+    X, y = rare_class(600)
+    model = stack(KernelStackingClassifier, candidates=GIVEN)
+    found = clone(model).set_params(class_weight="balanced").fit(X[:200], y[:200])
+    usual = clone(model).fit(X[:200], y[:200])
+    rare = y[200:] == "rare"
+    recall = [np.mean(m.predict(X[200:])[rare] == "rare") for m in (found, usual)]
+    assert recall[0] > recall[1] + 0.1
+    weights = with_class_weights(None, "balanced", y[:200])
+    equal = clone(model).fit(X[:200], y[:200], sample_weight=weights)
+    assert_allclose(found.predict_proba(X), equal.predict_proba(X))
+
+
+@pytest.mark.parametrize("approximation", ["nystroem", "exact"])
+def test_classes_of_a_file_have_weights(approximation: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = rare_class(150)
+    names = [f"x{k}" for k in range(X.shape[1])]
+    table = frames.DataFrame(X, columns=names)
+    table.assign(y=y).to_parquet(tmp_path / "table.parquet", row_group_size=90)
+    model = stack(KernelStackingClassifier, candidates=GIVEN)
+    model.set_params(class_weight="balanced", approximation=approximation)
+    source = ParquetSource(tmp_path / "table.parquet", target="y")
+    streamed, in_memory = clone(model).fit(source), clone(model).fit(table, y)
+    assert_allclose(streamed.predict_proba(table), in_memory.predict_proba(table), rtol=1e-5)
+
+
+def test_rows_of_a_large_file_have_no_weights(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = problem(50)
+    frames.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "t.parquet")
+    source = ParquetSource(tmp_path / "t.parquet", target="y")
+    with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
+        stack(KernelStackingRegressor).fit(source, sample_weight=np.arange(50.0))

@@ -86,10 +86,3 @@ def test_balanced_classes_find_more_of_the_small_one() -> None:
     assert recalls[1] > recalls[0]
     frequencies = balanced.predict_proba(X[:150]).mean(axis=0)
     assert abs(np.average(frequencies[1]) - 0.5) < 0.4
-
-
-def test_large_tables_refuse_weights() -> None:
-    X, y, counts = regression(60)
-    model = KernelStackingRegressor(approximation="nystroem", n_components=10, max_samples=20)
-    with pytest.raises(ValueError, match="approximation='exact'"):
-        model.fit(X, y, sample_weight=counts)

@@ -21,7 +21,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian, Linear, OnColumns, Polynomial
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
@@ -197,3 +197,122 @@ def test_intervals_hold_as_many_responses_as_they_say(source: str, tmp_path: Pat
     ends = model.predict_interval(given, 0.9)
     assert ends.shape == (600, 2)
     assert 0.85 < np.mean((ends[:, 0] <= y[600:]) & (y[600:] <= ends[:, 1])) < 0.95
+
+
+def outputs(model: Any, X: np.ndarray) -> np.ndarray:
+    """Responses or probabilities."""
+    return np.asarray(getattr(model, "predict_proba", model.predict)(X))
+
+
+@KINDS
+def test_rows_of_weight_zero_are_left_out(kind: Any) -> None:
+    X, y = problem(kind, 200)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 200)
+    weights[::3] = 0.0
+    there = weights > 0.0
+    found = approximate(kind).fit(X, y, sample_weight=weights)
+    expected = approximate(kind).fit(X[there], y[there], sample_weight=weights[there])
+    assert_allclose(outputs(found, X), outputs(expected, X))
+    ones = approximate(kind).fit(X, y, sample_weight=there)
+    assert_allclose(outputs(ones, X), outputs(approximate(kind).fit(X[there], y[there]), X))
+
+
+def test_whole_weights_count_copies() -> None:
+    """With all rows as centers, and a kernel and a penalty that are given."""
+    X, y = problem(TwoStageRegressor, 80)
+    counts = np.random.default_rng(1).integers(1, 4, 80)
+    model = TwoStageRegressor(
+        UniformCombination([Linear(), Polynomial(2)]),
+        alpha=[0.3],
+        approximation="nystroem",
+        n_components=240,
+    )
+    found = clone(model).fit(X, y, sample_weight=counts)
+    repeated = clone(model).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    assert_allclose(found.predict(X), repeated.predict(X), rtol=1e-8, atol=1e-8)
+    assert found.cv_residuals_.shape == (counts.sum(),)
+
+
+@KINDS
+def test_the_scale_of_weights_does_not_matter(kind: Any) -> None:
+    X, y = problem(kind, 200)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 200)
+    found = approximate(kind, learner=UniformCombination([Gaussian(2.0)]))
+    expected = clone(found).fit(X, y, sample_weight=weights)
+    scaled = found.fit(X, y, sample_weight=1e-3 * weights)
+    assert_allclose(outputs(scaled, X), outputs(expected, X), atol=1e-5)
+
+
+def test_rows_that_weigh_more_are_fitted_better() -> None:
+    X, y = problem(TwoStageRegressor)
+    y = np.where(X[:, 2] > 0.0, y, -y)
+    model = approximate(TwoStageRegressor, learner=UniformCombination([Polynomial(2)]))
+    weights = np.where(X[:, 2] > 0.0, 50.0, 1.0)
+    errors = [
+        np.abs(clone(model).fit(X, y, sample_weight=w).predict(X) - y)[X[:, 2] > 0.0].mean()
+        for w in (weights, None)
+    ]
+    assert errors[0] < 0.7 * errors[1]
+
+
+def test_balanced_classes_find_more_of_a_rare_one() -> None:
+    X, y = problem(TwoStageRegressor, 600)
+    rare = y > 2.0
+    model = approximate(TwoStageClassifier, learner=UniformCombination([Gaussian(2.0)]))
+    found = clone(model).set_params(class_weight="balanced").fit(X[:200], rare[:200])
+    usual = clone(model).fit(X[:200], rare[:200])
+    recall = [np.mean(m.predict(X[200:])[rare[200:]]) for m in (found, usual)]
+    assert recall[0] > recall[1] + 0.1
+    weights = np.where(rare[:200], 1.0 / rare[:200].mean(), 1.0 / np.mean(~rare[:200])) / 2.0
+    equal = clone(model).fit(X[:200], rare[:200], sample_weight=weights)
+    assert_allclose(found.predict_proba(X), equal.predict_proba(X), atol=1e-6)
+
+
+def test_only_rows_of_positive_weight_make_a_table_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer._nystroem.approximation.EXACT_ROWS", 50)
+    X, y = problem(TwoStageRegressor, 60)
+    model = TwoStageRegressor(UniformCombination([Gaussian(2.0)]))
+    assert not clone(model).fit(X, y, sample_weight=np.arange(60) >= 10)._is_approximate()
+    assert clone(model).fit(X, y, sample_weight=np.arange(60) >= 9)._is_approximate()
+
+
+def test_weights_of_a_file(tmp_path: Path) -> None:
+    """Classes may have weights; samples may not."""
+    pytest.importorskip("pyarrow")
+    frames = pytest.importorskip("pandas")
+    X, y = problem(TwoStageClassifier, 200)
+    table = frames.DataFrame(X, columns=["a", "b", "c"])
+    table.assign(y=y).to_parquet(tmp_path / "t.parquet", row_group_size=60)
+    source = ParquetSource(tmp_path / "t.parquet", target="y")
+    model = approximate(TwoStageClassifier, learner=UniformCombination([Gaussian(2.0)]))
+    model.set_params(class_weight="balanced")
+    streamed, in_memory = clone(model).fit(source), clone(model).fit(table, y)
+    assert_allclose(
+        streamed.predict_proba(table), in_memory.predict_proba(table), rtol=1e-5, atol=1e-7
+    )
+    with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
+        model.fit(source, sample_weight=np.ones(200))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (-np.ones(60), "Negative values"),
+        (np.zeros(60), "at least one non-zero"),
+        (np.ones(59), "sample_weight.shape"),
+        (np.full(60, np.nan), "NaN"),
+    ],
+)
+def test_weights_are_checked(weights: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        approximate(TwoStageRegressor).fit(*problem(TwoStageRegressor, 60), sample_weight=weights)
+
+
+def test_a_learner_without_weights_is_named() -> None:
+    class Unweighted(UniformCombination):
+        def fit(self, X: Any, y: Any) -> Any:
+            return super().fit(X, y)
+
+    model = approximate(TwoStageRegressor, learner=Unweighted())
+    with pytest.raises(ValueError, match="Unweighted does not support sample_weight"):
+        model.fit(*problem(TwoStageRegressor, 60), sample_weight=np.arange(60.0))

@@ -135,12 +135,6 @@ def test_a_learner_or_predictor_without_weights_is_named() -> None:
         model.fit(X, y, sample_weight=counts)
 
 
-def test_the_approximation_refuses_weights() -> None:
-    X, y, counts = regression()
-    with pytest.raises(ValueError, match="approximation='exact'"):
-        TwoStageRegressor(approximation="nystroem").fit(X, y, sample_weight=counts)
-
-
 @pytest.mark.parametrize("alpha", [0.01, 1.0])
 def test_leave_one_out_removes_one_copy(alpha: float) -> None:
     X, y, counts = regression()

@@ -7,6 +7,13 @@ from mercer._blocks.memory_source import MemorySource
 from mercer._blocks.parquet_source import ParquetSource
 from mercer._blocks.reduction import map_blocks, reduce_blocks
 from mercer._blocks.row_sample import folds_at, row_folds, row_keys, sample_blocks, sample_positions
+from mercer._blocks.row_weights import (
+    GivenWeights,
+    RowWeights,
+    WeightsOfClasses,
+    class_row_weights,
+    weighted,
+)
 from mercer._blocks.source_choice import block_source
 
 __all__ = [
@@ -17,10 +24,14 @@ __all__ = [
     "ClassStatistics",
     "ColumnMoments",
     "ColumnStatistics",
+    "GivenWeights",
     "MemorySource",
     "ParquetSource",
+    "RowWeights",
+    "WeightsOfClasses",
     "block_source",
     "class_counts",
+    "class_row_weights",
     "folds_at",
     "map_blocks",
     "reduce_blocks",
@@ -28,4 +39,5 @@ __all__ = [
     "row_keys",
     "sample_blocks",
     "sample_positions",
+    "weighted",
 ]

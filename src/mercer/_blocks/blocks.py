@@ -44,11 +44,14 @@ class Block:
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     start : int, default=0
         Position of the first row in the source.
+    weights : ndarray of shape (n_rows,), default=None
+        Positive weights of the rows; None where all are one.
     """
 
     X: Features
     y: Array | None = None
     start: int = 0
+    weights: Array | None = None
 
     @property
     def n_rows(self) -> int:
@@ -68,7 +71,8 @@ class Block:
         for first in range(0, self.n_rows, n_rows):
             rows = slice(first, min(first + n_rows, self.n_rows))
             y = None if self.y is None else self.y[rows]
-            yield Block(self.X[rows, :], y, self.start + first)
+            weights = None if self.weights is None else self.weights[rows]
+            yield Block(self.X[rows, :], y, self.start + first, weights)
 
 
 class BlockStatistic(Protocol[State]):

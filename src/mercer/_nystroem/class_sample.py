@@ -24,6 +24,8 @@ class SampledRows:
     codes : ndarray of int of shape (n_rows,)
         Index of each row's class.
     folds : ndarray of int of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+        Ones where the rows have none.
     X : ndarray or CSR matrix of shape (n_rows, n_features), or None
         None before the first block.
     """
@@ -31,6 +33,7 @@ class SampledRows:
     keys: Array
     codes: Array
     folds: Array
+    weights: Array
     X: Features | None = None
 
 
@@ -58,7 +61,8 @@ class ClassSample:
 
     def start(self) -> SampledRows:
         """No rows."""
-        return SampledRows(np.empty(0, np.uint64), np.empty(0, np.intp), np.empty(0, np.intp))
+        none = np.empty(0, np.intp)
+        return SampledRows(np.empty(0, np.uint64), none, none, np.empty(0))
 
     def add(self, state: SampledRows, block: Block) -> SampledRows:
         """The sample of the rows before and of a block's.
@@ -78,7 +82,8 @@ class ClassSample:
             return state
         X = taken(block.X, drawn)
         X = to_numpy(X) if is_foreign(X) else X
-        new = SampledRows(keys[drawn], codes[drawn], folds[drawn], X)
+        weights = np.ones(drawn.size) if block.weights is None else block.weights[drawn]
+        new = SampledRows(keys[drawn], codes[drawn], folds[drawn], weights, X)
         return self.merge(state, self._pruned(new))
 
     def merge(self, first: SampledRows, second: SampledRows) -> SampledRows:
@@ -113,7 +118,7 @@ class ClassSample:
         ranks = np.arange(len(codes)) - np.searchsorted(codes, codes)
         kept = order[ranks < self._per_class]
         assert rows.X is not None
-        return SampledRows(rows.keys[kept], rows.codes[kept], rows.folds[kept], rows.X[kept])
+        return SampledRows(*(getattr(rows, field.name)[kept] for field in fields(SampledRows)))
 
 
 def _stacked(parts: list[Features]) -> Features:

@@ -20,7 +20,8 @@ class ResidualSums:
     Attributes
     ----------
     counts : ndarray of shape (2,)
-        Numbers of rows that are fitted to, and that are held out.
+        Numbers of rows that are fitted to, and that are held out; of weighted rows the sums of
+        their weights. All other sums are weighted.
     products : ndarray of shape (n_centers, n_functions)
         K'R for the residuals R of the rows that are fitted to.
     residuals : ndarray of shape (n_functions,)
@@ -89,17 +90,19 @@ class ColumnProducts:
         values = self.encoding.encode(to_numpy(block.y))
         targets = np.where(self.outputs >= 0, values[:, self.outputs], 0.0)
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
-        fitted = (folds != self.held_out).astype(float)
+        weights = np.ones(block.n_rows) if block.weights is None else block.weights
+        fitted = np.where(folds != self.held_out, weights, 0.0)
+        held_out = weights - fitted
         coefficients, intercepts = like(self.coefficients, block.X), like(self.intercepts, block.X)
         for rows in self.columns.tiles(block.n_rows):
-            K, mask = self.columns(block.X[rows, :]), like(fitted[rows], block.X)
+            K, inside = self.columns(block.X[rows, :]), like(fitted[rows], block.X)
             residuals = like(targets[rows], K) - (K @ coefficients + intercepts)
-            state.errors += to_numpy((1.0 - mask) @ residuals**2)
-            residuals = residuals * mask[:, None]
+            state.errors += to_numpy(like(held_out[rows], block.X) @ residuals**2)
+            residuals = residuals * inside[:, None]
             state.products += to_numpy(K.T @ residuals)
             state.residuals += to_numpy(residuals).sum(axis=0)
-            state.columns += to_numpy(mask @ K)
-            state.counts += [fitted[rows].sum(), np.sum(1.0 - fitted[rows])]
+            state.columns += to_numpy(inside @ K)
+            state.counts += [fitted[rows].sum(), held_out[rows].sum()]
         return state
 
     def merge(self, first: ResidualSums, second: ResidualSums) -> ResidualSums:

@@ -10,6 +10,7 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from mercer._blocks import BlockStatistic
 from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.sample_weights import constant_vector, scaled_rows
 from mercer._nystroem.column_products import ColumnProducts, ResidualSums
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.kernel_columns import KernelColumns
@@ -59,7 +60,7 @@ class CenterBasis:
     scale : float
         What the kernel is divided by.
     sampled : ndarray of shape (n_centers, n_centers)
-        S'S / s for the centered features S of s sampled rows.
+        S'S / s for the centered features S of s sampled rows, weighted like these.
     """
 
     columns: KernelColumns
@@ -83,7 +84,9 @@ class CenterBasis:
         return lambda right: np.asarray(cho_solve((inner, True), right, check_finite=False))
 
 
-def center_basis(kernel: Kernel, centers: Features, sample: Features) -> CenterBasis:
+def center_basis(
+    kernel: Kernel, centers: Features, sample: Features, weights: Array | None = None
+) -> CenterBasis:
     """Factorize the centers' Gram matrix, and sum the products of sampled rows' features.
 
     Parameters
@@ -91,6 +94,8 @@ def center_basis(kernel: Kernel, centers: Features, sample: Features) -> CenterB
     kernel : Kernel
         Bound to the table.
     centers, sample : ndarray or sparse matrix of shape (n_centers, n_features), (n, n_features)
+    weights : ndarray of shape (n,), default=None
+        Positive weights of the sampled rows.
 
     Raises
     ------
@@ -108,13 +113,15 @@ def center_basis(kernel: Kernel, centers: Features, sample: Features) -> CenterB
     columns = KernelColumns(kernel, centers, np.full(m, -kernel.offset))
     factor = definite_factor(with_diagonal(gram, _JITTER * float(np.trace(gram))))
     products, sums = np.zeros((m, m)), np.zeros(m)
+    roots = constant_vector(sample.shape[0], None if weights is None else np.sqrt(weights))
+    total = float(roots @ roots)
     for rows in columns.tiles(sample.shape[0]):
-        values = columns(sample[rows]).T / scale
-        features = solve_triangular(factor, values, lower=True, check_finite=False)
+        values = scaled_rows(columns(sample[rows]), None if weights is None else weights[rows])
+        features = solve_triangular(factor, values.T / scale, lower=True, check_finite=False)
         products += features @ features.T
-        sums += features.sum(axis=1)
-    products -= np.outer(sums, sums / sample.shape[0])
-    return CenterBasis(columns, factor, scale, products / sample.shape[0])
+        sums += features @ roots[rows]
+    products -= np.outer(sums, sums / total)
+    return CenterBasis(columns, factor, scale, products / total)
 
 
 def some_centers(centers: Features) -> Features:
@@ -145,7 +152,7 @@ def ridge_by_conjugate_gradients(
     basis : CenterBasis
     encoding : TargetEncoding
     sums : FoldSums
-        Numbers of rows and sums of targets, by fold.
+        Numbers of rows, or sums of their weights, and sums of targets, by fold.
     start : float
         The penalty that is tried first.
     alphas : ndarray of shape (n_alphas,), default=None
@@ -275,7 +282,7 @@ class _System:
         sums = self._pass(
             self.basis.coefficients(solution), np.zeros(len(outputs)), outputs, held_out
         )
-        count = max(float(sums.counts[0]), 1.0)
+        count = float(sums.counts[0]) or 1.0
         means = sums.columns / count
         values = sums.residuals / count + means @ self.basis.coefficients(solution)
         residual = self._gradient(sums, means) - penalties * solution
@@ -325,7 +332,7 @@ class _System:
 def _relative(errors: Array, sums: FoldSums) -> Array:
     """Errors on the fold that is held out, relative to those of the other folds' means."""
     rest = np.arange(len(sums.counts)) != _HELD_OUT
-    mean = sums.values[rest].sum(axis=0) / max(float(sums.counts[rest].sum()), 1.0)
+    mean = sums.values[rest].sum(axis=0) / (float(sums.counts[rest].sum()) or 1.0)
     own = sums.counts[_HELD_OUT], sums.values[_HELD_OUT], sums.squares[_HELD_OUT]
     baseline = own[2] - 2.0 * mean * own[1] + own[0] * mean**2
     ratios = np.divide(errors, baseline, out=np.ones_like(errors), where=baseline > 0.0)

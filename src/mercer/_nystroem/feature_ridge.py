@@ -90,6 +90,7 @@ class _Moments:
     Attributes
     ----------
     count : float
+        Number of rows, or of weighted rows the sum of their weights.
     features, values : ndarray of shape (n_summands,) and (n_outputs,)
         Sums.
     gram, cross : ndarray of shape (n_summands, n_summands) and (n_summands, n_outputs)
@@ -256,7 +257,11 @@ def _fit(path: _Path | _PartPath, alpha: float, features: NystroemFeatures) -> L
 
 
 def ridge_on_features(
-    sums: FoldSums, features: NystroemFeatures, alphas: Array | None = None
+    sums: FoldSums,
+    features: NystroemFeatures,
+    alphas: Array | None = None,
+    *,
+    mean_weight: float = 1.0,
 ) -> RidgeChoice:
     """Fit ridge regression with an intercept, at the penalty of least error out of fold.
 
@@ -267,8 +272,10 @@ def ridge_on_features(
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None
-        Penalties, positive. If None, powers of ten from 1e-6 to 1e3, and then six around
-        the best of these.
+        Penalties, positive. If None, powers of ten from 1e-6 to 1e3 times the mean weight, and then
+        six around the best of these.
+    mean_weight : float, default=1.0
+        Mean weight of the rows.
 
     Returns
     -------
@@ -286,7 +293,7 @@ def ridge_on_features(
     rank r, serves every penalty, and preconditions conjugate gradients for the folds. Folds without
     rows, or with all of them, are left out; where none remains, the largest penalty is taken.
     """
-    grid = ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
+    grid = mean_weight * ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
     parts = _moments(sums)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from mercer._blocks import Block, row_folds
+from mercer._gram.sample_weights import constant_vector
 from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, taken, to_numpy
 from mercer._nystroem.nystroem_features import NystroemFeatures
 from mercer._nystroem.target_encoding import TargetEncoding
@@ -31,7 +32,7 @@ class FoldSums:
     Attributes
     ----------
     counts : ndarray of shape (n_folds,)
-        Numbers of rows.
+        Numbers of rows, or of weighted rows the sums of their weights; all other sums are weighted.
     features : ndarray of shape (n_folds, n_summands)
         Sums of features Z, or of kernel values in their place.
     values : ndarray of shape (n_folds, n_outputs)
@@ -110,17 +111,20 @@ class NormalEquations:
             If a label is none of the classes, or the kernel has values that are not finite.
         """
         assert block.y is not None
-        values = self.encoding.encode(to_numpy(block.y))
+        values, weights = self.encoding.encode(to_numpy(block.y)), block.weights
         if is_foreign(block.X):
             state = FoldSums(*(like(sums, block.X) for sums in vars(state).values()))
+        roots = constant_vector(block.n_rows, None if weights is None else np.sqrt(weights))
         folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
         for fold, rows in fold_tiles(folds):
             Z = self.features.summands(taken(block.X, rows))
-            Y = like(values[rows], Z)
+            Y, ones = like(values[rows], Z), like(roots[rows], Z)
+            if weights is not None:
+                Z, Y = ones[:, None] * Z, ones[:, None] * Y
             xp = namespace_of(Z)
-            state.counts[fold] += float(len(rows))
-            state.features[fold, :] += xp.sum(Z, axis=0)
-            state.values[fold, :] += xp.sum(Y, axis=0)
+            state.counts[fold] += float(roots[rows] @ roots[rows])
+            state.features[fold, :] += ones @ Z
+            state.values[fold, :] += ones @ Y
             state.gram[fold, :, :] += xp.matmul(Z.T, Z)
             state.cross[fold, :, :] += xp.matmul(Z.T, Y)
             state.squares[fold, :] += xp.sum(Y * Y, axis=0)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mercer._blocks import BlockSource, folds_at, reduce_blocks
+from mercer._blocks import (
+    BlockSource,
+    BlockStatistic,
+    RowWeights,
+    folds_at,
+    reduce_blocks,
+    weighted,
+)
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.array_libraries import is_foreign, like, namespace_of, to_numpy
@@ -30,6 +36,8 @@ from mercer._nystroem.statistic_pair import StatisticPair
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
+
+State = TypeVar("State")
 
 _CALIBRATED_ROWS = 10_000
 """Probabilities are calibrated on at most this many rows, equally many of each class."""
@@ -158,6 +166,8 @@ def fit_nystroem(
     centers: Method = "sample",
     alphas: Array | None = None,
     random_state: RandomState = 0,
+    weights: RowWeights | None = None,
+    sample_weight: Array | None = None,
     hooks: PassHooks = NO_HOOKS,
 ) -> NystroemModel:
     """Fit a predictor with a given kernel to all rows of a source, in one pass.
@@ -180,6 +190,10 @@ def fit_nystroem(
         Penalties that are compared by cross-validation.
     random_state : int, RandomState instance or None, default=0
         Draws the centers.
+    weights : RowWeights, default=None
+        Positive weights of all rows; None where all are one.
+    sample_weight : ndarray of shape (n_sampled,), default=None
+        Those of the sample.
     hooks : PassHooks, default=NO_HOOKS
         What is called with numbers of rows that were done, and the cluster, if there is one.
 
@@ -208,7 +222,12 @@ def fit_nystroem(
     few = chosen if chosen.shape[0] <= MOST_DIRECT else some_centers(chosen)
     features = nystroem_features(kernel, few)
     statistic = NormalEquations(features, encoding, n_folds_for(few.shape[0]))
-    reduced = partial(reduce_blocks, source, on_rows=hooks.on_rows, client=hooks.client)
+
+    def reduced(added: BlockStatistic[State]) -> State:
+        return reduce_blocks(
+            source, weighted(added, weights), on_rows=hooks.on_rows, client=hooks.client
+        )
+
     rows = None
     if encoding.classes is None:
         sums = reduced(statistic)
@@ -218,9 +237,11 @@ def fit_nystroem(
             StatisticPair(statistic, ClassSample(encoding, drawn, statistic.n_folds))
         )
     sums = sums.to_numpy()
-    columns, choice = features.columns, ridge_on_features(sums, features, alphas)
+    mean_weight = 1.0 if weights is None else weights.mean
+    choice = ridge_on_features(sums, features, alphas, mean_weight=mean_weight)
+    columns = features.columns
     if few is not chosen:
-        basis = center_basis(kernel, chosen, sample)
+        basis = center_basis(kernel, chosen, sample, sample_weight)
         columns, start = basis.columns, choice.alpha
         choice = ridge_by_conjugate_gradients(
             reduced, basis, encoding, sums=sums, start=start, alphas=alphas
@@ -232,7 +253,7 @@ def fit_nystroem(
 
 
 def _calibrated(
-    columns: KernelColumns, choice: RidgeChoice, rows: SampledRows, counts: Array
+    columns: KernelColumns, choice: RidgeChoice, rows: SampledRows, totals: Array
 ) -> Calibration:
     """Calibration of a sample's indicators, each predicted by the fit without the row's fold."""
     fits = choice.fold_fits if any(choice.fold_fits) else [choice.fit] * len(choice.fold_fits)
@@ -243,4 +264,6 @@ def _calibrated(
             assert rows.X is not None
             kept.append(held_out)
             indicators.append(linear_predictions(columns, fit, rows.X[held_out]))
-    return calibrate(np.concatenate(indicators), rows.codes[np.concatenate(kept)], counts)
+    used = np.concatenate(kept)
+    weights = rows.weights[used] / rows.weights[used].mean()
+    return calibrate(np.concatenate(indicators), rows.codes[used], totals, weights)

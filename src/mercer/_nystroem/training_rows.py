@@ -9,13 +9,23 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_X_y
+from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
-from mercer._blocks import Block, BlockSource, block_source, map_blocks, sample_positions
+from mercer._blocks import (
+    Block,
+    BlockSource,
+    GivenWeights,
+    RowWeights,
+    block_source,
+    class_row_weights,
+    map_blocks,
+    sample_positions,
+)
 from mercer._blocks.dask_source import is_dask
 from mercer._typing import Array, Features
 from mercer._validation import table_advice
+from mercer._weight_validation import positive_weights, with_class_weights
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""
@@ -35,6 +45,10 @@ class TrainingRows:
         All rows, where X holds a sample.
     positions : ndarray of int of shape (n_samples,), default=None
         Positions of the samples among all rows, where X holds a sample.
+    weights : ndarray of shape (n_samples,), default=None
+        Positive weights of the samples; None where all are one.
+    all_weights : RowWeights, default=None
+        Those of all rows, where X holds a sample.
     """
 
     X: Features
@@ -42,31 +56,52 @@ class TrainingRows:
     names: Any
     source: BlockSource | None = None
     positions: Array | None = None
+    weights: Array | None = None
+    all_weights: RowWeights | None = None
+
+    def weights_of(self, rows: Any) -> Array | None:
+        """Weights of some of the samples; None where all are one.
+
+        Parameters
+        ----------
+        rows : slice or ndarray of int
+        """
+        return None if self.weights is None else self.weights[rows]
 
 
-def validated_rows(estimator: Any, X: Any, y: Any, **checks: Any) -> TrainingRows:
+def validated_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any
+) -> TrainingRows:
     """Validate a table, and set the estimator's number and names of features.
+
+    Rows whose weight is zero are left out.
 
     Parameters
     ----------
     estimator : estimator
+        Classes may have weights, its `class_weight`.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         Of a source, all rows are read.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         None for a source.
+    sample_weight : array-like of shape (n_samples,), default=None
     **checks : object
         Arguments of scikit-learn's `validate_data` for the target.
 
     Raises
     ------
     ValueError
-        If the table or the target is refused by scikit-learn's validation.
+        If the table or the target is refused by scikit-learn's validation, or a weight is negative.
     """
     X, y = in_memory(X, y)
     names = X
     with table_advice():
         X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
-    return TrainingRows(X, y, names)
+    given = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
+    weights, kept = positive_weights(given, X)
+    if kept is not None:
+        X, y, names = X[kept], y[kept], _safe_indexing(names, kept)
+    return TrainingRows(X, y, names, weights=weights)
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
@@ -92,17 +127,27 @@ def _head(source: BlockSource) -> Any:
 
 
 def sampled_rows(
-    estimator: Any, X: Any, y: Any, max_rows: int, random_state: Any, **checks: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    max_rows: int,
+    random_state: Any,
+    **checks: Any,
 ) -> TrainingRows:
     """Draw a sample of a large table, and set the estimator's number and names of features.
 
     Parameters
     ----------
     estimator : estimator
-        Of a classifier, the sample has rows of every class.
+        Of a classifier, the sample has rows of every class, which may have weights, its
+        `class_weight`.
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
     y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
         None for a source.
+    sample_weight : array-like of shape (n_rows,), or None
+        Rows whose weight is zero are left out.
     max_rows : int
         Number of rows to draw.
     random_state : int, RandomState instance or None
@@ -112,30 +157,50 @@ def sampled_rows(
     Raises
     ------
     ValueError
-        If the table or the target is refused by scikit-learn's validation.
+        If the table or the target is refused by scikit-learn's validation, a weight is negative, or
+        a source comes with weights of samples.
     """
+    weights: RowWeights | None = None
     if isinstance(X, BlockSource):
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
+        weights = _weights_of_source(estimator, source, sample_weight)
     else:
-        data = validated_rows(estimator, X, y, **checks)
+        data = validated_rows(estimator, X, y, sample_weight, **checks)
         source, names = block_source(data.X, data.y), data.names
+        weights = None if data.weights is None else GivenWeights(data.weights)
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
-    return TrainingRows(table, targets, names, source, positions)
+    own = None if weights is None else weights.of(targets, positions)
+    return TrainingRows(table, targets, names, source, positions, own, weights)
 
 
-def number_of_rows(X: Any) -> int:
+def _weights_of_source(
+    estimator: Any, source: BlockSource, sample_weight: Any
+) -> RowWeights | None:
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight needs a table in memory, or an exact fit: pass arrays or a data frame, "
+            "or set approximation='exact'."
+        )
+    class_weight = getattr(estimator, "class_weight", None)
+    return None if class_weight is None else class_row_weights(source, class_weight)
+
+
+def number_of_rows(X: Any, sample_weight: Any = None) -> int:
     """Number of rows of a table or source, before it is validated.
 
     Parameters
     ----------
     X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    sample_weight : array-like of shape (n_rows,), default=None
+        Rows whose weight is zero do not count.
     """
-    if isinstance(X, BlockSource):
-        return X.count_rows()
-    return int(_num_samples(X))
+    n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
+    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight)
+    # Weights of another shape are refused with the rows.
+    return int(np.count_nonzero(weights)) if weights.shape == (n_rows,) else n_rows
 
 
 def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:

@@ -6,14 +6,14 @@ from functools import cache
 
 import numpy as np
 
-from mercer._blocks import block_source, reduce_blocks
+from mercer._blocks import GivenWeights, block_source, reduce_blocks, weighted
 from mercer._model_selection.kernel_prices import RandomState, descended, sample_rows
 from mercer._nystroem.centers import choose_centers
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.nystroem_features import nystroem_features
 from mercer._nystroem.target_encoding import TargetEncoding
-from mercer._typing import Array, Features
+from mercer._nystroem.training_rows import TrainingRows
 from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
 
@@ -55,7 +55,7 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
 
 
 def rescaled_kernel(
-    kernel: Kernel, X: Features, y: Array, encoding: TargetEncoding, random_state: RandomState
+    kernel: Kernel, data: TrainingRows, encoding: TargetEncoding, random_state: RandomState
 ) -> Kernel:
     """The kernel with the width factor of least cross-validated error.
 
@@ -63,9 +63,8 @@ def rescaled_kernel(
     ----------
     kernel : Kernel
         Bound to the table, learned from fewer rows.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        At most 10,000 of these rows are used.
-    y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+    data : TrainingRows
+        At most 10,000 of these samples are used.
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws rows and centers.
@@ -83,17 +82,21 @@ def rescaled_kernel(
     """
     if with_width_factor(kernel, _STEP) == kernel:
         return kernel
-    codes = None if encoding.classes is None else encoding.codes(y)
-    rows = sample_rows(X.shape[0], _ROWS, codes, random_state)
-    source = block_source(X[rows], y[rows])
-    centers = choose_centers(kernel, X[rows], _COMPONENTS, "sample", random_state)
+    codes = None if encoding.classes is None else encoding.codes(data.y)
+    rows = sample_rows(len(data.y), _ROWS, codes, random_state)
+    X, weights = data.X[rows], data.weights_of(rows)
+    source = block_source(X, data.y[rows])
+    given = None if weights is None else GivenWeights(weights)
+    mean_weight = 1.0 if given is None else given.mean
+    centers = choose_centers(kernel, X, _COMPONENTS, "sample", random_state)
 
     @cache
     def loss(step: int) -> float:
         trial = with_width_factor(kernel, step * _STEP)
         features = nystroem_features(trial, centers)
-        sums = reduce_blocks(source, NormalEquations(features, encoding))
-        return float(ridge_on_features(sums, features).losses.min())
+        sums = reduce_blocks(source, weighted(NormalEquations(features, encoding), given))
+        choice = ridge_on_features(sums, features, mean_weight=mean_weight)
+        return float(choice.losses.min())
 
     best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
     return with_width_factor(kernel, best * _STEP)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, _safe_indexing
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
@@ -44,7 +44,6 @@ from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number
-from mercer._weight_validation import check_unweighted, positive_weights
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -124,9 +123,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         check_approximation(self.approximation, self.n_components)
         check_bool("verbose", self.verbose)
 
-    def _training_rows(
-        self, X: Any, y: Any, sample_weight: Any, **checks: Any
-    ) -> tuple[TrainingRows, Array | None]:
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TrainingRows:
         """Validated training rows, of a table that is too large for an exact fit a sample.
 
         Parameters
@@ -137,29 +134,20 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
             Weights of zero leave samples out.
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
-
-        Returns
-        -------
-        rows : TrainingRows
-        weights : ndarray of shape (n_samples,), or None
         """
         X, y = as_source(X, y)
-        n_rows, name = number_of_rows(X), type(self).__name__
-        check_has_rows(n_rows, name)
+        name = type(self).__name__
+        check_has_rows(number_of_rows(X), name)
         announcer = name if self.verbose else ""
+        n_rows = number_of_rows(X, sample_weight)
         if is_exact(self.approximation, n_rows, _MATRICES, announcer=announcer):
-            data = validated_rows(self, X, y, **checks)
-            weights, kept = positive_weights(sample_weight, data.X)
-            if kept is not None:
-                names = _safe_indexing(data.names, kept)
-                data = replace(data, X=data.X[kept], y=data.y[kept], names=names)
-            return data, weights
-        check_unweighted(sample_weight)
-        return sampled_rows(self, X, y, _SAMPLED_ROWS, self.random_state, **checks), None
+            return validated_rows(self, X, y, sample_weight, **checks)
+        settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}
+        return sampled_rows(self, X, y, sample_weight, **settings, **checks)
 
-    def _fit_views(self, data: TrainingRows, weights: Array | None) -> list[Candidate]:
+    def _fit_views(self, data: TrainingRows) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
-        rows = slice(None) if weights is None else representative_rows(weights)
+        rows = slice(None) if data.weights is None else representative_rows(data.weights)
         self._views = TableViews(data.X[rows])
         if self.candidates is None:
             names: Sequence[ViewName] = self._views.names()
@@ -225,10 +213,9 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         return [
             fit_member(
                 evaluation,
-                data.source,
                 self._views,
                 encoding,
-                (self._training[evaluation.view], data.y),
+                replace(data, X=self._training[evaluation.view]),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
                 hooks=hooks,

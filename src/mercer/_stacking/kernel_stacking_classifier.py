@@ -24,7 +24,6 @@ from mercer._stacking.machines import (
 )
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
-from mercer._weight_validation import with_class_weights
 
 _N_RIDGE = 5
 """Ridge regressions on so many kernels of lowest price are combined."""
@@ -164,7 +163,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
             count copies, one of which is left out at a time; a sample of another weight is left out
-            as a whole, and in folds every sample is.
+            as a whole, and in folds every sample is. None for a table that is not in memory, unless
+            the fit is exact.
 
         Returns
         -------
@@ -178,16 +178,14 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
             candidate can be evaluated.
         """
         self._check_settings()
-        if self.class_weight is not None:
-            sample_weight = with_class_weights(sample_weight, self.class_weight, y)
-        data, of_samples = self._training_rows(X, y, sample_weight)
+        data = self._training_rows(X, y, sample_weight)
         check_classification_targets(data.y)
-        target = encode_target(data.y, classification=True, weights=of_samples)
+        target = encode_target(data.y, classification=True, weights=data.weights)
         assert target.classes is not None
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        candidates = self._fit_views(data, of_samples)
+        candidates = self._fit_views(data)
         rows = self._priced_rows(target)
         found = sorted(self._evaluate(candidates, rows, target, data), key=lambda e: e.price)
         inside, kept = target.take(rows), found[:_N_RIDGE]
@@ -206,7 +204,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         self._store_leave_one_out(values, target)
         self._frequencies = target.mean
         self.kernels_ = [member.kernel for member in self._members]
-        self.weights_ = influences(values, self._combination.coef_, of_samples)
+        self.weights_ = influences(values, self._combination.coef_, data.weights)
         self.relevance_ = self._relevance(self._members, self.weights_)
         self._store_rows(rows, data)
         evaluated: list[Evaluation] = [*kept, *machines]

@@ -133,7 +133,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
             count copies, one of which is left out at a time; a sample of another weight is left out
-            as a whole, and in folds every sample is.
+            as a whole, and in folds every sample is. None for a table that is not in memory, unless
+            the fit is exact.
 
         Returns
         -------
@@ -148,9 +149,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         """
         self._check_settings()
         checks = {"multi_output": True, "y_numeric": True}
-        data, of_samples = self._training_rows(X, y, sample_weight, **checks)
-        target = encode_target(data.y, classification=False, weights=of_samples)
-        candidates = self._fit_views(data, of_samples)
+        data = self._training_rows(X, y, sample_weight, **checks)
+        target = encode_target(data.y, classification=False, weights=data.weights)
+        candidates = self._fit_views(data)
         rows = self._priced_rows(target)
         found = self._evaluate(candidates, rows, target, data)
         weights = self._weights([e.predictions for e in found], target.take(rows))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mercer._blocks import BlockSource
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.table_views import TableViews, ViewName
@@ -109,10 +109,9 @@ class ViewEncoder:
 
 def fit_member(
     found: Evaluation,
-    source: BlockSource,
     views: TableViews,
     encoding: TargetEncoding,
-    sample: tuple[Features, Array],
+    sample: TrainingRows,
     *,
     n_components: int,
     random_state: RandomState,
@@ -123,27 +122,29 @@ def fit_member(
     Parameters
     ----------
     found : Evaluation
-    source : BlockSource
     views : TableViews
     encoding : TargetEncoding
-    sample : tuple of ndarray
-        The candidate's view of a sample of the rows, shape (n_sampled, n_features), and its target:
-        the widths of the kernel are rescaled on it, and centers are drawn from it.
+    sample : TrainingRows
+        The source, and a sample of its rows in the candidate's view: the widths of the kernel are
+        rescaled on it, and centers are drawn from it.
     n_components : int
         Number of centers.
     random_state : int, RandomState instance or None
         Draws them.
     hooks : PassHooks, default=NO_HOOKS
     """
-    X, y = sample
-    kernel = rescaled_kernel(found.kernel, X, y, encoding, random_state)
+    source = sample.source
+    assert source is not None
+    kernel = rescaled_kernel(found.kernel, sample, encoding, random_state)
     model = fit_nystroem(
         kernel,
         source.with_encoder(ViewEncoder(source.encoder, views, found.view)),
         encoding,
-        X,
+        sample.X,
         n_components=n_components,
         random_state=random_state,
+        weights=sample.all_weights,
+        sample_weight=sample.weights,
         hooks=hooks,
     )
     return NystroemMember(found.view, kernel, model)

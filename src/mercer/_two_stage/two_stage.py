@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
-from mercer._gram.sample_weights import weighted_mean
+from mercer._gram.sample_weights import repeated_rows, weighted_mean
 from mercer._gram.unit_scale import UnitScale
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.kernel_prices import sample_rows
@@ -140,8 +140,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         if self.predictor is not None:
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
-    def _fits_exactly(self, X: Any) -> bool:
-        """Whether all rows are fitted exactly.
+    def _fits_exactly(self, X: Any, sample_weight: Any) -> bool:
+        """Whether all rows of positive weight are fitted exactly.
 
         Raises
         ------
@@ -151,8 +151,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         MemoryError
             If an exact fit needs more memory than there is.
         """
-        n_rows = number_of_rows(X)
-        check_has_rows(n_rows, type(self).__name__)
+        check_has_rows(number_of_rows(X), type(self).__name__)
+        n_rows = number_of_rows(X, sample_weight)
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
             raise ValueError(
@@ -163,26 +163,30 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         announcer = type(self).__name__ if self.verbose else ""
         return is_exact(approximation, n_rows, _MATRICES, announcer=announcer)
 
-    def _fit_approximation(self, X: Any, y: Any, alphas: Any, **checks: Any) -> Self:
+    def _fit_approximation(
+        self, X: Any, y: Any, sample_weight: Any, alphas: Any, **checks: Any
+    ) -> Self:
         """Learn the kernel from a sample, and fit ridge regression on Nyström features to all rows.
 
         The penalty is chosen by five-fold cross-validation.
         """
-        data = sampled_rows(self, X, y, _CENTER_ROWS, self.random_state, **checks)
+        state = self.random_state
+        data = sampled_rows(
+            self, X, y, sample_weight, max_rows=_CENTER_ROWS, random_state=state, **checks
+        )
         assert data.source is not None
-        target = encode_target(data.y, classification=self._task == "classification")
+        classes = self._task == "classification"
+        target = encode_target(data.y, classification=classes, weights=data.weights)
         if target.classes is not None:
             check_classification_targets(data.y)
             if len(target.classes) < 2:
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
         with reported_steps(self, 2) as report:
-            rows = sample_rows(len(data.y), self.max_samples, target.codes, self.random_state)
-            learner = self._learner_of(data.X[rows], data.y[rows])
-            store_learner(self, clone(learner).fit(_named(data, rows), data.y[rows]))
+            rows = sample_rows(len(data.y), self.max_samples, target.codes, state)
+            part = LabeledSamples(data.X[rows], data.y[rows], data.weights_of(rows))
+            store_learner(self, fitted(clone(self._learner_of(part)), _named(data, rows), part))
             encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
-            self.kernel_ = rescaled_kernel(
-                self.kernel_, data.X, data.y, encoding, self.random_state
-            )
+            self.kernel_ = rescaled_kernel(self.kernel_, data, encoding, state)
             report()
             n_rows = data.source.count_rows()
             hooks = started_passes(n_rows)
@@ -193,7 +197,9 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 data.X,
                 n_components=number_of_components(self.n_components, n_rows),
                 alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
-                random_state=self.random_state,
+                random_state=state,
+                weights=data.all_weights,
+                sample_weight=data.weights,
                 hooks=hooks,
             )
             report()
@@ -204,13 +210,15 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         self.cv_results_ = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
         return self
 
-    def _learner_of(self, X: Features, y: NDArray[Any]) -> Any:
+    def _learner_of(self, data: LabeledSamples) -> Any:
         """The learner, chosen by prices of ridge regression where none is given."""
         if self.learner is None:
-            self.candidates_ = priced_learners(X, y, self._task, machines=False)
+            self.candidates_ = priced_learners(
+                data.X, data.y, self._task, data.weights, machines=False
+            )
             return self.candidates_[0].learner
         if isinstance(self.learner, str):
-            return candidate_learners(X, y, self._task)[-1]
+            return candidate_learners(data.X, data.y, self._task, data.weights)[-1]
         return self.learner
 
     def _chooses_learner(self) -> bool:
@@ -243,12 +251,14 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
 
 
 def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
-    """Residuals of some rows, each predicted by the fit without its fold."""
+    """Residuals of some rows, each predicted by the fit without its fold, as often as it counts."""
     assert data.positions is not None
     n = len(data.y)
     rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
     predicted = out_of_fold_predictions(model, data.X[rows], data.positions[rows])
-    return np.asarray(data.y[rows] - model.encoding.decode(predicted))
+    residuals = np.asarray(data.y[rows] - model.encoding.decode(predicted))
+    weights = data.weights_of(rows)
+    return residuals if weights is None else residuals[repeated_rows(weights)]
 
 
 def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:

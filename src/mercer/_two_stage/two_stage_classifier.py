@@ -35,7 +35,7 @@ from mercer._two_stage.two_stage import (
     store_learner,
 )
 from mercer._typing import Array, Features
-from mercer._weight_validation import check_unweighted, with_class_weights
+from mercer._weight_validation import with_class_weights
 
 _FIRST_TRIED = slice(2, 7)
 """Positions in `C_GRID` of the values tried first, which suit most tables at unit scale."""
@@ -233,7 +233,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out. They multiply C, and count in the accuracies by which it is chosen.
+            the sample left out. They multiply C, and count in the accuracies by which it is chosen;
+            on Nyström features, they multiply squared errors. None for a table that is not in
+            memory, unless the fit is exact.
 
         Returns
         -------
@@ -249,9 +251,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         """
         self._check_settings()
         X, y = as_source(X, y)
-        if not self._fits_exactly(X):
-            check_unweighted(sample_weight if self.class_weight is None else self.class_weight)
-            self._fit_approximation(X, y, "auto")
+        if not self._fits_exactly(X, sample_weight):
+            self._fit_approximation(X, y, sample_weight, "auto")
             self.classes_ = self.predictor_.encoding.classes
             return self
         X, y = in_memory(X, y)

@@ -39,7 +39,6 @@ from mercer._two_stage.two_stage import (
 )
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
-from mercer._weight_validation import check_unweighted
 from mercer._weights.ridge import ridge_path
 
 ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
@@ -220,7 +219,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is the sample given twice, and a weight of zero
             the sample left out. Where leave-one-out errors choose, weights of integer type count
-            copies, one of which is left out; a sample of another weight is left out as a whole.
+            copies, one of which is left out; a sample of another weight is left out as a whole, and
+            in folds every sample is. None for a table that is not in memory, unless the fit is
+            exact.
 
         Returns
         -------
@@ -236,9 +237,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         """
         self._check_settings()
         X, y = as_source(X, y)
-        if not self._fits_exactly(X):
-            check_unweighted(sample_weight)
-            return self._fit_approximation(X, y, self.alpha, multi_output=True, y_numeric=True)
+        if not self._fits_exactly(X, sample_weight):
+            checks = {"multi_output": True, "y_numeric": True}
+            return self._fit_approximation(X, y, sample_weight, self.alpha, **checks)
         X, y = in_memory(X, y)
         X = split_by_rows(self.learner, X)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)[::-1]
