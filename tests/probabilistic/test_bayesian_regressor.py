@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,13 @@ def make(solver: str, **options: Any) -> Any:
     return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
 
 
+@cache
+def model_of(solver: str, *columns: int) -> Any:
+    """Return a model of some of the responses, of a vector if it is one."""
+    X, Y = problem("two outputs", 20)
+    return make(solver).fit(X, Y[:, columns[0] if len(columns) == 1 else list(columns)])
+
+
 def has_variances(solver: str) -> bool:
     return solver not in ("laplace map", "laplace mkl")
 
@@ -31,20 +39,20 @@ def has_variances(solver: str) -> bool:
 @pytest.mark.parametrize("solver", REGRESSORS)
 def test_several_responses_share_one_kernel(solver: str) -> None:
     X, Y = problem("two outputs", 20)
-    model = make(solver).fit(X, Y)
+    model = model_of(solver, 0, 1)
     assert model.predict(X).shape == (20, 2)
     assert model.noise_variance_.shape == (2,)
     if has_variances(solver):
         mean, std = model.predict(X, return_std=True, include_noise=True)
         assert mean.shape == std.shape == (20, 2)
         assert_allclose(std[:, 1] / std[:, 0], model.y_scale_[1] / model.y_scale_[0], rtol=0.5)
-    swapped = make(solver).fit(X, Y[:, ::-1])
+    swapped = model_of(solver, 1, 0)
     assert_allclose(swapped.objective_, model.objective_, rtol=1e-5)
-    alone, column = make(solver).fit(X, Y[:, 0]), make(solver).fit(X, Y[:, :1])
+    alone, column = model_of(solver, 0), make(solver).fit(X, Y[:, :1])
     assert column.predict(X).shape == (20, 1)
     assert_allclose(column.predict(X)[:, 0], alone.predict(X), rtol=1e-12)
     if model.objective in ("marginal_likelihood", "vb"):
-        twice = make(solver).fit(X, Y[:, [0, 0]])
+        twice = model_of(solver, 0, 0)
         assert_allclose(twice.objective_, 2.0 * alone.objective_, rtol=5e-4)
 
 
@@ -66,8 +74,8 @@ def test_parameters_may_have_types_of_numpy() -> None:
 
 @pytest.mark.parametrize("solver", REGRESSORS)
 def test_intervals(solver: str) -> None:
-    X, Y = problem("two outputs", 20)
-    model = make(solver).fit(X, Y)
+    X, _ = problem("two outputs", 20)
+    model = model_of(solver, 0, 1)
     if not has_variances(solver):
         with pytest.raises(ValueError, match="no variances"):
             model.predict_interval(X)
@@ -78,7 +86,7 @@ def test_intervals(solver: str) -> None:
     assert_allclose(ends.mean(axis=-1), mean)
     if model.likelihood == "gaussian":
         assert_allclose(ends[..., 1] - mean, norm.ppf(0.9) * std)
-    one = make(solver).fit(X, Y[:, 0])
+    one = model_of(solver, 0)
     assert one.predict_interval(X).shape == (20, 2)
     assert (np.ptp(one.predict_interval(X, 0.99), axis=1) > np.ptp(ends[:, 0], axis=1)).all()
     for coverage in (0.0, 1.0, 90):

@@ -84,7 +84,7 @@ NAIVE: dict[str, NaiveLikelihood] = {
 
 
 @pytest.mark.parametrize("name", ["logistic vb", "logistic map", "gaussian map", "laplace vb"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.campaign)])
 def test_no_restart_of_a_generic_search_is_better(name: str, seed: int) -> None:
     case, solver = PROBLEMS[suitable_problem(name)](), clone(SOLVERS[name])
     rows = np.random.default_rng(seed).permutation(len(case.X))
