@@ -77,7 +77,7 @@ def test_mutated_files_do_no_harm(folder: Path, kind: str, n_cases: int) -> None
     seeds = list(range(1000))[:n_cases] if n_cases == 1000 else list(range(0, 1000, 9))[:n_cases]
     outcomes, problems = run(folder, kind, seeds)
     print(json.dumps(outcomes, indent=1, sort_keys=True))  # noqa: T201
-    assert not problems
+    assert not problems, json.dumps(problems, indent=1)
     assert not (folder / "canary-sang").exists()
     assert sum(outcomes.values()) == len(seeds)
     assert any("refused" in outcome for outcome in outcomes)
