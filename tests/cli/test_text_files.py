@@ -102,3 +102,44 @@ def test_names(tmp_path: Path, header: str, row: str, names: list[str], note: st
 def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises((InputError, ValueError)):
         cells(tmp_path / "t.csv", content)
+
+
+@pytest.mark.parametrize(
+    ("above", "n_lines"),
+    [("# made on Monday\n", 1), ("Sales of 2024\n\n", 2), ("# a\n# b, c\n\nStock\n", 4)],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_titles_above_the_header(tmp_path: Path, above: str, n_lines: int, separator: str) -> None:
+    path = tmp_path / "t.csv"
+    body = "name,size,kind\n" + "A,1,x\nB,2,y\n" * 6
+    path.write_text(above + body.replace(",", separator), encoding="utf-8")
+    frame, found = read_text_table(path)
+    assert list(frame.columns) == ["name", "size", "kind"]
+    assert frame.shape == (12, 3)
+    assert found.n_skipped == n_lines
+    assert "above the header" in found.notes[0]
+
+
+def test_single_columns_have_no_titles(tmp_path: Path) -> None:
+    content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"said\n" + b"yes\nno\n" * 5)
+    assert read_text_table(path)[1].n_skipped == 0
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="line 4 has 3 cells, and the lines above it have 2"):
+        read_text_table(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ('[{"a": 1},\n{"a": 2}]\n', "JSON"),
+        ('{"a": 1}\n', "JSON"),
+        ("<!DOCTYPE html>\n<table>\n", "HTML"),
+        ('<?xml version="1.0"?>\n', "XML"),
+    ],
+)
+def test_other_formats_are_named(tmp_path: Path, content: str, kind: str) -> None:
+    (tmp_path / "t.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=f"the file is {kind}, not a table"):
+        read_text_table(tmp_path / "t.csv")

@@ -27,6 +27,13 @@ from mercer._tables.number_cells import known_cells, number_readings, parse_numb
         ("12 %", "point", 12.0),
         ("$1,200", "point", 1200.0),
         ("1.200 €", "comma", 1200.0),
+        ("-$1,200.50", "point", -1200.5),
+        ("($1,200.50)", "point", -1200.5),
+        ("(3,5 €)", "comma", -3.5),
+        ("(12)", "point", -12.0),
+        ("12.5-", "point", -12.5),
+        ("-12-", "point", np.nan),
+        ("(12", "point", np.nan),
         ("inf", "point", np.inf),
         ("1,23", "point", np.nan),
         ("12,34,567", "point", np.nan),
@@ -71,3 +78,12 @@ def test_few_other_cells_among_numbers_are_allowed() -> None:
     readings = number_readings(known_cells(pd.Series(cells)))
     assert readings is not None
     assert np.isnan(parse_numbers(pd.Series(cells), "point")[-1])
+
+
+def test_unusual_signs_are_told() -> None:
+    readings = number_readings(known_cells(pd.Series(["(3)", "4"])))
+    assert readings is not None
+    assert readings.facts("point") == ["negative in parentheses"]
+    readings = number_readings(known_cells(pd.Series(["3-", "4", "-5"])))
+    assert readings is not None
+    assert readings.facts("point") == ["the minus comes last"]

@@ -7,6 +7,7 @@ import codecs
 import csv
 import gzip
 import lzma
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
-from mercer._cli.errors import InputError
+from mercer._cli.errors import InputError, one_line
 from mercer._tables import listing
 
 if TYPE_CHECKING:
@@ -41,6 +42,21 @@ _MARKS = (
 )
 """Byte order marks, and the names of the encodings for Python and for people. That of UTF-32 begins
 with that of UTF-16, and stands before it."""
+
+_NO_TABLES = (
+    ("JSON", "[{"),
+    ("JSON", '{"'),
+    ("HTML", "<!doctype html"),
+    ("HTML", "<html"),
+    ("XML", "<?xml"),
+)
+"""What files that hold no cells are, and how they begin."""
+
+_MOST_ABOVE = 20
+"""At most so many lines of titles and comments stand above the header."""
+
+_AGREEING = 0.9
+"""Lines are taken for titles if this share of the rows below them has the same number of cells."""
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
@@ -119,10 +135,20 @@ def read_text_table(path: Path) -> tuple[DataFrame, TextFormat]:
             )
         except pd.errors.ParserWarning:
             raise InputError(f"{path} has lines of more cells than its header") from None
+        except pd.errors.ParserError as error:
+            raise InputError(_explained(error)) from error
     # Cells that a short line lacks are missing.
     frame = frame.fillna("")
     frame.columns = pd.Index(found.names)
     return frame, found
+
+
+def _explained(error: Exception) -> str:
+    """Say in other words which line of a file is too long."""
+    long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+    if long is None:
+        return one_line(error) or str(error)
+    return f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
 
 
 def recognize_format(path: Path) -> TextFormat:
@@ -148,7 +174,16 @@ def recognize_format(path: Path) -> TextFormat:
     lines = lines[skipped:]
     if not any(lines):
         raise InputError("the file is empty")
-    separator = ("\t" if skipped and not separator else separator) or _separator(lines)
+    if kind := next((kind for kind, start in _NO_TABLES if told.lower().startswith(start)), ""):
+        raise InputError(f"the file is {kind}, not a table of cells")
+    if skipped:
+        separator = separator or "\t"
+    else:
+        separator, skipped = _separator(lines)
+        lines = lines[skipped:]
+        if skipped:
+            above = "first line is" if skipped == 1 else f"first {skipped} lines are"
+            notes.append(f"the {above} left out, as titles or comments above the header")
     quote = _quote(lines, separator)
     rows = _parsed(lines, separator, quote)
     names, more = _names(rows)
@@ -229,26 +264,43 @@ def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str
     return rows
 
 
-def _separator(lines: list[str]) -> str:
-    """Return the separator by which the most rows have the same number of cells as the first.
+def _separator(lines: list[str]) -> tuple[str, int]:
+    """Return the separator, and the number of lines of titles and comments above the header.
 
     The sniffer of Python's csv module takes decimal commas, or letters, for separators.
     """
-
-    def score(separator: str) -> tuple[float, int]:
-        rows = _parsed(lines, separator)
-        # The last row may be cut within a quoted cell.
-        sizes = [len(row) for row in rows[:-1] or rows]
-        n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
-        agreeing = sum(size == n_cells for size in sizes) / len(sizes)
-        fits = abs(len(rows[0]) - n_cells) <= 1
-        return (agreeing if n_cells > 1 and fits else 0.0), n_cells
-
-    scores = {separator: score(separator) for separator in _SEPARATORS}
+    scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
     if scores[best][0] > 0.0:
-        return best
-    return r"\s+" if score(r"\s+")[0] == 1.0 else ","
+        return best, 0
+    # Titles of as many words as there are columns do not make spaces of tabs, nor do decimal commas
+    # make separators of commas.
+    unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
+    if (found := _below_titles(lines, unlike_decimals)) is not None:
+        return found
+    if _score(lines, r"\s+")[0] == 1.0:
+        return r"\s+", 0
+    return _below_titles(lines, [","]) or (",", 0)
+
+
+def _below_titles(lines: list[str], separators: list[str]) -> tuple[str, int] | None:
+    """Return the separator of the lines below some first ones, and how many these are."""
+    for n_above in range(1, min(_MOST_ABOVE, len(lines) - 2) + 1):
+        for separator in separators if lines[n_above] else []:
+            if _score(lines[n_above:], separator)[0] >= _AGREEING:
+                return separator, n_above
+    return None
+
+
+def _score(lines: list[str], separator: str) -> tuple[float, int]:
+    """Return the share of rows that have the usual number of cells, if that is the header's too."""
+    rows = _parsed(lines, separator)
+    # The last row may be cut within a quoted cell.
+    sizes = [len(row) for row in rows[:-1] or rows]
+    n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
+    agreeing = sum(size == n_cells for size in sizes) / len(sizes)
+    fits = abs(len(rows[0]) - n_cells) <= 1
+    return (agreeing if n_cells > 1 and fits else 0.0), n_cells
 
 
 def _quote(lines: list[str], separator: str) -> str:

@@ -46,10 +46,14 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def _number_pattern(decimal: str, group: str) -> str:
-    """Return a pattern of numbers: a sign, grouped or plain digits, a fraction, an exponent."""
+    """Return a pattern of numbers: a sign, grouped or plain digits, a fraction, an exponent.
+
+    Accountants write negative numbers in parentheses, and some programs put the minus last.
+    """
     grouped = "|".join(f"[1-9][0-9]{{0,2}}(?:[{mark}][0-9]{{3}})+" for mark in (group, _SPACES))
     whole = rf"(?:{grouped}|[0-9]+)(?:{decimal}[0-9]*)?|{decimal}[0-9]+"
-    return rf"[+\-{_MINUS}]?(?:{whole})(?:[eE][+\-]?[0-9]+)?"
+    signed = rf"[+\-{_MINUS}]?(?:{whole})(?:[eE][+\-]?[0-9]+)?"
+    return rf"{signed}|\((?:{whole})\)|(?:{whole})-"
 
 
 _PATTERNS: dict[Decimal, str] = {
@@ -58,11 +62,14 @@ _PATTERNS: dict[Decimal, str] = {
 }
 """Patterns of numbers by the sign of their decimals."""
 
-_UNIT_PATTERN = rf"^[{_UNITS}]\s*|\s*[{_UNITS}]$"
+_UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
 """This matches a sign of a unit, which is removed before a number is read."""
 
 _REMOVED: dict[Decimal, str] = {"point": rf"[,{_SPACES}]", "comma": rf"[.{_SPACES}]"}
 """What separates thousands, which is removed before a number is read."""
+
+_MARKS = {",": ",", ".": r"\.", " ": f"[{_SPACES}]", "(": r"^\(", "-": r"[0-9]-$"}
+"""Patterns of what is said of the notation of numbers."""
 
 _INFINITE = r"[+-]?(?:inf|infinity)"
 """This matches infinite numbers in words."""
@@ -81,7 +88,7 @@ class Readings:
     unit : str
         A currency or percent sign that stands in the cells.
     marks : str
-        Which of comma, point and space stand in the cells.
+        Which of comma, point, space, parenthesis and a last minus stand in the cells.
     """
 
     shares: dict[Decimal, float]
@@ -108,6 +115,10 @@ class Readings:
             facts.append(f"{'commas' if group == ',' else 'points'} between thousands")
         if " " in self.marks:
             facts.append("spaces between thousands")
+        if "(" in self.marks:
+            facts.append("negative in parentheses")
+        if "-" in self.marks:
+            facts.append("the minus comes last")
         return [*facts, *([f"in {self.unit}"] if self.unit else [])]
 
 
@@ -148,9 +159,7 @@ def number_readings(cells: Series[Any]) -> Readings | None:
     both = bare[found["point"] & found["comma"]]
     differ = not np.array_equal(_converted(both, "point"), _converted(both, "comma"))
     marks = "".join(
-        mark
-        for mark, pattern in ((",", ","), (".", r"\."), (" ", f"[{_SPACES}]"))
-        if bare.str.contains(pattern, regex=True).any()
+        mark for mark, pattern in _MARKS.items() if bare.str.contains(pattern, regex=True).any()
     )
     return Readings(shares, differ, next(iter(units), ""), marks)
 
@@ -178,8 +187,7 @@ def _without_unit(cells: Series[Any]) -> tuple[Series[Any], set[str]]:
     marked = cells.str.contains(_UNIT_PATTERN, regex=True).to_numpy(bool)
     if not marked.any():
         return cells, set()
-    found = cells[marked].str.findall(f"^[{_UNITS}]|[{_UNITS}]$").str.join("").unique()
-    units = set("".join(found))
+    units = set("".join(cells[marked].unique())) & set(_UNITS)
     return cells.str.replace(_UNIT_PATTERN, "", regex=True), units
 
 
@@ -190,4 +198,5 @@ def _reads(cells: Series[Any], decimal: Decimal) -> Array:
 
 def _converted(cells: Series[Any], decimal: Decimal) -> Array:
     text = cells.str.replace(_REMOVED[decimal], "", regex=True).str.replace(_MINUS, "-")
+    text = text.str.replace(r"^\((.*)\)$|^(.*)-$", r"-\1\2", regex=True)
     return text.str.replace(",", ".").to_numpy(dtype=object).astype(float)
