@@ -44,13 +44,13 @@ class Results:
         frame = pd.DataFrame(rows).sort_values(["problem", "method", "repeat"])
         return cls(experiment, frame.reset_index(drop=True))
 
-    @property
+    @cached_property
     def problems(self) -> list[str]:
         """The problems that have records, in the order of the experiment."""
         known = {problem for problem, _ in self._pairs}
         return [name for name in self.experiment.problems if name in known]
 
-    @property
+    @cached_property
     def methods(self) -> list[str]:
         """The methods that have records, in the order of the experiment."""
         known = {method for _, method in self._pairs}
@@ -63,12 +63,21 @@ class Results:
         groups = by_repeat.groupby(["problem", "method"], sort=False)
         return {(str(key[0]), str(key[1])): rows for key, rows in groups}
 
+    @cached_property
+    def _series(self) -> dict[tuple[str, str, str], pd.Series]:
+        """What was asked for already: pages ask for the same a hundred times."""
+        return {}
+
     def series(self, measure: str, problem: str, method: str) -> pd.Series:
         """Return a measure by repeat, where it is known; the series is empty if it never is."""
-        rows = self._pairs.get((problem, method))
-        if rows is None or measure not in rows:
-            return pd.Series(dtype=object)
-        return rows[measure].dropna()
+        key = measure, problem, method
+        if key not in self._series:
+            rows = self._pairs.get((problem, method))
+            if rows is None or measure not in rows:
+                self._series[key] = pd.Series(dtype=object)
+            else:
+                self._series[key] = rows[measure].dropna()
+        return self._series[key]
 
     def values(self, measure: str, problem: str, method: str) -> Array:
         """Return a measure that is a number, by repeat."""
@@ -107,5 +116,5 @@ class Results:
         return [
             problem
             for problem in self.problems
-            if all(self.values(measure, problem, method).size for method in methods)
+            if all(self.series(measure, problem, method).size for method in methods)
         ]

@@ -50,8 +50,11 @@ for run in range(int(sys.argv[1])):
     ended, status = 0, 0
     while not ended:  # Python ignores an interruption in a destructor, so that users repeat it.
         os.kill(child, number)
-        time.sleep(0.5)
-        ended, status = os.waitpid(child, os.WNOHANG)
+        for _ in range(50):
+            time.sleep(0.01)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                break
     print(json.dumps([run, number, os.waitstatus_to_exitcode(status)]), flush=True)
     sys.stdin.readline()
 """

@@ -37,15 +37,28 @@ class Elements(HTMLParser):
         self.text += data if self.tags and self.tags[-1] != "style" else ""
 
 
+def written() -> Elements:
+    return Elements(Path("r.html").read_text(encoding="utf-8"))
+
+
 def fit(run: Run, *arguments: object) -> Elements:
     result = run("fit", "table.csv", *arguments, "--report", "r.html")
     assert result.exit_code == 0, result.output
-    return Elements(Path("r.html").read_text(encoding="utf-8"))
+    return written()
 
 
 def test_classification(run: Run) -> None:
     class_table().to_csv("table.csv", index=False)
-    page = fit(run, "--target", "kind", "--out", "m.skops", "--seed", 3)
+    arguments = ("--target", "kind", "--out", "m.skops", "--report", "r.html", "--seed", 3)
+    result = run("fit", "table.csv", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "80 rows, 4 columns to learn from, 2 classes" in result.stdout
+    assert "Kernels found by stacking" in result.stdout
+    assert "Error (share misclassified)" in result.stdout
+    assert "error, leave-one-out" in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "r.html", "table.csv"]
+    page = written()
     for told in (
         "Predicting kind: error",
         "histogram boosting",

@@ -110,6 +110,9 @@ def test_they_are_learned_from_and_predicted(
     assert result.exit_code == 0, result.output
     found = pd.read_csv("p.csv")["prediction"]
     assert len(found) == N_ROWS
+    if table.name == "odd_names.csv":
+        # Labels that begin like formulas are written as text.
+        assert set(found) == {"$x_1^$", "'=1+1", "<b>&"}
     loaded = predictions_in_python(Path("r.html"))
     if problem.unit != "days":
         np.testing.assert_array_equal(
@@ -125,27 +128,7 @@ def test_they_are_learned_from_and_predicted(
         assert (labels != truth).mean() < MOST_ERROR * constant
     else:
         if problem.unit == "days":
+            assert found.str.fullmatch(r"202[45]-\d\d-\d\d").all()
             found = (pd.to_datetime(found) - pd.Timestamp(0)).dt.days
         error = np.sqrt(np.mean((found - problem.target) ** 2))
         assert error < MOST_ERROR * problem.target.std()
-
-
-def test_dates_are_predicted_as_dates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    [table] = [make() for make in BAD_TABLES if make.__name__ == "date_target"]
-    Path(table.name).write_bytes(table.content)
-    call("fit", table.name, "--target", table.target, "--learner", "cka", "--out", "m.skops")
-    call("predict", "m.skops", table.name, "--out", "p.csv")
-    assert pd.read_csv("p.csv")["prediction"].str.fullmatch(r"202[45]-\d\d-\d\d").all()
-
-
-def test_labels_that_begin_like_formulas_are_written_as_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    [table] = [make() for make in BAD_TABLES if make.__name__ == "odd_names"]
-    Path(table.name).write_bytes(table.content)
-    arguments = ("--target", table.target, "--learner", "uniform", "--out", "m.skops")
-    call("fit", table.name, *arguments)
-    call("predict", "m.skops", table.name, "--out", "p.csv")
-    assert set(pd.read_csv("p.csv")["prediction"]) == {"$x_1^$", "'=1+1", "<b>&"}

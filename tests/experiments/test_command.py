@@ -26,10 +26,11 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "experiments", *arguments]
 
 
-def test_runs_continue_after_the_process_was_killed(tmp_path: Path) -> None:
-    run = command("run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "1")
-    run += ["--records", str(tmp_path)]
-    path = Archive(tmp_path).path(WITHOUT_DATA)
+def test_killed_runs_continue_and_are_listed_and_reported(tmp_path: Path) -> None:
+    run = command("run", WITHOUT_DATA, "--small", "--repeats", "1", "--jobs", "2")
+    archive = tmp_path / "records"
+    run += ["--records", str(archive)]
+    path = Archive(archive).path(WITHOUT_DATA)
     process = subprocess.Popen(run, cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None and not (path.exists() and path.read_text().count("\n") > 1):
         time.sleep(0.05)
@@ -38,18 +39,13 @@ def test_runs_continue_after_the_process_was_killed(tmp_path: Path) -> None:
     begun = path.read_text().splitlines()[:2]
     ended = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.search(r"runs, [1-9]\d* of them recorded before", ended.stderr)
-    records = Archive(tmp_path).records(WITHOUT_DATA)
+    records = Archive(archive).records(WITHOUT_DATA)
     planned = list(catalog.experiment(WITHOUT_DATA, small=True).runs(WITHOUT_DATA, 1))
     assert sorted(record.run.method for record in records) == sorted(run.method for run in planned)
     assert path.read_text().splitlines()[:2] == begun
     assert not any("seconds" in json.loads(line)["measures"] for line in begun)
 
-
-def test_recorded_runs_are_listed_and_reported(tmp_path: Path) -> None:
-    small = ["--small", "--records", str(tmp_path / "records")]
-    runner = CliRunner()
-    run = ["run", WITHOUT_DATA, *small, "--repeats", "1", "--jobs", "2"]
-    assert runner.invoke(app, run).exit_code == 0
+    small, runner = ["--small", "--records", str(archive)], CliRunner()
     listed = runner.invoke(app, ["list", *small], env={"COLUMNS": "200"})
     assert WITHOUT_DATA in listed.output
     reported = runner.invoke(app, ["report", *small, "--out", str(tmp_path / "docs")])
