@@ -55,6 +55,28 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
     return positive, None if rows.size == weights.size else rows
 
 
+def relative_weights(sample_weight: Any) -> Any:
+    """Return weights with a mean of one over the positive ones, or counts as they are.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+        Those that are not valid are returned as they are.
+
+    Examples
+    --------
+    >>> relative_weights([2e-3, 0.0, 1e-3, 3e-3])
+    array([1. , 0. , 0.5, 1.5])
+    >>> relative_weights([2, 0, 1, 3])
+    [2, 0, 1, 3]
+    """
+    weights = np.asarray(sample_weight)
+    if weights.dtype.kind != "f" or not np.any(positive := weights > 0.0):
+        return sample_weight
+    mean = float(weights[positive].mean())
+    return weights / mean if 0.0 < mean < np.inf else sample_weight
+
+
 def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
     """Return weights of samples times those of their classes.
 

@@ -181,13 +181,16 @@ def test_rows_of_weight_zero_are_left_out(kind: Any) -> None:
     assert_allclose(outputs(ones, X), outputs(expected, X))
 
 
-def test_equal_weights_are_none() -> None:
-    X, y = problem(200)
-    model = stack(KernelStackingRegressor, candidates=GIVEN)
-    expected = clone(model).fit(X, y)
-    found = clone(model).fit(X, y, sample_weight=np.full(200, 0.5))
-    assert_allclose(found.predict(X), expected.predict(X), atol=0.02 * y.std())
-    assert_allclose(found.loo_score_, expected.loo_score_, atol=0.01)
+@pytest.mark.parametrize("approximation", ["nystroem", "exact"])
+@pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+def test_the_scale_of_weights_does_not_matter(kind: Any, approximation: str) -> None:
+    X, y = problem(100)
+    y = labels(y) if kind is KernelStackingClassifier else y
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 100)
+    model = stack(kind, candidates=GIVEN).set_params(approximation=approximation)
+    expected = outputs(clone(model).fit(X, y, sample_weight=weights), X)
+    found = outputs(clone(model).fit(X, y, sample_weight=1e-9 * weights), X)
+    assert_allclose(found, expected, atol=1e-6)
 
 
 def test_intervals_are_those_of_the_rows_that_count() -> None:

@@ -44,6 +44,7 @@ from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number
+from mercer._weight_validation import relative_weights
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -131,11 +132,13 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         sample_weight : array-like of shape (n_samples,), or None
-            Weights of zero leave samples out.
+            Weights of zero leave samples out. Those that are not counts are divided by their mean,
+            as the penalties of machines and of their combination are fixed.
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
         X, y = as_source(X, y)
+        sample_weight = relative_weights(sample_weight)
         name = type(self).__name__
         check_has_rows(number_of_rows(X), name)
         announcer = name if self.verbose else ""

@@ -163,8 +163,8 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
             count copies, one of which is left out at a time; a sample of another weight is left out
-            as a whole, and in folds every sample is. None for a table that is not in memory, unless
-            the fit is exact.
+            as a whole, and in folds every sample is; only ratios of such weights matter. None for a
+            table that is not in memory, unless the fit is exact.
 
         Returns
         -------
