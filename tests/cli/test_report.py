@@ -183,3 +183,15 @@ def test_one_repeat_has_no_deviation(run: Run) -> None:
     assert "±" not in result.stdout
     assert re.search(r"^Rank: ", result.stdout, flags=re.MULTILINE)
     assert "±" in run(*arguments, "--repeats", 2).stdout
+
+
+def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
+    frame = response_table()
+    frame["y"] = pd.Timestamp("2024-03-01") + pd.to_timedelta(np.round(40 * frame["y"]), "D")
+    frame.to_csv("table.csv", index=False)
+    run("fit", "table.csv", "--target", "y", "--learner", "uniform", "--report", "r.html")
+    page = Path("r.html").read_text(encoding="utf-8")
+    labels = set(re.findall(r"<!-- (.*?) -->", page)) | set(re.findall(r">([^<>]+)</text>", page))
+    assert labels & {"Jan", "Feb", "Mar", "Apr", "May", "2024"}
+    assert not {label for label in labels if label.startswith(("197", "198"))}
+    assert "Rise of the error, in days" in labels

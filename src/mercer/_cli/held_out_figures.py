@@ -62,6 +62,11 @@ class HeldOut:
     task: Task
     unit: str
 
+    @property
+    def has_dates(self) -> bool:
+        """Whether responses are dates, as days since 1970."""
+        return self.task == "regression" and self.model["reader"].target[1] == "date"
+
     def scores(self) -> tuple[Array, bool] | None:
         """Return the scores of each class, and whether they are probabilities; None if none.
 
@@ -273,6 +278,8 @@ def _errors(rows: HeldOut, predicted: Array, kind: str) -> tuple[str, str]:
         ax.set_xlabel("Predicted")
         ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
         ax.set_title("Residuals" if is_residual else "Predicted and true")
+        for axis in (ax.xaxis, ax.yaxis)[: 1 if is_residual else 2] if rows.has_dates else ():
+            html.label_dates(axis)
 
     told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
     return html.figure(draw), f"{told}, held-out rows, in {rows.unit}."
@@ -315,5 +322,7 @@ def _intervals(rows: HeldOut, predicted: Array) -> tuple[str, str]:
         ax.set(xlabel="Held-out rows, sorted by prediction", ylabel="True response")
         ax.set_title("Intervals of 90% coverage")
         ax.legend(frameon=False, fontsize=9)
+        if rows.has_dates:
+            html.label_dates(ax.yaxis)
 
     return html.figure(draw), f"Lines are intervals, marks are true responses, in {rows.unit}."

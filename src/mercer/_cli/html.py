@@ -17,6 +17,7 @@ from mercer._cli.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
 """Colors of text, of what is less important, and of lines; dark pages replace them."""
@@ -193,6 +194,20 @@ def warning(text: str) -> str:
 def code(text: str) -> str:
     """Return a block of code."""
     return f"<pre><code>{escape(text)}</code></pre>"
+
+
+def label_dates(axis: Axis) -> None:
+    """Label an axis of days since 1970 by dates.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def details(summary: str, inner: str) -> str:

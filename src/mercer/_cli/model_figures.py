@@ -73,13 +73,15 @@ _IMPORTANCE_EXPLAINED = (
 """What importance and relevance are, below their figure."""
 
 
-def importance_section(found: Sequence[ColumnImportance], task: Task) -> list[str]:
+def importance_section(found: Sequence[ColumnImportance], task: Task, unit: str) -> list[str]:
     """Return the table and the figure of the columns that matter.
 
     Parameters
     ----------
     found : sequence of ColumnImportance
     task : {"classification", "regression"}
+    unit : str
+        What a response is measured in.
     """
     rows = [[shown(c.name, longest=80), *importance_cells(c, task)] for c in found[:_MAX_COLUMNS]]
     hidden = len(found) - len(rows)
@@ -87,9 +89,9 @@ def importance_section(found: Sequence[ColumnImportance], task: Task) -> list[st
 
     def draw(ax: Axes) -> None:
         positions = range(len(measured))
-        unit = 100.0 if task == "classification" else 1.0
-        increases = unit * np.array([column.increase for column in measured])
-        spreads = unit * np.array([column.deviation for column in measured])
+        factor = 100.0 if task == "classification" else 1.0
+        increases = factor * np.array([column.increase for column in measured])
+        spreads = factor * np.array([column.deviation for column in measured])
         ax.barh(positions, increases, xerr=spreads, color=BAR_COLOR, ecolor=html.SOFT)
         ax.set_yticks(positions, [shown(column.name, longest=26) for column in measured])
         ax.invert_yaxis()
@@ -97,7 +99,7 @@ def importance_section(found: Sequence[ColumnImportance], task: Task) -> list[st
         # Importances are seen relative to an error that a decision may depend on.
         least = 1.0 if task == "classification" else 0.0
         ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
-        label = "percentage points" if task == "classification" else "in the target's unit"
+        label = "percentage points" if task == "classification" else f"in {unit}"
         ax.set(xlabel=f"Rise of the error, {label}", title="Columns that matter")
 
     height, drawn = max(2.4, 0.28 * len(measured) + 1.2), []
@@ -273,6 +275,8 @@ def _draw_dependence(
     if len(lines) > 1:
         ax.legend(frameon=False, fontsize=9)
     ax.set_ylim(*limits)
+    if not is_classifier(model) and model["reader"].target[1] == "date":
+        html.label_dates(ax.yaxis)
     ax.grid(axis="y")
     ax.set(xlabel=shown(name, longest=50), ylabel=_predicted_quantity(model))
 

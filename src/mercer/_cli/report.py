@@ -139,7 +139,7 @@ def _explained(found: Explanation) -> list[str]:
     """Return the sections on what a model learned."""
     names = [column.name for column in found.importances]
     return [
-        *importance_section(found.importances, found.task),
+        *importance_section(found.importances, found.task, found.unit),
         *partial_section(found.model, found.X, names),
         *kernel_section(found.model, found.learned),
     ]
