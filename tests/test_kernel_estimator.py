@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from campaign import rotating
 from learner_cases import LEARNERS, problem
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
@@ -85,15 +86,17 @@ def refused(
 # --- features and targets ---------------------------------------------------------------------
 
 
-@every_learner
+NOT_FINITE = [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")]
+
+
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")],
+    ("learner", "refusal", "container"),
+    rotating(LEARNERS.values(), NOT_FINITE, [np.asarray, sp.csr_array]),
 )
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_features_that_are_not_finite(
-    learner: BaseEstimator, value: float, message: str, container: Any
+    learner: BaseEstimator, refusal: tuple[float, str], container: Any
 ) -> None:
+    value, message = refusal
     X, y = problem("binary")
     fitted = clone(learner).fit(container(X), y)
     X[3, 1] = value

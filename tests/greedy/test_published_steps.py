@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 from numpy.testing import assert_allclose
 from reference import gaussian, target_kernel
 from sklearn import datasets
@@ -83,11 +84,13 @@ def compare(
     return expected
 
 
-@pytest.mark.parametrize("name", ["moons", "iris", "regression"])
-@pytest.mark.parametrize(
-    "settings", [{}, {"eps": 1e-3}, {"eps": 10.0, "tol": 4e-3}, {"eta_max": 0.05, "eps": 1e-2}]
-)
-def test_one_width(name: str, settings: dict[str, Any]) -> None:
+SETTINGS: list[dict[str, Any]] = [
+    *({}, {"eps": 1e-3}, {"eps": 10.0, "tol": 4e-3}, {"eta_max": 0.05, "eps": 1e-2})
+]
+
+
+@pytest.mark.parametrize(("settings", "name"), rotating(SETTINGS, ["moons", "iris", "regression"]))
+def test_one_width(settings: dict[str, Any], name: str) -> None:
     compare(name, Gaussian(), [isotropic(table(name)[0])], **settings)
 
 
@@ -128,9 +131,10 @@ def test_families_are_compared_at_unit_norm_or_as_they_are(step: Any) -> None:
     assert first[None] == first[step == "corrective"]
 
 
-@pytest.mark.parametrize("name", ["moons", "regression"])
-@pytest.mark.parametrize("penalty", [0.0, 0.01, 1.0, 1e8, 1e11])
-def test_penalized_widths(name: str, penalty: float) -> None:
+@pytest.mark.parametrize(
+    ("penalty", "name"), rotating([0.0, 0.01, 1.0, 1e8, 1e11], ["moons", "regression"])
+)
+def test_penalized_widths(penalty: float, name: str) -> None:
     X, y, task = table(name)
     common = isotropic(X)
     one = ContinuousAlignment(Gaussian(), step="stagewise", task=task).fit(X, y)

@@ -102,7 +102,9 @@ def test_an_automatic_penalty(case: str) -> None:
     learner = ContinuousAlignment(
         Gaussian(ard=True), width_penalty="auto", tol=0.2, random_state=0, output_kernel=kernel
     )
-    here = clone(learner).fit(X, y)
+    here, there = clone(learner).fit(X, y), clone(learner).fit(X, y)
+    assert here.width_penalty_ == there.width_penalty_
+    assert_array_equal(here.weights_, there.weights_)
     assert_allclose(here.alignment_, reference.centered_alignment(here.kernel_(X), L), rtol=1e-5)
 
 

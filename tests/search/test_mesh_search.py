@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -54,8 +55,7 @@ def exact_scan(family: Kernel, X: np.ndarray, P: np.ndarray, bounds: np.ndarray)
     return np.array([np.sum(P * gram) for gram in grams])
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+@pytest.mark.parametrize(("family", "seed"), rotating(FAMILIES.values(), range(4)))
 def test_proven_gap_bounds_a_scan_of_the_exact_objective(family: Radial, seed: int) -> None:
     n = 40
     X, (P, whole) = clusters(n, seed), sensitivity(n, seed + 100)

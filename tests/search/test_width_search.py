@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from campaign import rotating
 from numpy.testing import assert_allclose
 from reference import alignment, centered_alignment, central_difference, hsic, target_kernel
 from scipy.optimize import minimize
@@ -120,8 +121,7 @@ def test_no_search_or_scan_finds_a_better_width_on_real_data(data, name, data_se
 
 
 @every_criterion
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.describe())
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("family", "seed"), rotating(FAMILIES, range(4)))
 def test_no_scan_finds_a_better_width_among_several_peaks(name, family, seed) -> None:
     X, y = scattered(50, seed)
     found = optimum(name, family, X, y, tol=1e-7)
