@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from mercer._gram.sample_weights import constant_vector, representative_rows, weighted_mean
 from mercer._gram.tiles import Tile, tile_plan, working_memory
 from mercer._typing import Array, Features
-from mercer.kernels._distances import centered_distances, products, rows_squared
+from mercer.kernels._distances import center_of, centered_distances, products, rows_squared
 from mercer.kernels._kernel import Kernel, gram_tile, radial_groups, stack_values
 from mercer.kernels._structure import Distance, InnerProduct
 
@@ -257,10 +257,10 @@ def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:
 
 
 def _varying(X: Array) -> Array:
-    """Features minus their means, without those that are constant and add nothing to distances."""
+    """Features minus their centers, without constant ones, which add nothing to distances."""
     varies = X.max(axis=0) > X.min(axis=0)
     X = X if varies.all() else X[:, varies]
-    return X - X.mean(axis=0)
+    return X - center_of(X)
 
 
 class _Distances:

@@ -16,6 +16,9 @@ Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 _SAMPLE_ROWS = 300
 """Distances are measured between at most this many samples: a search interval needs no more."""
 
+_CENTER_ROWS = 100
+"""The center of a table is found on at least so many of its rows, if it has them."""
+
 _SMALL_QUANTILE = 0.01
 """A small distance is this quantile of the positive ones, so that near duplicates do not count."""
 
@@ -89,16 +92,34 @@ def squared_distances(
 
     Notes
     -----
-    Euclidean distances are computed from inner products. The mean of `Z` is first subtracted from
-    dense features, as a large common offset costs digits.
+    Euclidean distances are computed from inner products. A point in the midst of `Z` is first
+    subtracted from dense features, as a large common offset costs digits.
     """
     if Z is None:
         Z, start = X, 0
-    return centered_distances(*subtract_mean(X, Z), start, norm)
+    return centered_distances(*subtract_center(X, Z), start, norm)
 
 
-def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
-    """Both tables minus the mean of the second; sparse tables are returned as they are.
+def center_of(X: Array) -> Array:
+    """A point in the midst of most rows: the medians of features over about a hundred rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+
+    Notes
+    -----
+    One row that is far away moves the mean away from all others, whose distances then lose digits.
+    """
+    return np.asarray(np.median(X[:: max(len(X) // _CENTER_ROWS, 1)], axis=0))
+
+
+def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
+    """Both tables minus the center of the second; sparse tables are returned as they are.
 
     Parameters
     ----------
@@ -106,9 +127,9 @@ def subtract_mean(X: Features, Z: Features) -> tuple[Features, Features]:
     """
     if sp.issparse(Z):
         return X, Z
-    mean = Z.mean(axis=0)
-    centered = Z - mean
-    return (centered if X is Z else X - mean), centered
+    center = center_of(Z)
+    centered = Z - center
+    return (centered if X is Z else X - center), centered
 
 
 def centered_distances(
@@ -118,7 +139,7 @@ def centered_distances(
     norm: float = 2.0,
     squares: tuple[Array, Array] | None = None,
 ) -> Array:
-    """Squared distances between rows whose mean is near the origin; see :func:`squared_distances`.
+    """Squared distances of rows that are mostly near the origin; see :func:`squared_distances`.
 
     Parameters
     ----------
@@ -139,12 +160,12 @@ def centered_distances(
     squared *= -2.0
     squared += squares[0][:, None]
     squared += squares[1]
-    recompute_cancelled(squared, X, Z, squares[1], start)
+    recompute_cancelled(squared, X, Z, squares, start)
     return squared
 
 
 def recompute_cancelled(
-    squared: Array, X: Features, Z: Features, squares: Array, start: int | None
+    squared: Array, X: Features, Z: Features, squares: tuple[Array, Array], start: int | None
 ) -> None:
     """Replace distances that are rounding errors of inner products by those of differences.
 
@@ -156,22 +177,25 @@ def recompute_cancelled(
     squared : ndarray of shape (n_samples_x, n_samples_z)
         Squared distances that were computed from inner products; they are overwritten.
     X, Z : ndarray or sparse matrix of shape (n_samples_x, n_features) and (n_samples_z, n_features)
-    squares : ndarray of shape (n_samples_z,)
-        Squared norms of the rows of `Z`.
+    squares : tuple of ndarray of shape (n_samples_x,) and (n_samples_z,)
+        Squared norms of the rows of `X` and `Z`.
     start : int or None
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
     """
     if start is not None:
         rows = np.arange(X.shape[0])
         squared[rows, start + rows] = 0.0
-    limit = _CANCELLED * float(squares.max(initial=0.0))
+    of_X, of_Z = squares
+    limit = _CANCELLED * float(of_Z.max(initial=0.0))
     smallest = squared.min(initial=np.inf)
     if not smallest >= 0.0:
         np.maximum(squared, 0.0, out=squared)
     if smallest >= limit:
         return
     i, j = np.divmod(np.flatnonzero(squared < limit), squared.shape[1])
-    small = (squared[i, j] > 0.0) & (squared[i, j] < _CANCELLED * squares[j])
+    # Where nothing is left, rows of one norm are equal; the others are only near to each other.
+    differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
+    small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
     for first in range(0, i.size, _PAIRS):
         some = slice(first, first + _PAIRS)

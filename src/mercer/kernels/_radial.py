@@ -19,7 +19,7 @@ from mercer.kernels._distances import (
     median_distance,
     scaled_features,
     squared_distances,
-    subtract_mean,
+    subtract_center,
 )
 from mercer.kernels._kernel import N_STARTS, Kernel
 from mercer.kernels._radial_tiles import RadialTiles, weighted_squares
@@ -131,7 +131,7 @@ class Radial(Kernel):
     ) -> tuple[float, Array]:
         same = X is Z
         Z = self._scaled(Z)
-        X, Z = subtract_mean(Z if same else self._scaled(X), Z)
+        X, Z = subtract_center(Z if same else self._scaled(X), Z)
         u = centered_distances(X, Z, start, self.norm)
         shifted = self._from_scaled(u.copy())
         value = inner(P, shifted) + self.offset * float(P.sum())

@@ -13,7 +13,7 @@ from mercer.kernels._distances import (
     centered_distances,
     recompute_cancelled,
     rows_squared,
-    subtract_mean,
+    subtract_center,
 )
 from mercer.kernels._minkowski import weighted_powers
 
@@ -61,7 +61,7 @@ class RadialTiles:
     def __init__(self, kernel: Any, X: Array) -> None:
         scaled = kernel._scaled(X)
         self._kernel = kernel
-        self._X, _ = subtract_mean(scaled, scaled)
+        self._X, _ = subtract_center(scaled, scaled)
         self.n_arrays = 2 if kernel.gradient_reads_distances else 1
         self._squares = self._X**2
         self._norms = rows_squared(self._X)
@@ -80,7 +80,8 @@ class RadialTiles:
         start = 0 if rows == columns else None
         if self._kernel.norm == 2.0:
             squared = self._left[rows] @ self._right[columns].T
-            recompute_cancelled(squared, X, Z, self._norms[columns], start)
+            norms = self._norms[rows], self._norms[columns]
+            recompute_cancelled(squared, X, Z, norms, start)
         else:
             squared = centered_distances(X, Z, start, self._kernel.norm)
         if self._kernel.gradient_reads_distances:
