@@ -291,7 +291,8 @@ def _convex_bound(
         f, h, _, h_slope = at_left.T
         f_end, h_end, _, h_end_slope = at_right.T
         length = np.exp(-2.0 * right) - np.exp(-2.0 * left)
-        rise = (f_end - f) / length
+        # Halves of an interval as short as rounding errors may be empty.
+        rise = np.divide(f_end - f, length, out=np.zeros_like(length), where=length > 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             cross = (h_end - h - h_end_slope * length) / (h_slope - h_end_slope)
         cross = np.clip(np.where(np.isfinite(cross), cross, 0.0), 0.0, length)
