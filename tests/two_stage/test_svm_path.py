@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import minmax_scale
@@ -16,7 +17,13 @@ from mercer._two_stage import (
     C_GRID,
 )
 from mercer._two_stage.penalty_grids import as_grid, extension, first_best, warn_at_edge
-from mercer._two_stage.svm_path import SVMPath, class_decisions, surviving_values, svm_path
+from mercer._two_stage.svm_path import (
+    SVMPath,
+    class_decisions,
+    fitted_svc,
+    surviving_values,
+    svm_path,
+)
 from mercer.kernels import Gaussian
 
 
@@ -223,3 +230,17 @@ def test_paths_are_joined():
     joined = first.joined(second)
     np.testing.assert_array_equal(joined.scores, [0.5, 1.0, np.nan])
     np.testing.assert_array_equal(joined.expensive, [False, False, True])
+
+
+def test_rounding_errors_do_not_keep_a_fit_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the finest tolerance is out of reach, the usual one is taken, without a warning."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    gram, labels = X @ X.T, rng.integers(0, 2, 30)
+    exact = fitted_svc(10.0, gram, labels)
+    assert exact.tol == 1e-9
+    monkeypatch.setattr("mercer._two_stage.svm_path._MOST_ITERATIONS", 0)
+    rough = fitted_svc(10.0, gram, labels)
+    assert rough.tol == 1e-3
+    assert rough.max_iter == -1
+    assert_allclose(rough.decision_function(gram), exact.decision_function(gram), atol=0.02)

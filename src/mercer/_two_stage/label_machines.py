@@ -18,7 +18,7 @@ from mercer._two_stage.labeled_samples import LabeledSamples
 from mercer._two_stage.learning_folds import Split
 from mercer._two_stage.penalty_grids import first_best, grid_results
 from mercer._two_stage.priced_learners import priced_learners
-from mercer._two_stage.svm_path import precomputed_svc
+from mercer._two_stage.svm_path import fitted_svc
 from mercer._typing import Array
 
 
@@ -177,7 +177,7 @@ def _machines(
 def _machine(gram: Array, labels: NDArray[np.int_], C: float, weights: Array | None) -> SVC | float:
     if np.all(labels == labels[0]):
         return 1.0 if labels[0] else -1.0
-    return precomputed_svc(C, len(gram)).fit(gram, labels, sample_weight=weights)
+    return fitted_svc(C, gram, labels, weights)
 
 
 def _decision(machine: SVC | float, rows: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.svm import SVC
 
 from mercer._gram.sample_weights import weighted_mean
@@ -24,6 +25,9 @@ _EXACT_COST = 4
 """Factor of iterations by which fits to the first tolerance are expensive."""
 _MOST_EXACT = 200
 """Machines of at most this many samples are solved to the first of them."""
+_MOST_ITERATIONS = 1000
+"""So many iterations per sample at most lead to the first of them, which rounding errors may keep
+out of reach."""
 _BEYOND_CHANCE = 2.5
 """A value of C is given up if it is behind another by more standard deviations than this."""
 
@@ -130,8 +134,7 @@ def svm_path(
         if not unbounded:
             # The inputs are valid, and checking them again would take longer than a small fit.
             with config_context(assume_finite=True, skip_parameter_validation=True):
-                machine = precomputed_svc(grid[i], len(labels))
-                machine.fit(gram, labels, sample_weight=weights[0])
+                machine = fitted_svc(grid[i], gram, labels, weights[0])
                 decision = class_decisions(machine, rows, n_classes)
                 right = decision.argmax(axis=1) == held_out
             bounds = grid[i] if weights[0] is None else grid[i] * weights[0][machine.support_]
@@ -149,18 +152,39 @@ def svm_path(
     )
 
 
-def precomputed_svc(C: float, n_samples: int) -> SVC:
-    """Return a support vector machine on a Gram matrix, not fitted.
+def _be_silent() -> None:
+    """Take the place of scikit-learn's warning of too few iterations, after which others follow."""
+
+
+def fitted_svc(
+    C: float, gram: Array, labels: NDArray[Any], sample_weight: Array | None = None
+) -> SVC:
+    """Fit a support vector machine to a Gram matrix.
 
     Parameters
     ----------
     C : float
-    n_samples : int
-        Up to 200 samples it is solved to rounding, so that weights of samples are exactly as if
-        these were repeated; beyond, to scikit-learn's tolerance.
+    gram : ndarray of shape (n_samples, n_samples)
+    labels : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,), default=None
+
+    Notes
+    -----
+    Up to 200 samples it is solved to rounding, so that weights of samples are exactly as if these
+    were repeated; beyond, and where rounding errors keep LIBSVM from that, to scikit-learn's
+    tolerance.
     """
-    tol = _EXACT if n_samples <= _MOST_EXACT else _ROUGH
-    return SVC(kernel="precomputed", C=C, tol=tol, break_ties=True)
+    svc = SVC(kernel="precomputed", C=C, tol=_ROUGH, break_ties=True)
+    if len(gram) <= _MOST_EXACT:
+        limit = _MOST_ITERATIONS * len(gram)
+        exact = clone(svc).set_params(tol=_EXACT, max_iter=limit)
+        # Filters of warnings are common to all threads, and folds may be fitted in several.
+        exact._warn_from_fit_status = _be_silent
+        exact.fit(gram, labels, sample_weight=sample_weight)
+        del exact._warn_from_fit_status
+        if exact.fit_status_ == 0:
+            return exact
+    return svc.fit(gram, labels, sample_weight=sample_weight)
 
 
 def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:

@@ -27,7 +27,7 @@ from mercer._two_stage.learning_folds import (
 )
 from mercer._two_stage.penalty_grids import as_grid
 from mercer._two_stage.penalty_search import C_GRID, choose_penalty
-from mercer._two_stage.svm_path import precomputed_svc
+from mercer._two_stage.svm_path import fitted_svc
 from mercer._two_stage.two_stage import (
     TwoStage,
     learn_gram,
@@ -321,7 +321,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.C_ = float(grid[0])
         if splits:
             choose_penalty(self, data, gram, splits, grid)
-        machine = fitted(precomputed_svc(self.C_, len(gram)), gram, data)
+        machine = fitted_svc(self.C_, gram, data.y, data.weights)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
 
     @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
