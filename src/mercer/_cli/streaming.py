@@ -150,10 +150,14 @@ def streamed_table(
     with collected_warnings(notes):
         decided = _task_of(source, shown(target), task)
     single = np.empty(0, dtype=np.intp)
-    if decided == "classification" and (rare := _single_classes(source)).size:
-        notes.append(single_class_note(shown(target), rare))
-        single = _rows_of(source, rare)
-        source = source.without_rows(single)
+    if decided == "classification":
+        found = _counted_classes(source)
+        is_single = found.counts < 2
+        # A table of hardly any other classes is refused with all of them.
+        if is_single.any() and np.sum(~is_single) > 1:
+            notes.append(single_class_note(shown(target), found.classes[is_single]))
+            single = _rows_of(source, found, is_single)
+            source = source.without_rows(single)
     n_rows = source.count_rows()
     n_test = n_tested(n_rows, test_size)
     positions = sample_positions(
@@ -184,19 +188,10 @@ def _counted_classes(source: ParquetSource) -> ClassCounts:
     return class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
 
 
-def _single_classes(source: ParquetSource) -> Array:
-    """Return the classes of one row, unless fewer than two classes have more."""
-    found = _counted_classes(source)
-    single = found.counts < 2
-    return found.classes[single & (np.sum(~single) > 1)]
-
-
-def _rows_of(source: ParquetSource, classes: Array) -> Array:
+def _rows_of(source: ParquetSource, found: ClassCounts, wanted: Array) -> Array:
     """Return the positions of the rows of some classes, increasing."""
-    wanted = set(classes.tolist())
     rows = [
-        start + np.flatnonzero([label in wanted for label in labels.tolist()])
-        for start, labels in source.targets()
+        start + np.flatnonzero(wanted[found.codes(labels)]) for start, labels in source.targets()
     ]
     return np.concatenate(rows)
 

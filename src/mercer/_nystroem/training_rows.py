@@ -198,7 +198,9 @@ def number_of_rows(X: Any, sample_weight: Any = None) -> int:
         Rows whose weight is zero do not count.
     """
     n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
-    weights = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight)
+    if sample_weight is None:
+        return n_rows
+    weights = np.asarray(sample_weight)
     # Weights of another shape are refused with the rows.
     return int(np.count_nonzero(weights)) if weights.shape == (n_rows,) else n_rows
 
