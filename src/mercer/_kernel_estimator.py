@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.sample_weights import are_counts, representative_rows, row_keys
+from mercer._gram.sample_weights import representative_rows, row_keys
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
@@ -136,8 +136,6 @@ class TrainingData:
         if first.size < 2 or (first.size == len(keys) and self.weights is None):
             return self
         weights = np.bincount(inverse, weights=self.weights)
-        if self.weights is not None and are_counts(self.weights):
-            weights = weights.astype(self.weights.dtype)
         return replace(
             self,
             table=_safe_indexing(self.table, first),

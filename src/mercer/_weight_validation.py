@@ -22,7 +22,7 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
     Returns
     -------
     weights : ndarray of shape (n_positive,), or None
-        Of integer type if the weights were; None where all are one.
+        Of double precision; None where all are one.
     rows : ndarray of int of shape (n_positive,), or None
         None where no weight is zero.
 
@@ -35,8 +35,6 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
     --------
     >>> positive_weights([2.0, 0.0, 0.5], np.zeros((3, 1)))
     (array([2. , 0.5]), array([0, 2]))
-    >>> positive_weights([2, 0, 1], np.zeros((3, 1)))
-    (array([2, 1]), array([0, 2]))
     """
     if sample_weight is None:
         return None, None
@@ -49,32 +47,30 @@ def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Arr
             f"Found {rows.size} sample(s) of positive sample_weight, "
             "while a minimum of 2 is required."
         )
-    if np.asarray(sample_weight).dtype.kind in "iu":
-        weights = weights.astype(np.int64)
     positive = None if np.all(weights[rows] == 1) else weights[rows]
     return positive, None if rows.size == weights.size else rows
 
 
-def relative_weights(sample_weight: Any) -> Any:
-    """Return weights with a mean of one over the positive ones, or counts as they are.
+def relative_weights(weights: Array | None) -> Array | None:
+    """Return weights with a mean of one; None where all are equal.
 
     Parameters
     ----------
-    sample_weight : array-like of shape (n_samples,), or None
-        Those that are not valid are returned as they are.
+    weights : ndarray of shape (n_samples,), or None
+        Positive.
 
     Examples
     --------
-    >>> relative_weights([2e-3, 0.0, 1e-3, 3e-3])
-    array([1. , 0. , 0.5, 1.5])
-    >>> relative_weights([2, 0, 1, 3])
-    [2, 0, 1, 3]
+    >>> relative_weights(np.array([2e-3, 1e-3, 3e-3]))
+    array([1. , 0.5, 1.5])
+    >>> relative_weights(np.array([7.3, 7.3])) is None
+    True
     """
-    weights = np.asarray(sample_weight)
-    if weights.dtype.kind != "f" or not np.any(positive := weights > 0.0):
-        return sample_weight
-    mean = float(weights[positive].mean())
-    return weights / mean if 0.0 < mean < np.inf else sample_weight
+    if weights is None or np.all(weights == weights[0]):
+        return None
+    # Division by the largest weight keeps their sum from overflowing.
+    found = weights / weights.max()
+    return np.asarray(found / found.mean())
 
 
 def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:

@@ -1,14 +1,21 @@
-"""Nonnegative weights of leave-one-out predictions."""
+"""Combinations of left-out predictions."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
-from scipy.optimize import nnls
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import lsq_linear
 
-from mercer._stacking.combination import decision_features, influences, stacking_weights
+from mercer._model_selection.leave_one_out import encode_target
+from mercer._stacking.combination import (
+    LinearCombination,
+    LogisticCombination,
+    linear_combination,
+    logistic_combination,
+)
 
 
 def predictions(
@@ -20,70 +27,210 @@ def predictions(
     return [targets * rng.uniform(-0.5, 1.0) + part for part in noise], targets
 
 
+# --- responses --------------------------------------------------------------------------------
+
+
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 6), st.integers(1, 30))
-def test_weights_are_those_of_least_squares_on_all_rows(
+def test_weights_are_those_of_bounded_least_squares_on_all_rows(
     seed: int, n_outputs: int, n_predictors: int, n: int
 ) -> None:
     found, targets = predictions(seed, n, n_outputs, n_predictors)
     columns = np.stack([part.ravel() for part in found], axis=1)
-    _, norm = nnls(columns, targets.ravel())
-    weights = stacking_weights(found, targets)
+    best = lsq_linear(columns, targets.ravel(), bounds=(0.0, 1.0), tol=1e-14).cost
+    weights = linear_combination(found, targets).weights
     assert (weights >= 0.0).all()
-    assert_allclose(np.linalg.norm(columns @ weights - targets.ravel()), norm, atol=1e-9)
-
-
-@given(st.integers(0, 10**6))
-def test_conditions_of_optimality(seed: int) -> None:
-    found, targets = predictions(seed)
-    weights = stacking_weights(found, targets)
-    columns = np.stack([part.ravel() for part in found], axis=1)
-    gradient = columns.T @ (columns @ weights - targets.ravel())
-    assert (gradient >= -1e-9).all()
-    assert_allclose(gradient * weights, 0.0, atol=1e-9)
+    assert (weights <= 1.0).all()
+    cost = 0.5 * np.sum((columns @ weights - targets.ravel()) ** 2)
+    assert cost <= best * (1.0 + 1e-7) + 1e-12
 
 
 @given(st.integers(0, 10**6), st.permutations(range(4)))
 def test_the_order_of_predictors_and_rows_does_not_matter(seed: int, order: list[int]) -> None:
     found, targets = predictions(seed)
-    weights = stacking_weights(found, targets)
+    weights = linear_combination(found, targets).weights
     rows = np.random.default_rng(seed).permutation(30)
-    other = stacking_weights([found[k][rows] for k in order], targets[rows])
+    other = linear_combination([found[k][rows] for k in order], targets[rows]).weights
     assert_allclose(other, weights[order], atol=1e-9)
 
 
 def test_a_predictor_twice_changes_no_prediction() -> None:
     found, targets = predictions(3)
-    once, twice = stacking_weights(found, targets), stacking_weights([*found, found[0]], targets)
-    assert_allclose(
-        sum(w * part for w, part in zip(twice, [*found, found[0]], strict=True)),
-        sum(w * part for w, part in zip(once, found, strict=True)),
-        atol=1e-9,
+    once, twice = (
+        linear_combination(found, targets),
+        linear_combination([*found, found[0]], targets),
     )
+    assert_allclose(twice.combine([*found, found[0]], 0.0), once.combine(found, 0.0), atol=1e-9)
 
 
 def test_nothing_is_combined_where_nothing_predicts() -> None:
     targets = np.arange(5.0)[:, None] - 2.0
-    assert_allclose(stacking_weights([-targets, np.zeros((5, 1))], targets), 0.0)
+    found = linear_combination([-targets, np.zeros((5, 1))], targets)
+    assert_allclose(found.weights, 0.0)
+    assert found.used.size == 0
+    assert linear_combination([], targets).weights.shape == (0,)
 
 
-def test_decision_features_of_two_classes_are_those_of_the_second() -> None:
-    rng = np.random.default_rng(0)
-    values = [rng.normal(size=(5, 2)) for _ in range(3)]
-    found = decision_features(values)
-    mean = np.mean([v[:, 1] for v in values], axis=0)
-    assert_allclose(found[:, 0], 3.0 * mean)
-    assert_allclose(found[:, 1:], np.column_stack([v[:, 1] - mean for v in values]))
-    assert decision_features([rng.normal(size=(5, 4))] * 2).shape == (5, 12)
+def test_small_deviations_are_not_amplified() -> None:
+    targets = np.arange(5.0)[:, None] - 2.0
+    assert_allclose(linear_combination([1e-7 * targets], targets).weights, 1.0)
 
 
-def test_influences_add_up_to_the_linear_predictor() -> None:
-    rng = np.random.default_rng(1)
-    values = [rng.normal(size=(30, 3)) for _ in range(2)]
-    coefficients = rng.normal(size=(3, 9))
-    found = influences(values, coefficients)
-    base = decision_features(values) @ coefficients.T
-    sizes = []
-    for k in range(2):
-        without = [v - (v - v.mean(axis=0)) * (j == k) for j, v in enumerate(values)]
-        sizes.append(np.abs(base - decision_features(without) @ coefficients.T).mean())
-    assert_allclose(found, np.array(sizes) / np.sum(sizes))
+def test_weights_of_samples_repeat_them() -> None:
+    found, targets = predictions(5)
+    counts = np.random.default_rng(5).integers(1, 4, 30)
+    weighted = linear_combination(found, targets, counts.astype(float)).weights
+    repeated = linear_combination(
+        [f.repeat(counts, axis=0) for f in found], targets.repeat(counts, 0)
+    )
+    assert_allclose(weighted, repeated.weights, atol=1e-9)
+
+
+# --- classes ----------------------------------------------------------------------------------
+
+
+def class_problem(
+    seed: int, n_classes: int = 3, n: int = 60, n_members: int = 3
+) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n) % n_classes)
+    indicators = np.eye(n_classes)[codes]
+    deviations = []
+    for k in range(n_members):
+        values = (0.1 + 0.3 * k) * (indicators - 1.0 / n_classes)
+        values = values + 0.2 * rng.normal(size=values.shape)
+        deviations.append(values - values.mean(axis=1, keepdims=True))
+    return deviations, codes, indicators.mean(axis=0)
+
+
+def naive_loss(
+    w: np.ndarray,
+    V: np.ndarray,
+    b: np.ndarray,
+    problem: tuple[list[np.ndarray], np.ndarray, np.ndarray],
+    weights: np.ndarray,
+) -> float:
+    """The penalized negative log-likelihood, sample by sample."""
+    deviations, codes, frequencies = problem
+    total = 0.05 * w.sum() ** 2 + 0.125 * np.sum((w - w.mean()) ** 2) + 0.15 * np.sum(V**2)
+    for i, code in enumerate(codes):
+        logits = np.log(frequencies) + b
+        for k, found in enumerate(deviations):
+            logits = logits + w[k] * found[i] + found[i] @ V / len(deviations)
+        total += weights[i] * (np.log(np.sum(np.exp(logits))) - logits[code])
+    return float(total)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_step_lowers_the_penalized_deviance(n_classes: int, weighted: bool) -> None:
+    problem = deviations, codes, frequencies = class_problem(1, n_classes)
+    rng = np.random.default_rng(2)
+    weights = rng.uniform(0.2, 1.8, len(codes)) if weighted else np.ones(len(codes))
+    found = logistic_combination(deviations, codes, frequencies, weights if weighted else None)
+    slopes, k = found.slopes, len(deviations)
+    off = slopes - np.einsum("kcd,cd->kcd", slopes, np.eye(n_classes))
+    assert_allclose(off, off[:1].repeat(k, axis=0), atol=1e-12)
+    # The first slope, less its own weight, is the mixing matrix, of which one diagonal entry and
+    # the weights are known together only: the penalty on the matrix decides.
+    differences = np.array([s[0, 0] - slopes[0, 0, 0] for s in slopes])
+
+    def loss(shift: float, V: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
+        return naive_loss(w + shift, V, b, problem, weights)
+
+    shifts = np.linspace(-differences.min(), slopes[:, 0, 0].max(), 4001)
+    if n_classes == 2:
+        w, V = slopes[:, 0, 0], np.zeros((2, 2))
+        assert_allclose(off, 0.0)
+    else:
+        candidates = []
+        for shift in shifts:
+            w = differences + shift
+            V = k * (slopes[0] - w[0] * np.eye(n_classes))
+            penalty = 0.05 * w.sum() ** 2 + 0.15 * np.sum(V**2)
+            candidates.append((penalty, shift))
+        shift = min(candidates)[1]
+        w, V = differences + shift, k * (slopes[0] - (differences[0] + shift) * np.eye(n_classes))
+    best = loss(0.0, V, found.intercepts, w)
+    for _ in range(40):
+        step = 1e-3 * rng.normal(size=k)
+        other_w = np.maximum(w + step, 0.0)
+        other_V = V + (1e-3 * rng.normal(size=V.shape) if n_classes > 2 else 0.0)
+        other_b = found.intercepts + 1e-3 * rng.normal(size=n_classes)
+        assert loss(0.0, other_V, other_b, other_w) >= best - 1e-6
+
+
+@given(st.integers(0, 10**4), st.permutations(range(3)), st.permutations(range(3)))
+def test_the_order_of_members_and_classes_does_not_matter(
+    seed: int, members: list[int], classes: list[int]
+) -> None:
+    deviations, codes, frequencies = class_problem(seed)
+    found = logistic_combination(deviations, codes, frequencies)
+    one = found.combine(deviations, frequencies)
+    inverse = np.argsort(classes)
+    other_deviations = [deviations[k][:, classes] for k in members]
+    other = logistic_combination(other_deviations, inverse[codes], frequencies[classes])
+    assert_allclose(
+        other.combine(other_deviations, frequencies[classes]), one[:, classes], atol=1e-5
+    )
+
+
+def test_deviations_against_the_label_are_not_turned_around() -> None:
+    deviations, codes, frequencies = class_problem(3, 2)
+    found = logistic_combination([-d for d in deviations], codes, frequencies)
+    assert found.used.size == 0
+    assert_allclose(found.combine([-d for d in deviations], frequencies), 0.5, atol=1e-6)
+
+
+def test_the_left_out_mean_tells_nothing() -> None:
+    # Left-out predictions of a constant predictor are the mean without the sample: the deviation
+    # from it is zero, while the prediction itself falls where the label is high.
+    target = encode_target(np.arange(40) % 2, classification=True)
+    predicted = target.left_out_means
+    assert np.corrcoef(predicted[:, 1], target.values[:, 1])[0, 1] < -0.99
+    deviations = predicted - target.left_out_means
+    found = logistic_combination([deviations], target.codes, target.mean)
+    assert_allclose(found.combine([deviations], target.mean), 0.5)
+
+
+def test_a_class_without_samples_has_no_probability() -> None:
+    deviations, codes, _ = class_problem(4, 3)
+    rows = codes < 2
+    frequencies = np.array([0.5, 0.5, 0.0])
+    found = logistic_combination([d[rows] for d in deviations], codes[rows], frequencies)
+    assert_allclose(found.combine(deviations, frequencies)[:, 2], 0.0)
+    assert np.isfinite(found.combine(deviations, np.array([0.4, 0.4, 0.2]))).all()
+
+
+def test_weights_and_intercepts_of_classes_do_not_depend_on_the_scale_of_nothing() -> None:
+    codes = np.array([0, 1, 1, 1])
+    found = logistic_combination([], codes, np.array([0.25, 0.75]))
+    assert_allclose(found.combine([], np.tile([0.25, 0.75], (4, 1))), np.tile([0.25, 0.75], (4, 1)))
+
+
+# --- both -------------------------------------------------------------------------------------
+
+
+def test_unused_members_may_be_left_out() -> None:
+    deviations, codes, frequencies = class_problem(5, 2)
+    deviations = [deviations[0], -deviations[1], deviations[2]]
+    found = logistic_combination(deviations, codes, frequencies)
+    assert_array_equal(found.used, [0, 2])
+    few = found.take(found.used).combine([deviations[0], deviations[2]], frequencies)
+    assert_allclose(few, found.combine(deviations, frequencies))
+    linear = LinearCombination(np.array([0.5, 0.0, 0.25]))
+    assert_array_equal(linear.used, [0, 2])
+    few = linear.take(linear.used).combine([deviations[0], deviations[2]], frequencies)
+    assert_allclose(few, linear.combine(deviations, frequencies))
+
+
+def test_shares_are_mean_sizes_of_the_parts() -> None:
+    deviations, codes, frequencies = class_problem(6)
+    found = logistic_combination(deviations, codes, frequencies)
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(codes))
+    sizes = [
+        np.average(np.abs(d @ s).mean(axis=1), weights=weights)
+        for d, s in zip(deviations, found.slopes, strict=True)
+    ]
+    assert_allclose(found.shares(deviations, weights), np.array(sizes) / np.sum(sizes))
+    nothing = LogisticCombination(np.zeros((3, 3, 3)), np.zeros(3))
+    assert_array_equal(nothing.shares(deviations, None), 0.0)

@@ -30,6 +30,11 @@ class Recorder:
         return [kernel]
 
 
+def predicted_by(found: Evaluation, target: EncodedTarget) -> np.ndarray:
+    """Leave-one-out predictions, whose deviations an evaluation holds."""
+    return np.asarray(found.deviations + target.left_out_means)
+
+
 def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
     candidate = Candidate(["one"], "given", learn, **kwargs)
     table = LabeledTable({"given": X}, y, target)
@@ -56,11 +61,11 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
         unseen = ~np.isin(X[:, 0], rows)
         gram, alpha = unit_gram(kernel, X)[0], np.array([found.alpha])
         values = leave_one_out(gram, target.values, alpha, extend=False).best_predictions
-        same = np.isclose(values, found.predictions, rtol=1e-9, atol=0.0).all(axis=1)
+        same = np.isclose(values, predicted_by(found, target), rtol=1e-9, atol=0.0).all(axis=1)
         assert_array_equal(same, unseen)
         predicted += same
     assert_array_equal(predicted, 1)
-    errors = np.square(found.predictions - target.values).mean()
+    errors = np.square(predicted_by(found, target) - target.values).mean()
     mean_errors = np.square((target.values - target.values.mean(axis=0)) * 40 / 39).mean()
     assert_allclose(found.price, errors / mean_errors)
 
@@ -83,7 +88,7 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
         system[39, 39] = 0.0
         solution = np.linalg.solve(system, np.append(target.values[rest, 0], 0.0))
         expected = centered[i, rest] @ solution[:39] + solution[39]
-        assert_allclose(found.predictions[i, 0], expected, rtol=1e-6, atol=1e-8)
+        assert_allclose(predicted_by(found, target)[i, 0], expected, rtol=1e-6, atol=1e-8)
 
 
 def test_kernels_that_are_learned_from_other_samples_are_priced_without_parts() -> None:
@@ -97,7 +102,7 @@ def test_kernels_that_are_learned_from_other_samples_are_priced_without_parts() 
     [(seen, kernel)] = learn.learned
     assert_array_equal(seen, X[rest, 0])
     values = leave_one_out(unit_gram(kernel, X[few])[0], tables[0].target.values)
-    assert_allclose(found.predictions, values.best_predictions)
+    assert_allclose(predicted_by(found, tables[0].target), values.best_predictions)
 
 
 def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
@@ -110,7 +115,7 @@ def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
     assert [one.kernel for one in found] == kernels
     for one in found:
         alone = evaluated(lambda X, y, target, one=one: [one.kernel], X, target, y)
-        assert_allclose(one.predictions, alone.predictions)
+        assert_allclose(one.deviations, alone.deviations)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +148,7 @@ def test_few_samples_have_finite_prices(n: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = evaluated(Recorder(), X, target, y, uses_labels=True)
-    assert np.isfinite(found.predictions).all()
+    assert np.isfinite(found.deviations).all()
 
 
 def test_parts_divide_classes_in_proportion_where_possible() -> None:

@@ -8,10 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
+from sklearn.model_selection import KFold
 from stacking_cases import outputs, problem
 
 from mercer import KernelStackingRegressor
-from mercer._stacking.combination import stacking_weights
+from mercer._stacking.combination import linear_combination
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
@@ -27,23 +28,33 @@ def ridge(K: np.ndarray, y: np.ndarray, rows: np.ndarray, penalty: float) -> np.
     return np.asarray(rows @ solution[:n] + solution[n])
 
 
-def brute_force(
+def left_out_deviations(
     model: KernelStackingRegressor, X: np.ndarray, y: np.ndarray, new: np.ndarray
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Predictions of new samples and of itself without each sample, and those of each kernel."""
+) -> np.ndarray:
+    """Deviations that each kernel of a stack predicts by refits without each sample of a table.
+
+    Shape (n_kernels, 1 + n_new, n_samples): first of the sample itself, then of new samples, from
+    the mean of all other samples.
+    """
     n = len(X)
-    left_out = np.tile(y.mean(), (len(new), n))
-    own = [np.empty(n) for _ in model.candidates_]
+    found = np.empty((len(model.candidates_), 1 + len(new), n))
     for k, candidate in enumerate(model.candidates_):
         K, rows = candidate.kernel(X), candidate.kernel(new, X)
         penalty = candidate.alpha * np.trace(center(K)) / n
         for i in range(n):
             rest = np.arange(n) != i
             without = np.vstack([K[i], rows])[:, rest]
-            found = ridge(K[np.ix_(rest, rest)], y[rest], without, penalty)
-            own[k][i] = found[0]
-            left_out[:, i] += candidate.weight * (found[1:] - y.mean())
-    return left_out, own
+            values = ridge(K[np.ix_(rest, rest)], y[rest], without, penalty)
+            found[k, :, i] = values - y[rest].mean()
+    return found
+
+
+def weights_of(model: KernelStackingRegressor) -> np.ndarray:
+    return np.array([candidate.weight for candidate in model.candidates_])
+
+
+def left_out_means(y: np.ndarray) -> np.ndarray:
+    return np.asarray((y.sum() - y) / (len(y) - 1))
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +64,32 @@ def fitted() -> tuple[KernelStackingRegressor, np.ndarray, np.ndarray]:
     return KernelStackingRegressor(KERNELS).fit(X, y), X, y
 
 
-def test_leave_one_out_predictions_weights_and_score_are_those_of_refits(
+def test_weights_are_those_of_the_leave_one_out_predictions_of_refits(
     fitted: tuple[KernelStackingRegressor, np.ndarray, np.ndarray],
 ) -> None:
     model, X, y = fitted
-    _, own = brute_force(model, X, y, X[:1])
-    deviations = [(found - y.mean())[:, None] for found in own]
-    weights = stacking_weights(deviations, (y - y.mean())[:, None])
-    assert_allclose([found.weight for found in model.candidates_], weights, atol=1e-6)
-    expected = y.mean() + sum(
-        weight * found[:, 0] for weight, found in zip(weights, deviations, strict=True)
-    )
-    assert_allclose(model.loo_predictions_, expected, rtol=1e-6)
-    score = 1.0 - np.sum((y - expected) ** 2) / np.sum((y - y.mean()) ** 2)
-    assert_allclose(model.loo_score_, score, rtol=1e-6)
+    own = left_out_deviations(model, X, y, X[:1])[:, 0]
+    expected = linear_combination([found[:, None] for found in own], (y - y.mean())[:, None])
+    assert_allclose(weights_of(model), expected.weights, atol=1e-6)
     for found, candidate in zip(own, model.candidates_, strict=True):
-        price = np.sum((y - found) ** 2) / np.sum(((y - y.mean()) * 30 / 29) ** 2)
+        errors = y - left_out_means(y) - found
+        price = np.sum(errors**2) / np.sum((y - left_out_means(y)) ** 2)
         assert_allclose(candidate.price, price, rtol=1e-5)
+
+
+def test_left_out_predictions_are_those_of_stacks_that_were_chosen_without_the_fold(
+    fitted: tuple[KernelStackingRegressor, np.ndarray, np.ndarray],
+) -> None:
+    model, X, y = fitted
+    expected = left_out_means(y)
+    folds = KFold(5, shuffle=True, random_state=0)
+    for train, test in folds.split(X):
+        chosen = KernelStackingRegressor(KERNELS).fit(X[train], y[train])
+        own = left_out_deviations(chosen, X, y, X[:1])[:, 0]
+        expected[test] += (weights_of(chosen) @ own)[test]
+    assert_allclose(model.loo_predictions_, expected, rtol=1e-8)
+    score = 1.0 - np.mean((y - expected) ** 2) / np.var(y, ddof=1)
+    assert_allclose(model.loo_score_, score, rtol=1e-8)
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9])
@@ -78,18 +98,14 @@ def test_intervals_are_those_of_refits(
 ) -> None:
     model, X, y = fitted
     new = 0.5 * (X[:5] + X[5:10])
-    left_out, own = brute_force(model, X, y, new)
-    weights = [found.weight for found in model.candidates_]
-    loo = y.mean() + sum(w * (found - y.mean()) for w, found in zip(weights, own, strict=True))
-    # The intercept that weights below or above one leave is the mean without the sample.
-    means = (y.sum() - y) / 29
-    left_out = left_out + (1.0 - sum(weights)) * (means - y.mean())
-    residuals = np.abs(y - loo)
+    deviations = left_out_deviations(model, X, y, new)[:, 1:]
+    left_out = left_out_means(y) + np.tensordot(weights_of(model), deviations, 1)
+    residuals = np.abs(y - model.loo_predictions_)
     rank = int(np.ceil(coverage * 31 - 1e-9))
     upper = np.sort(left_out + residuals, axis=1)[:, rank - 1]
     lower = np.sort(left_out - residuals, axis=1)[:, 30 - rank]
     found = model.predict_interval(new, coverage=coverage)
-    assert_allclose(found, np.column_stack([lower, upper]), rtol=1e-6)
+    assert_allclose(found, np.column_stack([lower, upper]), rtol=1e-8)
 
 
 def test_intervals_cover_as_often_as_asked() -> None:

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 from stacking_cases import problem
 
 from mercer._model_selection.leave_one_out import EncodedTarget
-from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.members import RidgeMember, fit_ridge
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum, as_kernel
 
@@ -22,7 +21,7 @@ KERNELS = [
 
 def fitted(kernel: Kernel, X: np.ndarray, Y: np.ndarray, alpha: float) -> RidgeMember:
     target = EncodedTarget(Y, np.zeros(Y.shape[1]), np.ones(Y.shape[1]))
-    return fit_ridge(Evaluation("kernel", "given", kernel, alpha, Y, 0.0), X, target)
+    return fit_ridge("given", kernel, alpha, X, target)
 
 
 def ridge(K: np.ndarray, Y: np.ndarray, rows: np.ndarray, penalty: float) -> np.ndarray:
@@ -43,10 +42,11 @@ def test_predictions_and_fits_without_each_sample(kernel: Kernel, alpha: float) 
     Y = np.column_stack([y, X[:, 2]])
     member = fitted(kernel, X, Y, alpha)
     K, rows, penalty = kernel(X), kernel(new, X), alpha * member.unit.scale
-    assert_allclose(member.predict(new, X), ridge(K, Y, rows, penalty), rtol=1e-6, atol=1e-7)
+    predicted = Y.mean(axis=0) + member.deviations(new, X)
+    assert_allclose(predicted, ridge(K, Y, rows, penalty), rtol=1e-6, atol=1e-7)
     inverse = member.inverse(X)
     residuals = member.leave_one_out_residuals(inverse)
-    left_out = member.left_out_predictions(new, X, inverse)
+    left_out = member.left_out_predictions(new, X, inverse) + Y[:, 0].mean()
     for i in range(len(X)):
         rest = np.arange(len(X)) != i
         without = np.vstack([K[i], rows])[:, rest]
@@ -59,10 +59,11 @@ def test_a_constant_kernel_predicts_the_mean() -> None:
     X, y = np.ones((12, 3)), problem(12)[1]
     member = fitted(Gaussian(), X, y[:, None], 0.1)
     inverse = member.inverse(X)
-    assert_allclose(member.predict(X[:3] + 1.0, X), y.mean())
+    assert_allclose(member.deviations(X[:3] + 1.0, X), 0.0, atol=1e-12)
     means = (y.sum() - y) / 11
     assert_allclose((y[:, None] - member.leave_one_out_residuals(inverse))[:, 0], means)
-    assert_allclose(member.left_out_predictions(X[:3], X, inverse), np.tile(means, (3, 1)))
+    left_out = member.left_out_predictions(X[:3], X, inverse) + y.mean()
+    assert_allclose(left_out, np.tile(means, (3, 1)))
 
 
 def test_two_samples() -> None:
@@ -80,7 +81,7 @@ def test_a_penalty_below_rounding_errors_is_raised() -> None:
     Y = np.sin(X[:, :1])
     member = fitted(as_kernel(single), X, Y, 1e-12)
     assert 1e-12 < member.alpha < 1e-3
-    assert_allclose(member.predict(X, X), Y, atol=0.3)
+    assert_allclose(Y.mean() + member.deviations(X, X), Y, atol=0.3)
     assert np.isfinite(member.inverse(X)).all()
     with pytest.raises(ValueError, match="not positive semi-definite"):
         fitted(as_kernel(lambda A, B: np.tanh(A @ B.T)), X, Y, 1e-6)

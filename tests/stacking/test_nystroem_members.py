@@ -15,7 +15,7 @@ from stacking_cases import labels, outputs, problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
 from mercer._blocks import block_source, folds_at
-from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._model_selection.leave_one_out import encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.nystroem_members import fit_member
@@ -42,24 +42,25 @@ def test_predictions_are_near_those_of_an_exact_stack() -> None:
 def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     X, y = problem(150)
     views, source = TableViews(X), block_source(X, y)
+    target = encode_target(y, classification=False)
     evaluation = Evaluation("one", "scaled", Gaussian(3.0), 0.1, y[:, None], 1.0)
     scaled = views.transform(X, "scaled")
     member = fit_member(
         evaluation,
         views,
-        TargetEncoding.of_responses(y),
+        target,
         TrainingRows(scaled, y, scaled, source),
         n_components=40,
         random_state=0,
     )
     rows = np.array([3, 20, 77, 149])
-    found = member.out_of_fold(scaled[rows], rows)
+    found = member.deviations_in_folds(scaled[rows], rows)
     folds = folds_at(0, rows, len(member.model.choice.fold_fits))
     for row, fold, prediction in zip(rows, folds, found, strict=True):
         fit = member.model.choice.fold_fits[fold]
         expected = fit.predict(member.model.columns(scaled[[row]]))
-        assert_allclose(prediction, expected[0])
-    assert np.abs(found - member.predict(scaled[rows], scaled)).max() > 1e-6
+        assert_allclose(prediction, expected[0] - target.mean, atol=1e-12)
+    assert np.abs(found - member.deviations(scaled[rows], scaled)).max() > 1e-6
 
 
 def test_classes_have_probabilities() -> None:

@@ -1,17 +1,22 @@
-"""Weights of samples in stacking: two is the row given twice, zero the row left out."""
+"""Weights of samples in stacking: how much each matters, relative to the others."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import recall_score
+from stacking_cases import ESTIMATORS
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 GIVEN = [Gaussian(2.0), Laplacian(1.0), Linear()]
+
+both = pytest.mark.parametrize("estimator", ESTIMATORS)
 
 
 def regression(n: int = 36) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -19,32 +24,90 @@ def regression(n: int = 36) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X[:, :4], y, np.random.default_rng(1).integers(0, 3, n)
 
 
-@pytest.mark.parametrize("model", [KernelStackingRegressor(), KernelStackingRegressor(GIVEN)])
-def test_regressors_weigh_as_repeated_rows_do(model: KernelStackingRegressor) -> None:
+def target_of(estimator: Any, y: np.ndarray) -> np.ndarray:
+    return y if estimator is KernelStackingRegressor else (y > np.median(y)).astype(int)
+
+
+def predicted(model: Any, X: np.ndarray) -> np.ndarray:
+    found = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+    return np.asarray(found)
+
+
+@both
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32, object])
+def test_the_type_of_weights_does_not_matter(estimator: Any, kind: Any) -> None:
     X, y, counts = regression()
-    weighted = clone(model).fit(X, y, sample_weight=counts)
-    repeated = clone(model).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    np.testing.assert_allclose(weighted.weights_, repeated.weights_, rtol=1e-7)
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-8)
-    np.testing.assert_allclose(weighted.loo_score_, repeated.loo_score_, rtol=1e-8)
-    np.testing.assert_allclose(
-        weighted.predict_interval(X), repeated.predict_interval(X), rtol=1e-7
+    y = target_of(estimator, y)
+    model, other = (
+        estimator(GIVEN).fit(X, y, sample_weight=counts.astype(k)) for k in (np.float64, kind)
     )
+    np.testing.assert_array_equal(predicted(other, X), predicted(model, X))
+    assert other.loo_score_ == model.loo_score_
+
+
+@both
+@pytest.mark.parametrize("scale", [2, 2.0, 7.3, 1e-3, 2**62])
+@pytest.mark.parametrize("candidates", [None, GIVEN])
+def test_only_ratios_of_weights_matter(estimator: Any, scale: float, candidates: Any) -> None:
+    X, y, _ = regression(80)
+    y = target_of(estimator, y)
+    model = estimator(candidates).fit(X, y)
+    equal = estimator(candidates).fit(X, y, sample_weight=np.full(80, scale))
+    np.testing.assert_array_equal(predicted(equal, X), predicted(model, X))
+    assert equal.loo_score_ == model.loo_score_
+    weights = np.random.default_rng(2).uniform(0.5, 1.5, 80)
+    one, other = (
+        estimator(candidates).fit(X, y, sample_weight=w) for w in (weights, scale * weights)
+    )
+    np.testing.assert_allclose(predicted(other, X), predicted(one, X), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_equal_counts_make_no_score_better(noise: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    y = X[:, 0] + noise * rng.normal(size=80)
+    counted = KernelStackingRegressor(GIVEN).fit(X, y, sample_weight=np.full(80, 2))
+    assert counted.loo_score_ == KernelStackingRegressor(GIVEN).fit(X, y).loo_score_
+    if noise:
+        assert counted.loo_score_ < 0.5
+
+
+@pytest.mark.parametrize("scale", [100, 0.01])
+def test_only_ratios_of_class_weights_matter(scale: float) -> None:
+    X, y, _ = regression(90)
+    y = np.digitize(y, [11.0, 16.0])
+    model = KernelStackingClassifier(GIVEN)
+    plain = clone(model).fit(X, y)
+    equal = clone(model).set_params(class_weight=dict.fromkeys(range(3), scale)).fit(X, y)
+    np.testing.assert_array_equal(equal.predict_proba(X), plain.predict_proba(X))
+    weights = {0: 1.0, 1: 2.0, 2: 3.0}
+    one = clone(model).set_params(class_weight=weights).fit(X, y)
+    weights = {label: scale * weight for label, weight in weights.items()}
+    other = clone(model).set_params(class_weight=weights).fit(X, y)
+    np.testing.assert_allclose(other.predict_proba(X), one.predict_proba(X), rtol=1e-6, atol=1e-9)
+
+
+def test_members_weigh_as_repeated_rows_do() -> None:
+    X, y, counts = regression()
     there = counts > 0
-    first = np.cumsum(counts)[there] - 1
-    np.testing.assert_allclose(
-        weighted.loo_predictions_, repeated.loo_predictions_[first], rtol=1e-7
-    )
-
-
-def test_several_outputs_are_weighted() -> None:
-    X, y, counts = regression()
-    Y = np.column_stack([y, X[:, 0]])
-    weighted = KernelStackingRegressor(GIVEN).fit(X, Y, sample_weight=counts)
-    repeated = KernelStackingRegressor(GIVEN).fit(
-        X.repeat(counts, axis=0), Y.repeat(counts, axis=0)
-    )
-    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-7)
+    weighted = KernelStackingRegressor(GIVEN).fit(X, y, sample_weight=counts)
+    target = weighted._target
+    weights = counts[there] / counts[there].mean()
+    np.testing.assert_allclose(target.weights, weights)
+    np.testing.assert_allclose(weights @ target.values, 0.0, atol=1e-12)
+    Xr, yr = X.repeat(counts, axis=0), target.values[:, 0].repeat(counts[there])
+    for member in weighted._members:
+        K, rows, n = member.kernel(Xr), member.kernel(X, Xr), len(Xr)
+        system = np.ones((n + 1, n + 1))
+        # Weights of mean one: a sample of w copies in n has the weight w n_there / n.
+        scale = member.alpha * member.unit.scale * n / there.sum()
+        system[:n, :n], system[n, n] = K + scale * np.eye(n), 0.0
+        solved = np.linalg.solve(system, np.append(yr, 0.0))
+        expected = rows @ solved[:n] + solved[n] - target.mean
+        found = member.deviations(X, X[there])[:, 0]
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_kernels_of_learned_relevance_are_priced_with_weights() -> None:
@@ -53,7 +116,9 @@ def test_kernels_of_learned_relevance_are_priced_with_weights() -> None:
     model = KernelStackingRegressor().fit(X, y, sample_weight=weights)
     residuals = y - model.loo_predictions_
     mean = np.average(y, weights=weights)
-    score = 1.0 - weights @ residuals**2 / (weights @ (y - mean) ** 2)
+    part = weights / weights.sum()
+    variance = part @ (y - mean) ** 2 / (1.0 - part @ part)
+    score = 1.0 - part @ residuals**2 / variance
     assert model.loo_score_ == pytest.approx(score)
     assert model.loo_score_ > 0.6
 

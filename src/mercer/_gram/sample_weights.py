@@ -9,9 +9,6 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 
-_MOST_REPEATED = 20_000
-"""Whole weights repeat rows up to this many; of a table of more, so many rows are drawn evenly."""
-
 
 def constant_vector(n_samples: int, roots: Array | None) -> Array:
     """The vector that centering removes: ones, or the square roots of the weights.
@@ -92,28 +89,6 @@ def scaled_rows(values: Array, weights: Array | None) -> Array:
     return values if weights is None else np.sqrt(weights)[:, None] * values
 
 
-def are_counts(weights: Array) -> bool:
-    """Whether weights count copies of the samples, which weights of integer type do.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-    """
-    return bool(weights.dtype.kind in "iu")
-
-
-def left_out_weight(weights: Array) -> Array:
-    """What of each sample's weight is left out at a time: one copy, or all of it.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_samples,)
-        Of integer type, they count copies; others say how much a sample matters, and copies of it
-        that stay would tell its label.
-    """
-    return np.ones(len(weights)) if are_counts(weights) else weights
-
-
 def representative_rows(weights: Array) -> Array:
     """Indices of rows that stand for a weighted table where kernels are learned without weights.
 
@@ -125,19 +100,16 @@ def representative_rows(weights: Array) -> Array:
     Returns
     -------
     ndarray of int
-        Of counts, each index so often. Of other weights, a row the more likely, the larger its
-        weight is, and none twice, as kernels that are learned from copies are too narrow.
+        Ascending. Rows of large weights, and none twice, as kernels that are learned from copies
+        are too narrow.
 
     Examples
     --------
     >>> import numpy as np
-    >>> representative_rows(np.array([1, 3]))
-    array([0, 1, 1, 1])
     >>> representative_rows(np.array([0.1, 3.0, 2.0, 0.2]))
     array([1, 2])
     """
-    rows = repeated_rows(weights)
-    return rows if are_counts(weights) else np.unique(rows)
+    return np.unique(proportional_rows(weights))
 
 
 def row_keys(X: Features, y: Array) -> Array:
@@ -170,31 +142,26 @@ def row_keys(X: Features, y: Array) -> Array:
     return keys
 
 
-def repeated_rows(weights: Array) -> Array:
-    """Indices of rows, each as often as its weight says, whose statistics are those of the table.
+def proportional_rows(weights: Array) -> Array:
+    """Indices of rows, each in proportion to its weight.
 
     Parameters
     ----------
     weights : ndarray of shape (n_samples,)
-        Positive.
+        Positive. Only their ratios matter.
 
     Returns
     -------
-    ndarray of int
-        Where weights are whole and not too many, each index as often as its weight. Otherwise
-        indices at even steps along the cumulative weights, at least one for each sample in all.
+    ndarray of int of shape (n_samples,)
+        Ascending, at even steps along the cumulative weights.
 
     Examples
     --------
     >>> import numpy as np
-    >>> repeated_rows(np.array([1.0, 3.0]))
-    array([0, 1, 1, 1])
-    >>> repeated_rows(np.array([0.5, 1.5]))
-    array([0, 1])
+    >>> proportional_rows(np.array([1.0, 3.0, 1.0, 1.0]))
+    array([0, 1, 1, 3])
     """
-    n, total = len(weights), float(weights.sum())
-    if total <= _MOST_REPEATED and np.array_equal(weights, np.round(weights)):
-        return np.repeat(np.arange(n), weights.astype(int))
-    n_drawn = int(np.clip(round(total), n, max(n, _MOST_REPEATED)))
-    steps = (np.arange(n_drawn) + 0.5) * (total / n_drawn)
-    return np.minimum(np.searchsorted(np.cumsum(weights), steps), n - 1)
+    n = len(weights)
+    cumulative = np.cumsum(weights / weights.max())
+    steps = (np.arange(n) + 0.5) * (cumulative[-1] / n)
+    return np.minimum(np.searchsorted(cumulative, steps), n - 1)

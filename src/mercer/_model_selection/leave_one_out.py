@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mercer._gram.sample_weights import (
-    left_out_weight,
     representative_rows,
     weighted_deviation,
     weighted_mean,
@@ -91,6 +90,15 @@ class EncodedTarget:
     def mean(self) -> Array:
         """Mean over the samples, shape (n_outputs,): of classes, their frequencies."""
         return weighted_mean(self.values, self.weights)
+
+    @property
+    def left_out_means(self) -> Array:
+        """Mean over all other samples, for each sample, shape (n_samples, n_outputs)."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        part = (weights / weights.sum())[:, None]
+        # A sample that has all of the weight up to rounding leaves the mean of nothing.
+        rest = np.maximum(1.0 - part, np.finfo(float).eps)
+        return np.asarray(self.mean - part * (self.values - self.mean) / rest)
 
     @property
     def representative(self) -> EncodedTarget:
@@ -242,8 +250,8 @@ def leave_one_out(
         Whether to extend the grid in equal ratios while its best value is at an end, down to
         rounding errors and up to where all is shrunk to the mean.
     weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples, by which the Gram matrix is centered. Of integer type, they
-        count copies, one of which is left out; others are left out as a whole.
+        Positive weights of the samples, by which the Gram matrix is centered. A sample is left out
+        with all of its weight.
 
     Returns
     -------
@@ -317,7 +325,7 @@ def _relative(residuals: Array, reference: float, weights: Array | None) -> Arra
 def _error_of_mean(targets: Array, weights: Array | None) -> float:
     """Mean squared error of predicting each sample by the mean of all others."""
     total = float(len(targets) if weights is None else weights.sum())
-    left = 1.0 if weights is None else left_out_weight(weights)[:, None]
+    left = 1.0 if weights is None else weights[:, None]
     errors = (targets - weighted_mean(targets, weights)) * (total / (total - left))
     return float(weighted_mean(np.square(errors).mean(axis=1), weights))
 

@@ -31,6 +31,7 @@ from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._stacking.combination import LinearCombination, LogisticCombination
 from mercer._stacking.kernel_stacking import PricedCandidate
 from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
@@ -74,7 +75,9 @@ _TRUSTED_OF_MERCER = (
     LabelMachines,
     EncodedTarget,
     KernelColumns,
+    LinearCombination,
     LinearFit,
+    LogisticCombination,
     MachineMember,
     NystroemMember,
     NystroemModel,

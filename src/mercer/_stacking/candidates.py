@@ -78,12 +78,15 @@ class Candidate:
     uses_labels : bool
         Whether more than a width is learned from the labels, so that leave-one-out predictions are
         honest only for samples that the kernels were not learned from.
+    learns_widths : bool
+        Whether the widths are not given as numbers, so that more rows may change them.
     """
 
     descriptions: Sequence[str]
     view: ViewName
     learn: Learn
     uses_labels: bool = False
+    learns_widths: bool = True
 
 
 def isotropic_candidates(views: Sequence[ViewName]) -> list[Candidate]:
@@ -239,14 +242,15 @@ class _Learned:
 
 def _given(source: Any, table: Any) -> Candidate:
     if hasattr(source, "fit") and hasattr(source, "transform"):
-        return Candidate([repr(source)], "given", _Learned(source, table), uses_labels=True)
+        learns_widths = not getattr(source, "_widths_are_given", True)
+        return Candidate([repr(source)], "given", _Learned(source, table), True, learns_widths)
     if hasattr(source, "predict"):
         raise TypeError(
             f"A candidate must be a kernel or a kernel learner, such as GradientOuterProduct(); "
             f"got the predictor {source!r}."
         )
     kernel = as_kernel(source)
-    return Candidate([kernel.describe()], "given", _Fixed(kernel, table))
+    return Candidate([kernel.describe()], "given", _Fixed(kernel, table), learns_widths=False)
 
 
 def _relevance_rows(X: Features) -> int:

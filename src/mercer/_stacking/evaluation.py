@@ -19,6 +19,8 @@ from mercer._model_selection.leave_one_out import (
     relative_loss,
 )
 from mercer._stacking.candidates import Candidate
+from mercer._stacking.combination import Combination
+from mercer._stacking.members import fit_ridge
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import warn
@@ -28,6 +30,12 @@ from mercer.kernels import Kernel
 _N_PARTS = 2
 """Kernels of learned relevance are learned anew on the complement of each of this many parts."""
 
+
+_FOLDS = (2, 5)
+"""Combinations are learned without each of at least, and at most, this many folds."""
+
+_FOLDED_SAMPLES = 1000
+"""Number of folds times number of samples: more folds of larger tables would take too long."""
 
 _LEAST_ALPHA = 1e-8
 """Smaller penalties do not keep the Gram matrix of all samples positive definite."""
@@ -47,6 +55,16 @@ class LabeledTable:
     views: Mapping[ViewName, Features]
     y: Any
     target: EncodedTarget
+
+    def take(self, rows: Array) -> LabeledTable:
+        """Some of the samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        views = {name: view[rows] for name, view in self.views.items()}
+        return LabeledTable(views, self.y[rows], self.target.take(rows))
 
     def learned(self, candidate: Candidate, rows: Array | None = None) -> Sequence[Kernel]:
         """The kernels that a candidate learns from the samples, or from some of them.
@@ -79,12 +97,12 @@ class Evaluation:
         Learned from all samples that are priced.
     alpha : float
         The best ridge penalty, for a Gram matrix of unit scale.
-    predictions : ndarray of shape (n_samples, n_outputs)
-        Of each sample by ridge regression on all others, in the target's encoding, with a kernel
-        that was learned without it.
+    deviations : ndarray of shape (n_samples, n_outputs)
+        Of the prediction for each sample, by ridge regression on all others with a kernel that was
+        learned without it, from the mean of these others, in the target's encoding.
     price : float
-        Their mean squared error, relative to that of the mean.
-    uses_labels : bool
+        Mean squared error of the predictions, relative to that of the mean.
+    uses_labels, learns_widths : bool
         See :class:`Candidate`.
     """
 
@@ -92,9 +110,56 @@ class Evaluation:
     view: ViewName
     kernel: Kernel
     alpha: float
-    predictions: Array
+    deviations: Array
     price: float
     uses_labels: bool = False
+    learns_widths: bool = True
+
+    def fitted(self, table: LabeledTable) -> Any:
+        """Ridge regression on the kernel, fitted to all samples of a table.
+
+        Parameters
+        ----------
+        table : LabeledTable
+        """
+        return fit_ridge(self.view, self.kernel, self.alpha, table.views[self.view], table.target)
+
+    def left_out_deviations(self, table: LabeledTable, random_state: Any) -> Array:
+        """Deviations of the leave-one-out predictions for all samples of a table.
+
+        They are honest for samples that had no part in the kernel and the penalty.
+
+        Parameters
+        ----------
+        table : LabeledTable
+        random_state : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
+        target = table.target
+        gram, _ = unit_gram(self.kernel, table.views[self.view], target.weights)
+        residuals = leave_one_out_residuals(gram, target.values, self.alpha, target.weights)
+        return np.asarray(target.values - residuals - target.left_out_means)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Candidates that were compared on some samples, and the combination of the best.
+
+    Attributes
+    ----------
+    evaluations : sequence of Evaluation
+        Of all candidates.
+    kept : sequence of Evaluation
+        Those that are combined.
+    combination : Combination
+    """
+
+    evaluations: Sequence[Evaluation]
+    kept: Sequence[Evaluation]
+    combination: Combination
 
 
 @serial_algebra()
@@ -105,6 +170,7 @@ def evaluate(
     random_state: Any,
     others: LabeledTable | None = None,
     on_step: Callable[[], None] = lambda: None,
+    on_failure: Callable[[str], None] = warn,
 ) -> list[Evaluation]:
     """Price candidates, in threads; those that fail are left out with a warning.
 
@@ -120,6 +186,8 @@ def evaluate(
         that they are priced on.
     on_step : callable, default=None
         Called after each candidate.
+    on_failure : callable, default=warn
+        Called with a message where a candidate fails.
 
     Returns
     -------
@@ -137,7 +205,7 @@ def evaluate(
         if isinstance(outcome, Exception):
             reason = str(outcome) if isinstance(outcome, ValueError) else repr(outcome)
             names = ", ".join(map(repr, candidate.descriptions))
-            warn(f"The candidate {names} is left out: {reason}")
+            on_failure(f"The candidate {names} is left out: {reason}")
         else:
             found += outcome
         on_step()
@@ -173,11 +241,50 @@ def _evaluated(
                 candidate.view,
                 kernel,
                 fit.alpha,
-                predictions,
+                predictions - target.left_out_means,
                 price,
                 candidate.uses_labels,
+                candidate.learns_widths,
             )
         )
+    return found
+
+
+def left_out_predictions(
+    target: EncodedTarget,
+    means: Array,
+    choose: Callable[[Array], tuple[Combination, Sequence[Array]]],
+    random_state: Any,
+) -> Array:
+    """Combined predictions for all samples, in which their own labels had no part.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+    means : ndarray of shape (n_samples, n_outputs)
+        What is predicted without any member.
+    choose : callable
+        From some rows to a combination that depends on these alone, and the deviations that its
+        members predict for all samples, each from other samples.
+    random_state : int, RandomState instance or None
+        Divides the samples into folds.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Notes
+    -----
+    The predictions for a fold are combined as its complement says. Left-out predictions of a
+    complement whose members were fitted with the fold would not do: whether the members predict j
+    from i is nearly the same as whether they predict i from j.
+    """
+    found = np.array(means)
+    n_folds = int(np.clip(_FOLDED_SAMPLES // len(means), *_FOLDS))
+    for train, test in parts(target, random_state, n_folds):
+        if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
+            combination, deviations = choose(train)
+            found[test] = combination.combine([d[test] for d in deviations], means[test])
     return found
 
 

@@ -22,7 +22,6 @@ from mercer._nystroem.approximation import (
     number_of_components,
 )
 from mercer._nystroem.pass_hooks import started_passes
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
     TrainingRows,
     as_source,
@@ -38,8 +37,14 @@ from mercer._stacking.candidates import (
     learns_relevance,
     relevance_candidates,
 )
-from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate
-from mercer._stacking.members import fit_ridge
+from mercer._stacking.combination import Combination
+from mercer._stacking.evaluation import (
+    Evaluation,
+    LabeledTable,
+    Selection,
+    evaluate,
+    left_out_predictions,
+)
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
@@ -132,21 +137,67 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
         sample_weight : array-like of shape (n_samples,), or None
-            Weights of zero leave samples out. Those that are not counts are divided by their mean,
-            as the penalties of machines and of their combination are fixed.
+            Weights of zero leave samples out. They are divided by their mean, together with those
+            of classes, as the penalties of machines and of their combination are fixed.
         **checks : object
             Arguments of scikit-learn's `validate_data` for the target.
         """
         X, y = as_source(X, y)
-        sample_weight = relative_weights(sample_weight)
         name = type(self).__name__
         check_has_rows(number_of_rows(X), name)
         announcer = name if self.verbose else ""
         n_rows = number_of_rows(X, sample_weight)
         if is_exact(self.approximation, n_rows, _MATRICES, announcer=announcer):
-            return validated_rows(self, X, y, sample_weight, **checks)
-        settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}
-        return sampled_rows(self, X, y, sample_weight, **settings, **checks)
+            data = validated_rows(self, X, y, sample_weight, **checks)
+        else:
+            settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}
+            data = sampled_rows(self, X, y, sample_weight, **settings, **checks)
+        return replace(data, weights=relative_weights(data.weights))
+
+    def _fit_stack(self, data: TrainingRows, target: EncodedTarget, means: Array) -> Array:
+        """Choose, fit and combine the members, and set what all stacks report of them.
+
+        Parameters
+        ----------
+        data : TrainingRows
+        target : EncodedTarget
+        means : ndarray of shape (n_samples, n_outputs)
+            What is predicted for left-out samples without any member.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+            Combined predictions in which the sample's own label had no part.
+        """
+        candidates = self._fit_views(data)
+        table, rows = LabeledTable(self._training, data.y, target), self._priced_rows(target)
+        found = self._selection(candidates, rows, table, data)
+        members, seen = self._fit_members(found.kept, table, data), target.take(rows)
+        deviations, combination = [e.deviations for e in found.kept], found.combination
+        choose: Callable[[Array], tuple[Combination, Sequence[Array]]]
+        choose = partial(self._chosen_without, candidates, table)
+        if data.positions is not None:
+            seen = target
+            deviations = [
+                m.deviations_in_folds(table.views[m.view], data.positions) for m in members
+            ]
+            combination = self._combined(deviations, target)
+            choose = partial(self._combined_without, deviations, target)
+        shares = combination.shares(deviations, seen.weights)
+        fitted = {id(e): (m.kernel, w) for e, m, w in zip(found.kept, members, shares, strict=True)}
+        self.candidates_ = []
+        for e in found.evaluations:
+            kernel, share = fitted.get(id(e), (e.kernel, 0.0))
+            reported = PricedCandidate(e.description, kernel, e.alpha, e.price, float(share))
+            self.candidates_.append(reported)
+        used = combination.used
+        self._members = [members[k] for k in used]
+        self._combination = combination.take(used)
+        self.kernels_ = [member.kernel for member in self._members]
+        self.weights_ = shares[used]
+        self.relevance_ = self._relevance(self._members, self.weights_)
+        self._store_rows(rows, data)
+        return left_out_predictions(target, means, choose, self.random_state)
 
     def _fit_views(self, data: TrainingRows) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
@@ -160,65 +211,72 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         self._training = {name: self._views.transform(data.X, name) for name in names}
         return candidates
 
-    def _evaluate(
-        self,
-        candidates: Sequence[Candidate],
-        rows: Array,
-        target: EncodedTarget,
-        data: TrainingRows,
-    ) -> list[Evaluation]:
-        """Price the candidates on some rows, and those of learned relevance on the better view."""
-        table = self._labeled(rows, target, data)
+    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+        """The evaluated candidates that are kept, and their combination."""
+        raise NotImplementedError
+
+    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> Combination:
+        """The combination of members that is learned from their left-out predictions."""
+        raise NotImplementedError
+
+    def _select(
+        self, candidates: Sequence[Candidate], table: LabeledTable, exact: bool, **settings: Any
+    ) -> Selection:
+        """Evaluate candidates, and those of learned relevance on the better view; combine the best.
+
+        Parameters
+        ----------
+        candidates : sequence of Candidate
+        table : LabeledTable
+        exact : bool
+            Whether members are fitted to all samples without an approximation.
+        **settings : object
+            Arguments of `evaluate`.
+        """
+        settings["random_state"] = self.random_state
+        found = evaluate(candidates, table, **settings)
+        if self.candidates is None and found and learns_relevance(table.views["scaled"]):
+            best = min(found, key=lambda evaluation: evaluation.price)
+            found += evaluate(relevance_candidates(best.view), table, **settings)
+        return self._choose(found, table, exact)
+
+    def _selection(
+        self, candidates: Sequence[Candidate], rows: Array, table: LabeledTable, data: TrainingRows
+    ) -> Selection:
+        """Choose and combine candidates by their errors on some rows."""
         with reported_steps(self) as report:
-            evaluated = partial(
-                evaluate,
-                table=table,
-                random_state=self.random_state,
-                others=self._others(rows, target, data),
-                on_step=report,
-            )
-            found = evaluated(candidates)
-            if self.candidates is None and found and learns_relevance(table.views["scaled"]):
-                best = min(found, key=lambda evaluation: evaluation.price)
-                found += evaluated(relevance_candidates(best.view))
-        if not found:
+            settings = {"others": self._others(rows, table, data), "on_step": report}
+            found = self._select(candidates, table.take(rows), data.source is None, **settings)
+        if not found.evaluations:
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         return found
 
-    def _labeled(self, rows: Array, target: EncodedTarget, data: TrainingRows) -> LabeledTable:
-        """Some of the training samples."""
-        views = {name: view[rows] for name, view in self._training.items()}
-        return LabeledTable(views, data.y[rows], target.take(rows))
-
-    def _others(
-        self, rows: Array, target: EncodedTarget, data: TrainingRows
-    ) -> LabeledTable | None:
+    def _others(self, rows: Array, table: LabeledTable, data: TrainingRows) -> LabeledTable | None:
         """Samples of a large table that candidates are not priced on, to learn kernels from."""
         if data.source is None:
             return None
         rest = np.setdiff1d(np.arange(len(data.y)), rows)
         if len(rest) < len(rows):
             return None
-        inside = target.take(rest)
+        inside = table.target.take(rest)
         n_learned = _LEARNED_PER_PRICED * len(rows)
         chosen = sample_rows(len(rest), n_learned, inside.codes, self.random_state)
-        return self._labeled(rest[chosen], target, data)
+        return table.take(rest[chosen])
 
-    def _fit_ridges(
-        self, kept: Sequence[Evaluation], target: EncodedTarget, data: TrainingRows
+    def _fit_members(
+        self, kept: Sequence[Evaluation], table: LabeledTable, data: TrainingRows
     ) -> list[Any]:
-        """Ridge regressions on the kernels of some candidates, fitted to all rows."""
+        """Predictors on the kernels of some candidates, fitted to all rows."""
         if data.source is None:
-            return [fit_ridge(e, self._training[e.view], target) for e in kept]
+            return [found.fitted(table) for found in kept]
         n_rows = data.source.count_rows()
         hooks = started_passes(n_rows * len(kept))
-        encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
         return [
             fit_member(
                 evaluation,
                 self._views,
-                encoding,
-                replace(data, X=self._training[evaluation.view]),
+                table.target,
+                replace(data, X=table.views[evaluation.view]),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
                 hooks=hooks,
@@ -226,26 +284,24 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
             for evaluation in kept
         ]
 
-    def _left_out_values(
-        self, kept: Sequence[Evaluation], target: EncodedTarget, rows: Array, data: TrainingRows
-    ) -> list[Array]:
-        """Predictions of the ridge regressions for the training samples, without these.
+    def _chosen_without(
+        self, candidates: Sequence[Candidate], table: LabeledTable, train: Array
+    ) -> tuple[Combination, list[Array]]:
+        """A combination of candidates that were chosen on some rows; see `left_out_predictions`.
 
-        Those of the rows that candidates were priced on are known. The kernels and penalties had no
-        part in the others. On Nyström features, predictions are those of fits without the sample's
-        fold.
+        Its ridge regressions are fitted to all rows but one, its machines without a fold.
         """
-        pairs = list(zip(kept, self._members, strict=False))
-        if data.positions is not None:
-            return [m.out_of_fold(self._training[m.view], data.positions) for _, m in pairs]
-        if len(rows) == len(target.values):
-            return [evaluation.predictions for evaluation in kept]
-        values = []
-        for evaluation, member in pairs:
-            inverse = member.inverse(self._training[member.view])
-            values.append(target.values - member.leave_one_out_residuals(inverse))
-            values[-1][rows] = evaluation.predictions
-        return values
+        inside = table.take(train)
+        inside = inside.take(self._priced_rows(inside.target))
+        found = self._select(candidates, inside, True, on_failure=lambda message: None)
+        deviations = [e.left_out_deviations(table, self.random_state) for e in found.kept]
+        return found.combination, deviations
+
+    def _combined_without(
+        self, deviations: Sequence[Array], target: EncodedTarget, train: Array
+    ) -> tuple[Combination, Sequence[Array]]:
+        """A combination of given members, learned on some rows; see `left_out_predictions`."""
+        return self._combined([d[train] for d in deviations], target.take(train)), deviations
 
     def _store_rows(self, rows: Array, data: TrainingRows) -> None:
         """Keep the views of the samples that predictions need, and how near new samples should be.
@@ -270,16 +326,16 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         """Validated samples in each view."""
         return {name: self._views.transform(X, name) for name in self._training}
 
-    def _predictions(self, members: Sequence[Any], views: dict[ViewName, Features]) -> list[Array]:
-        """Predictions of each member, shape (n_rows, n_outputs), in blocks of rows."""
+    def _deviations(self, views: dict[ViewName, Features]) -> list[Array]:
+        """Predictions of each member less the mean, shape (n_rows, n_outputs)."""
         return [
             np.concatenate(
                 [
-                    member.predict(views[member.view][rows], self._training[member.view])
+                    member.deviations(views[member.view][rows], self._training[member.view])
                     for rows in self._blocks(views)
                 ]
             )
-            for member in members
+            for member in self._members
         ]
 
     def _closeness(self, views: dict[ViewName, Features]) -> Array:

@@ -7,21 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._callbacks import with_callbacks
 from mercer._gram.sample_weights import weighted_mean
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
-from mercer._stacking.combination import decision_features, influences
-from mercer._stacking.evaluation import Evaluation, parts
-from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
-from mercer._stacking.machines import (
-    MachineEvaluation,
-    evaluate_machines,
-    fit_machine,
-    predictions_in_folds,
-)
+from mercer._stacking.combination import LogisticCombination, logistic_combination
+from mercer._stacking.evaluation import Evaluation, LabeledTable, Selection
+from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._stacking.machines import evaluate_machines
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
@@ -30,12 +24,6 @@ _N_RIDGE = 5
 
 _N_MACHINES = 2
 """Support vector machines on so many kernels are combined with them."""
-
-_N_FOLDS = 5
-"""The score of the combination is estimated in so many folds."""
-
-_MAX_ITER = 1000
-"""Logistic regression on a few decision values converges within so many iterations."""
 
 
 class KernelStackingClassifier(ClassifierMixin, KernelStacking):
@@ -185,34 +173,11 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         self.classes_ = target.classes
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        candidates = self._fit_views(data)
-        rows = self._priced_rows(target)
-        found = sorted(self._evaluate(candidates, rows, target, data), key=lambda e: e.price)
-        inside, kept = target.take(rows), found[:_N_RIDGE]
-        machines = self._machines(found, rows, inside) if data.source is None else []
-        self._members = self._fit_ridges(kept, target, data)
-        values = self._left_out_values(kept, target, rows, data)
-        for machine in machines:
-            view = self._training[machine.view]
-            self._members.append(fit_machine(machine, view, target))
-            values.append(self._values_in_folds(machine, target, rows))
-        # Where all rows are in memory, the penalties have seen the labels of the priced ones only.
-        learned = rows if data.source is None else np.arange(len(data.y))
-        self._combination = _logistic_regression(
-            decision_features([v[learned] for v in values]), target.take(learned)
-        )
-        self._store_leave_one_out(values, target)
         self._frequencies = target.mean
-        self.kernels_ = [member.kernel for member in self._members]
-        self.weights_ = influences(values, self._combination.coef_, data.weights)
-        self.relevance_ = self._relevance(self._members, self.weights_)
-        self._store_rows(rows, data)
-        evaluated: list[Evaluation] = [*kept, *machines]
-        weights = dict(zip(map(id, evaluated), self.weights_.tolist(), strict=True))
-        self.candidates_ = [
-            PricedCandidate(e.description, e.kernel, e.alpha, e.price, weights.get(id(e), 0.0))
-            for e in [*found, *machines]
-        ]
+        means = np.tile(self._frequencies, (len(data.y), 1))
+        self.loo_predictions_ = self._fit_stack(data, target, means)
+        right = self.loo_predictions_.argmax(axis=1) == target.codes
+        self.loo_score_ = float(weighted_mean(right, target.weights))
         return self
 
     def predict_proba(self, X: Features) -> Array:
@@ -230,8 +195,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         return found
 
     def _probabilities_of(self, views: dict[ViewName, Features]) -> Array:
-        decisions = decision_features(self._predictions(self._members, views))
-        probabilities = self._probabilities(self._combination, decisions)
+        deviations = self._deviations(views)
+        means = np.tile(self._frequencies, (next(iter(views.values())).shape[0], 1))
+        probabilities = self._combination.combine(deviations, means)
         closeness = self._closeness(views)
         return np.asarray(closeness * probabilities + (1.0 - closeness) * self._frequencies)
 
@@ -252,45 +218,17 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
-    def _machines(
-        self, found: Sequence[Evaluation], rows: Array, target: EncodedTarget
-    ) -> list[MachineEvaluation]:
-        """Evaluate machines on the best kernels whose parameters were not learned from labels."""
-        tables = {name: table[rows] for name, table in self._training.items()}
-        kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
-        return evaluate_machines(kernels, tables, target, self.random_state)
+    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+        found = sorted(found, key=lambda e: e.price)
+        kept: list[Evaluation] = found[:_N_RIDGE]
+        if exact:
+            # Machines are on kernels whose parameters were not learned from labels.
+            kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
+            machines = evaluate_machines(kernels, table, self.random_state)
+            kept, found = [*kept, *machines], [*found, *machines]
+        combination = self._combined([e.deviations for e in kept], table.target)
+        return Selection(found, kept, combination)
 
-    def _values_in_folds(
-        self, machine: MachineEvaluation, target: EncodedTarget, rows: Array
-    ) -> Array:
-        """Predictions of a machine for all samples, by fits without the sample's fold."""
-        if len(rows) == len(target.values):
-            return machine.predictions
-        view = self._training[machine.view]
-        values = predictions_in_folds(machine, view, target, self.random_state)
-        values[rows] = machine.predictions
-        return values
-
-    def _store_leave_one_out(self, values: Sequence[Array], target: EncodedTarget) -> None:
-        """Set probabilities by logistic regressions without the sample's fold, and their score."""
-        decisions, codes = decision_features(values), target.codes
-        assert codes is not None
-        probabilities = np.tile(target.mean, (len(codes), 1))
-        for train, test in parts(target, self.random_state, _N_FOLDS):
-            if np.unique(codes[train]).size > 1:
-                fold = _logistic_regression(decisions[train], target.take(train))
-                probabilities[test] = self._probabilities(fold, decisions[test])
-        self.loo_predictions_ = probabilities
-        right = probabilities.argmax(axis=1) == codes
-        self.loo_score_ = float(weighted_mean(right, target.weights))
-
-    def _probabilities(self, combination: LogisticRegression, decisions: Array) -> Array:
-        """Probabilities of all classes, shape (n_rows, n_classes)."""
-        probabilities = np.zeros((len(decisions), len(self.classes_)))
-        probabilities[:, combination.classes_] = combination.predict_proba(decisions)
-        return probabilities
-
-
-def _logistic_regression(features: Array, target: EncodedTarget) -> LogisticRegression:
-    model = LogisticRegression(max_iter=_MAX_ITER)
-    return model.fit(features, target.codes, sample_weight=target.weights)
+    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LogisticCombination:
+        assert target.codes is not None
+        return logistic_combination(deviations, target.codes, target.mean, target.weights)

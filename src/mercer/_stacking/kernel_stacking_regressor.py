@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -12,11 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import with_callbacks
-from mercer._gram.sample_weights import left_out_weight, repeated_rows
+from mercer._gram.sample_weights import proportional_rows
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
-from mercer._stacking.combination import stacking_weights
+from mercer._stacking.combination import LinearCombination, linear_combination
+from mercer._stacking.evaluation import Evaluation, LabeledTable, Selection
 from mercer._stacking.intervals import jackknife_plus
-from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
+from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
@@ -151,32 +153,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         checks = {"multi_output": True, "y_numeric": True}
         data = self._training_rows(X, y, sample_weight, **checks)
         target = encode_target(data.y, classification=False, weights=data.weights)
-        candidates = self._fit_views(data)
-        rows = self._priced_rows(target)
-        found = self._evaluate(candidates, rows, target, data)
-        weights = self._weights([e.predictions for e in found], target.take(rows))
-        if data.source is not None:
-            weights[weights < _LEAST_WEIGHT * weights.sum()] = 0.0
-        kept = np.flatnonzero(weights)
-        evaluations = [found[k] for k in kept]
-        self._members = self._fit_ridges(evaluations, target, data)
-        values = self._left_out_values(evaluations, target, rows, data)
-        if data.source is not None:
-            weights[kept] = self._weights(values, target)
-            values = [v for v, w in zip(values, weights[kept], strict=True) if w > 0.0]
-            self._members = [
-                m for m, w in zip(self._members, weights[kept], strict=True) if w > 0.0
-            ]
-        self.candidates_ = [
-            PricedCandidate(e.description, e.kernel, e.alpha, e.price, float(weight))
-            for e, weight in zip(found, weights, strict=True)
-        ]
-        self.weights_ = weights[weights > 0.0]
-        self.kernels_ = [member.kernel for member in self._members]
-        self.relevance_ = self._relevance(self._members, self.weights_)
-        self._store_rows(rows, data)
         self._target, self._one_output = target, data.y.ndim == 1
-        self._store_leave_one_out(values, target)
+        self._loo_values = self._fit_stack(data, target, target.left_out_means)
+        self.loo_predictions_ = self._decoded(self._loo_values)
+        self.loo_score_ = _score(target, self._loo_values)
         return self
 
     def predict(self, X: Features) -> Array:
@@ -194,8 +174,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return found
 
     def _predicted(self, views: dict[ViewName, Features]) -> Array:
-        deviations = self._weighted(self._predictions(self._members, views))
-        return self._decoded(self._closeness(views) * deviations)
+        deviations = self._combination.combine(self._deviations(views), np.zeros(1))
+        return self._decoded(self._target.mean + self._closeness(views) * deviations)
 
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
         """Intervals that hold the response with a given probability, by the jackknife+.
@@ -236,12 +216,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     def _interval(self, views: dict[ViewName, Features], coverage: float) -> Array:
         targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
-        weights, repeated = np.ones(len(targets), dtype=int), np.arange(len(targets))
-        if self._target.weights is not None:
-            weights = self._target.weights
-            repeated = repeated_rows(weights)
-        left = left_out_weight(weights)
-        means = (weights @ targets - left * targets) / (weights.sum() - left)
+        means = self._target.left_out_means[:, 0]
+        changes = float(self._target.mean[0]) - means
+        weights = self._target.weights
+        drawn = np.arange(len(targets)) if weights is None else proportional_rows(weights)
         inverses = [m.inverse(self._training[m.view]) for m in self._members]
         closeness = self._closeness(views)
         ends = []
@@ -250,40 +228,35 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
             for weight, member, inverse in zip(self.weights_, self._members, inverses, strict=True):
                 stored = self._training[member.view]
                 found = member.left_out_predictions(views[member.view][rows], stored, inverse)
-                deviations += weight * (found - means)
+                deviations += weight * (found + changes)
             residuals = np.abs(targets - means - closeness[rows] * (left_out - means))
             predictions = means + closeness[rows] * deviations
-            ends.append(jackknife_plus(predictions[:, repeated], residuals[:, repeated], coverage))
+            ends.append(jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage))
         offset, scale = float(self._target.offset[0]), float(self._target.scale[0])
         return np.asarray(offset + scale * np.concatenate(ends))
 
-    def _weighted(self, predictions: list[Array]) -> Array:
-        """Weighted sum of predictions less the mean, in the target's encoding."""
-        mean = self._target.mean
-        if not predictions:
-            return np.zeros((1, len(mean)))
-        pairs = zip(self.weights_, predictions, strict=True)
-        return np.asarray(sum(weight * (found - mean) for weight, found in pairs))
-
-    def _decoded(self, deviations: Array) -> Array:
-        decoded = self._target.decode(deviations + self._target.mean)
+    def _decoded(self, values: Array) -> Array:
+        decoded = self._target.decode(values)
         return decoded[:, 0] if self._one_output else decoded
 
-    @staticmethod
-    def _weights(predictions: list[Array], target: EncodedTarget) -> Array:
-        """Weights of the members, from predictions without the sample."""
-        mean = target.mean
-        if not predictions:
-            return np.zeros(0)
-        return stacking_weights(
-            [values - mean for values in predictions], target.values - mean, target.weights
-        )
+    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+        combination = self._combined([e.deviations for e in found], table.target)
+        least = 0.0 if exact else _LEAST_WEIGHT * combination.weights.sum()
+        used = np.flatnonzero(combination.weights > least)
+        kept = [found[k] for k in used]
+        return Selection(found, kept, LinearCombination(combination.weights[used]))
 
-    def _store_leave_one_out(self, predictions: list[Array], target: EncodedTarget) -> None:
-        """Set predictions without the sample, and their score."""
-        values = np.zeros_like(target.values) + self._weighted(predictions)
-        self._loo_values = values + target.mean
-        self.loo_predictions_ = self._decoded(values)
-        self.loo_score_ = float(
-            r2_score(target.values, self._loo_values, sample_weight=target.weights)
-        )
+    def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LinearCombination:
+        return linear_combination(deviations, target.values - target.mean, target.weights)
+
+
+def _score(target: EncodedTarget, predictions: Array) -> float:
+    """Coefficient of determination of left-out predictions, by the unbiased variance.
+
+    The variance about the mean of the same samples would be too low by the part that the mean
+    takes, and new samples take none.
+    """
+    weights = np.ones(len(predictions)) if target.weights is None else target.weights
+    part = float(np.sum(np.square(weights / weights.sum())))
+    plain = r2_score(target.values, predictions, sample_weight=weights)
+    return float(1.0 - (1.0 - plain) * (1.0 - part))

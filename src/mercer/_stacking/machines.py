@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -14,7 +15,7 @@ from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.tiles import serial_algebra
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
-from mercer._stacking.evaluation import Evaluation, parts
+from mercer._stacking.evaluation import Evaluation, LabeledTable, parts
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
@@ -31,27 +32,11 @@ _N_FOLDS = 5
 _ABSENT = -1.5
 """Decision value of a class that a fold's training samples do not have."""
 
+_TIE = 1e-9
+"""Errors that differ by less than this are equal up to rounding."""
+
 _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
-
-
-@dataclass(frozen=True)
-class MachineEvaluation(Evaluation):
-    """A support vector machine with C = 1 / alpha, and its decision values out of fold.
-
-    Its predictions are linear functions of these values, fitted to the class indicators by least
-    squares; its price is the fraction of samples that the values misclassify.
-
-    Attributes
-    ----------
-    slope : float
-        Of these functions, the same for all classes.
-    offset : ndarray of shape (n_classes,)
-        Their intercepts.
-    """
-
-    slope: float = 1.0
-    offset: Array = field(default_factory=lambda: np.zeros(1))
 
 
 @dataclass(frozen=True)
@@ -65,7 +50,7 @@ class MachineMember:
     unit : UnitScale
     machine : SVC
     slope : float
-    offset : ndarray of shape (n_classes,)
+    center : ndarray of shape (n_classes,)
         See :class:`MachineEvaluation`.
     """
 
@@ -74,10 +59,10 @@ class MachineMember:
     unit: UnitScale
     machine: SVC
     slope: float
-    offset: Array
+    center: Array
 
-    def predict(self, X: Features, Z: Features) -> Array:
-        """Predicted class indicators of new samples, shape (n_rows, n_classes).
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predicted class indicators of new samples less the means, shape (n_rows, n_classes).
 
         Parameters
         ----------
@@ -85,44 +70,76 @@ class MachineMember:
             The member's view of new samples and of the training samples.
         """
         rows = unit_rows(self.kernel, self.unit, X, Z)
-        return self.offset + self.slope * _decisions(self.machine, rows, self.offset.size)
+        decisions = _decisions(self.machine, rows, self.center.size)
+        return self.slope * (decisions - self.center)
+
+
+@dataclass(frozen=True)
+class MachineEvaluation(Evaluation):
+    """A support vector machine with C = 1 / alpha, and its decision values out of fold.
+
+    Its deviations are ``slope * (decisions - center)``, fitted to the class indicators less their
+    means by least squares; its price is the fraction of samples that the decisions misclassify.
+
+    Attributes
+    ----------
+    slope : float
+        The same for all classes, and not negative.
+    center : ndarray of shape (n_classes,)
+        Means of the decision values.
+    """
+
+    slope: float = 1.0
+    center: Array = field(default_factory=lambda: np.zeros(1))
+
+    def fitted(self, table: LabeledTable) -> Any:
+        """The machine, fitted to all samples of a table.
+
+        Parameters
+        ----------
+        table : LabeledTable
+        """
+        target = table.target
+        gram, unit = unit_gram(self.kernel, table.views[self.view], target.weights)
+        machine = _fitted(1.0 / self.alpha, gram, target)
+        return MachineMember(self.view, self.kernel, unit, machine, self.slope, self.center)
+
+    def left_out_deviations(self, table: LabeledTable, random_state: Any) -> Array:
+        """Deviations for all samples by machines that were trained without the sample's fold.
+
+        Parameters
+        ----------
+        table : LabeledTable
+        random_state : int, RandomState instance or None
+            Divides the samples into folds.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        target = table.target
+        gram, _ = unit_gram(self.kernel, table.views[self.view], target.weights)
+        folds = parts(target, random_state, _N_FOLDS)
+        decisions = _decisions_in_folds(1.0 / self.alpha, gram, target, folds)
+        return np.asarray(self.slope * (decisions - self.center))
 
 
 @serial_algebra()
 def evaluate_machines(
-    evaluations: Sequence[Evaluation],
-    tables: Mapping[ViewName, Features],
-    target: EncodedTarget,
-    random_state: object,
+    evaluations: Sequence[Evaluation], table: LabeledTable, random_state: Any
 ) -> list[MachineEvaluation]:
     """The best machine on each of some kernels, by errors out of fold.
 
     Parameters
     ----------
     evaluations : sequence of Evaluation
-    tables : mapping of str to ndarray or sparse matrix of shape (n_samples, n_features)
-    target : EncodedTarget
-        Of classes.
+    table : LabeledTable
+        With classes as targets.
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     """
-    folds = parts(target, random_state, _N_FOLDS)
-    return [_best_machine(found, tables[found.view], target, folds) for found in evaluations]
-
-
-def fit_machine(found: MachineEvaluation, X: Features, target: EncodedTarget) -> MachineMember:
-    """Fit a machine to all training samples.
-
-    Parameters
-    ----------
-    found : MachineEvaluation
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Its view of the training samples.
-    target : EncodedTarget
-    """
-    gram, unit = unit_gram(found.kernel, X, target.weights)
-    machine = _fitted(1.0 / found.alpha, gram, target)
-    return MachineMember(found.view, found.kernel, unit, machine, found.slope, found.offset)
+    folds = parts(table.target, random_state, _N_FOLDS)
+    return [_best_machine(e, table.views[e.view], table.target, folds) for e in evaluations]
 
 
 def _best_machine(
@@ -138,34 +155,12 @@ def _best_machine(
             decisions = _decisions_in_folds(C, gram, target, folds)
             wrong = decisions.argmax(axis=1) != target.codes
             price = float(weighted_mean(wrong, target.weights))
-            if best is None or price < best.price:
+            # Of machines with equal errors the first one is taken, whatever rounding errors are.
+            if best is None or price < best.price - _TIE:
                 description = f"support vector machine on {found.description}"
                 best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, price)
     assert best is not None
     return _on_indicators(best, target)
-
-
-def predictions_in_folds(
-    found: MachineEvaluation, X: Features, target: EncodedTarget, random_state: object
-) -> Array:
-    """Predictions for each sample by machines that were trained without its fold.
-
-    Parameters
-    ----------
-    found : MachineEvaluation
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Its view of the samples.
-    target : EncodedTarget
-    random_state : int, RandomState instance or None
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_classes)
-    """
-    gram, _ = unit_gram(found.kernel, X, target.weights)
-    folds = parts(target, random_state, _N_FOLDS)
-    decisions = _decisions_in_folds(1.0 / found.alpha, gram, target, folds)
-    return np.asarray(found.offset + found.slope * decisions)
 
 
 def _decisions_in_folds(
@@ -184,21 +179,26 @@ def _decisions_in_folds(
 
 
 def _on_indicators(found: MachineEvaluation, target: EncodedTarget) -> MachineEvaluation:
-    """The machine with predictions that are fitted to the class indicators."""
-    decisions, weights = found.predictions, target.weights
-    mean = weighted_mean(decisions, weights)
-    centered = decisions - mean
+    """The machine with deviations that are fitted to the class indicators.
+
+    A negative slope would read the labels off decision values of folds, whose classes are the less
+    frequent among the other folds' samples, the more frequent they are in their own.
+    """
+    decisions, weights = found.deviations, target.weights
+    center = weighted_mean(decisions, weights)
+    centered = decisions - center
     squares = float(weighted_mean(np.square(centered).sum(axis=1), weights))
     product = float(weighted_mean(np.sum(centered * target.values, axis=1), weights))
-    slope = product / squares if squares > 0.0 else 0.0
-    offset = target.mean - slope * mean
-    return replace(found, predictions=offset + slope * decisions, slope=slope, offset=offset)
+    slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
+    return replace(found, deviations=slope * centered, slope=slope, center=center)
 
 
 def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
     """A machine; where it is stopped early, its errors out of fold say whether it is of use."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        # Folds of many classes have few samples of each.
+        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
         machine = SVC(C=C, kernel="precomputed", max_iter=_MAX_ITER)
         return machine.fit(gram, target.codes, sample_weight=target.weights)
 

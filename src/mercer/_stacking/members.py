@@ -8,10 +8,9 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.sample_weights import left_out_weight, scaled_centered, scaled_rows
+from mercer._gram.sample_weights import scaled_centered, scaled_rows
 from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
-from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._weights.ridge import inverse_with_constant, residuals_from_inverse
@@ -36,8 +35,6 @@ class RidgeMember:
         Centering and scale of the training samples' Gram matrix.
     coefficients : ndarray of shape (n_samples, n_outputs)
         Dual coefficients.
-    mean : ndarray of shape (n_outputs,)
-        The intercept.
     """
 
     view: ViewName
@@ -45,10 +42,9 @@ class RidgeMember:
     alpha: float
     unit: UnitScale
     coefficients: Array
-    mean: Array
 
-    def predict(self, X: Features, Z: Features) -> Array:
-        """Predict new samples, in the target's encoding.
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions for new samples less the mean, in the target's encoding.
 
         Parameters
         ----------
@@ -62,7 +58,7 @@ class RidgeMember:
         ndarray of shape (n_rows, n_outputs)
         """
         rows = unit_rows(self.kernel, self.unit, X, Z)
-        return np.asarray(rows @ self.coefficients + self.mean)
+        return np.asarray(rows @ self.coefficients)
 
     def inverse(self, Z: Features) -> Array:
         """Inverse of the Gram matrix plus penalties, shape (n_samples, n_samples).
@@ -100,44 +96,47 @@ class RidgeMember:
         Returns
         -------
         ndarray of shape (n_rows, n_samples)
-            Column i: without sample i.
+            Column i: without sample i. The mean of all samples is subtracted.
 
         Notes
         -----
         A linear smoother that is fitted without sample i predicts what the whole fit would if the
         target of i were the prediction without it. Its predictions therefore change by the
-        derivative in that target times the leave-one-out residual. Of w copies of a
-        sample, one is left out, which changes them by 1 / w of that.
+        derivative in that target times the leave-one-out residual.
         """
         rows, weights = unit_rows(self.kernel, self.unit, X, Z), self.unit.weights
         if weights is None:
             derivatives = rows @ inverse + 1.0 / len(inverse)
         else:
-            left_out = left_out_weight(weights)
-            derivatives = ((rows * np.sqrt(weights)) @ inverse) * (left_out / np.sqrt(weights))
-            derivatives += left_out / weights.sum()
-        whole = rows @ self.coefficients[:, :1] + self.mean[0]
+            roots = np.sqrt(weights)
+            derivatives = ((rows * roots) @ inverse) * roots + weights / weights.sum()
+        whole = rows @ self.coefficients[:, :1]
         return np.asarray(whole - derivatives * self.leave_one_out_residuals(inverse)[:, 0])
 
 
-def fit_ridge(evaluation: Evaluation, X: Features, target: EncodedTarget) -> RidgeMember:
-    """Fit ridge regression on the kernel of a candidate to all training samples.
+def fit_ridge(
+    view: ViewName, kernel: Kernel, alpha: float, X: Features, target: EncodedTarget
+) -> RidgeMember:
+    """Fit ridge regression to all training samples.
 
     Parameters
     ----------
-    evaluation : Evaluation
+    view : {"given", "scaled", "quantiles"}
+    kernel : Kernel
+    alpha : float
+        Penalty, for a Gram matrix of unit scale.
     X : ndarray or sparse matrix of shape (n_samples, n_features)
-        The candidate's view of the training samples.
+        The view of the training samples.
     target : EncodedTarget
     """
     weights = target.weights
-    gram, unit = unit_gram(evaluation.kernel, X, weights)
+    gram, unit = unit_gram(kernel, X, weights)
     if weights is not None:
         gram *= np.sqrt(np.outer(weights, weights))
-    factor, alpha = _factored(gram, evaluation.alpha)
+    factor, alpha = _factored(gram, alpha)
     centered = scaled_centered(target.values, weights)
     coefficients = scaled_rows(cho_solve((factor, True), centered, check_finite=False), weights)
-    return RidgeMember(evaluation.view, evaluation.kernel, alpha, unit, coefficients, target.mean)
+    return RidgeMember(view, kernel, alpha, unit, coefficients)
 
 
 def _factored(gram: Array, alpha: float) -> tuple[Array, float]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._model_selection.kernel_prices import RandomState
+from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
 from mercer._nystroem.target_encoding import TargetEncoding
@@ -28,22 +31,29 @@ class NystroemMember:
         The view of the table that the kernel is evaluated on.
     kernel : Kernel
     model : NystroemModel
+    mean : ndarray of shape (n_outputs,)
+        Of the target.
     """
 
     view: ViewName
     kernel: Kernel
     model: NystroemModel
+    mean: Array
 
-    def predict(self, X: Features, Z: Features) -> Array:
-        """Predict new samples, in the target's encoding, shape (n_rows, n_outputs).
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions for new samples less the mean, in the target's encoding.
 
         Parameters
         ----------
         X : ndarray or sparse matrix of shape (n_rows, n_features)
             The member's view of new samples.
         Z : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
         """
-        return self.model.decision_function(X)
+        return np.asarray(self.model.decision_function(X) - self.mean)
 
     def inverse(self, Z: Features) -> None:
         """Nothing that predictions without a sample would need.
@@ -65,10 +75,10 @@ class NystroemMember:
         -------
         ndarray of shape (n_rows, 1)
         """
-        return self.predict(X, Z)[:, :1]
+        return self.deviations(X, Z)[:, :1]
 
-    def out_of_fold(self, X: Features, positions: Array) -> Array:
-        """Predict rows by the fits without their folds, shape (n_rows, n_outputs).
+    def deviations_in_folds(self, X: Features, positions: Array) -> Array:
+        """Predictions for rows by the fits without their folds, less the mean.
 
         Parameters
         ----------
@@ -76,8 +86,12 @@ class NystroemMember:
             The member's view of rows of the training table.
         positions : ndarray of int of shape (n_rows,)
             Their positions in the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
         """
-        return out_of_fold_predictions(self.model, X, positions)
+        return np.asarray(out_of_fold_predictions(self.model, X, positions) - self.mean)
 
 
 @dataclass(frozen=True)
@@ -110,7 +124,7 @@ class ViewEncoder:
 def fit_member(
     found: Evaluation,
     views: TableViews,
-    encoding: TargetEncoding,
+    target: EncodedTarget,
     sample: TrainingRows,
     *,
     n_components: int,
@@ -123,9 +137,10 @@ def fit_member(
     ----------
     found : Evaluation
     views : TableViews
-    encoding : TargetEncoding
+    target : EncodedTarget
+        Of the sample.
     sample : TrainingRows
-        The source, and a sample of its rows in the candidate's view: the widths of the kernel are
+        The source, and a sample of its rows in the candidate's view: widths that were learned are
         rescaled on it, and centers are drawn from it.
     n_components : int
         Number of centers.
@@ -135,7 +150,10 @@ def fit_member(
     """
     source = sample.source
     assert source is not None
-    kernel = rescaled_kernel(found.kernel, sample, encoding, random_state)
+    encoding = TargetEncoding.of_target(target, one_dimensional=sample.y.ndim == 1)
+    kernel = found.kernel
+    if found.learns_widths:
+        kernel = rescaled_kernel(kernel, sample, encoding, random_state)
     model = fit_nystroem(
         kernel,
         source.with_encoder(ViewEncoder(source.encoder, views, found.view)),
@@ -147,4 +165,4 @@ def fit_member(
         sample_weight=sample.weights,
         hooks=hooks,
     )
-    return NystroemMember(found.view, kernel, model)
+    return NystroemMember(found.view, kernel, model, target.mean)

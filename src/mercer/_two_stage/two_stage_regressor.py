@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.sample_weights import repeated_rows, weighted_deviation, weighted_mean
+from mercer._gram.sample_weights import proportional_rows, weighted_deviation, weighted_mean
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.array_libraries import to_numpy
@@ -358,7 +358,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         best = first_best(scores.mean(axis=0))
         self.alpha_ = float(grid[best])
         held_out = [
-            part[best] if weights is None else part[best][repeated_rows(weights)]
+            part[best] if weights is None else part[best][proportional_rows(weights)]
             for part, weights in parts
         ]
         residuals = np.concatenate(held_out) * deviation

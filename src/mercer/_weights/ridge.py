@@ -9,7 +9,7 @@ from scipy.linalg import cho_solve, eigh
 from scipy.linalg.lapack import dtrtri
 
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
-from mercer._gram.sample_weights import left_out_weight, scaled_centered, scaled_rows, weighted_mean
+from mercer._gram.sample_weights import scaled_centered, scaled_rows, weighted_mean
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -85,15 +85,15 @@ class RidgePath:
 
         The sums leave out the constant eigenvector, because the intercept is not penalized, and so
         no term is negative and no digit is lost where :math:`h_i` is close to one. The residual of
-        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`. Where
-        weights count copies, one of them is left out; see :func:`remaining_parts`.
+        sample i under the fit to all others is then exactly :math:`r_i / (1 - h_i)`, whatever the
+        weights of the samples are.
         """
         n, k = len(self.vectors), self.projected.shape[1]
         shrink = alphas[:, None] / (self.values + alphas[:, None])
         right = shrink.T[:, :, None] * self.projected[:, None, :]
         residuals = (self.vectors @ right.reshape(n - 1, -1)).reshape(n, alphas.size, k)
         parts = np.square(self.vectors) @ shrink.T
-        residuals /= remaining_parts(parts, self.weights)[:, :, None]
+        residuals /= parts[:, :, None]
         if self.weights is not None:
             residuals /= np.sqrt(self.weights)[:, None, None]
         return residuals.transpose(1, 0, 2)
@@ -239,29 +239,7 @@ def _left_out(diagonal: Array, coefficients: Array, alpha: float, weights: Array
         remaining = diagonal - 1.0 / (len(diagonal) * (1.0 + alpha))
         return np.asarray(coefficients / remaining[:, None])
     remaining = diagonal - weights / (weights.sum() * (1.0 + alpha))
-    parts = remaining_parts(alpha * remaining, weights)
-    return np.asarray(alpha * coefficients / (weights * parts)[:, None])
-
-
-def remaining_parts(parts: Array, weights: Array | None) -> Array:
-    """What residuals are divided by where a sample, or a weight of one of it, is left out.
-
-    Parameters
-    ----------
-    parts : ndarray of shape (n_samples,) or (n_samples, n_alphas)
-        One less the leverage of each sample with all of its weight.
-    weights : ndarray of shape (n_samples,), or None
-
-    Notes
-    -----
-    Where weights count copies, each of w copies has a part 1 / w of the sample's leverage, and one
-    is left out at a time; otherwise a sample is left out as a whole.
-    """
-    if weights is None:
-        return parts
-    kept = 1.0 - left_out_weight(weights) / weights
-    kept = kept.reshape(-1, *[1] * (parts.ndim - 1))
-    return np.asarray(kept + (1.0 - kept) * parts)
+    return np.asarray(coefficients / (weights * remaining)[:, None])
 
 
 def _with_constant(gram: Array, weights: Array | None, factor: float) -> Array:
