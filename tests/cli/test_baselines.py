@@ -27,6 +27,13 @@ def test_intervals_hold_the_error_in_about_their_share_of_tables() -> None:
         assert 0.92 < covered < 0.98
 
 
+@pytest.mark.parametrize("unit", [1e-6, 0.1, 1e3])
+def test_intervals_have_the_unit_of_the_response(unit: float) -> None:
+    losses = np.random.default_rng(0).normal(size=50) ** 2
+    found = error_interval("regression", unit**2 * losses)
+    np.testing.assert_allclose(found, unit * np.array(error_interval("regression", losses)))
+
+
 def test_extremes() -> None:
     error, low, high = error_interval("classification", np.zeros(20))
     assert (error, low) == (0.0, 0.0)
@@ -41,6 +48,14 @@ def test_chance_is_not_better() -> None:
     assert is_better(losses, losses + 0.1)
     assert not is_better(losses, losses)
     assert not is_better(losses, rng.permutation(losses))
+
+
+def test_a_mean_difference_is_better_beyond_its_interval() -> None:
+    """Of nine rows, Student's quantile of 97.5% is 2.306, and that of 95% is 1.860."""
+    wave = np.tile([-1.0, 0.0, 1.0], 3)
+    error = wave.std(ddof=1) / 3.0
+    assert not is_better(np.zeros(9), wave + 2.2 * error)
+    assert is_better(np.zeros(9), wave + 2.4 * error)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_cases import pd
+from sklearn.inspection import permutation_importance
 
 from mercer._cli import importance
 from mercer._cli.encoding import source_columns
 from mercer._cli.importance import column_importances, column_relevances
 from mercer._cli.methods import make_model
 from mercer._cli.problem import as_problem
+from mercer._cli.wording import importance_cells
 
 N = 120
 
@@ -42,6 +44,26 @@ def test_shuffled_columns_raise_the_error_if_they_matter() -> None:
     assert by_name["signal"].increase > 5 * abs(by_name["noise"].increase)
     assert by_name["signal"].relevance > by_name["noise"].relevance
     assert sum(column.relevance for column in found) == pytest.approx(1.0)
+
+
+def test_importances_are_those_of_five_shuffles() -> None:
+    model, X, y = fitted("uniform")
+    found = {column.name: column for column in column_importances(model, X, y, "regression")}
+    score = "neg_root_mean_squared_error"
+    shuffled = permutation_importance(model, X, y, scoring=score, n_repeats=5, random_state=0)
+    for name, increases in zip(X.columns, shuffled.importances, strict=True):
+        assert found[name].increase == pytest.approx(increases.mean())
+        assert found[name].deviation == pytest.approx(increases.std(ddof=1))
+
+
+def test_a_column_that_misleads_lowers_the_error_when_shuffled() -> None:
+    model, X, y = fitted("uniform")
+    y = y - 2.0 * np.sin(2 * X["signal"].to_numpy())
+    found = column_importances(model, X, y, "regression")
+    assert found[-1].name == "signal"
+    assert found[-1].increase < -0.1
+    assert importance_cells(found[-1], "regression")[0].startswith("-")
+    assert not importance_cells(found[0], "regression")[0].startswith("-")
 
 
 def test_each_feature_belongs_to_its_column() -> None:

@@ -61,3 +61,10 @@ def test_good_columns_are_not() -> None:
     # Where one class is rare, the constant errs seldom as well.
     rare = np.arange(N) < 3
     assert not named(RNG.normal(size=N), np.where(rare, "rare", "common"))
+
+
+def test_the_unit_of_the_response_does_not_matter() -> None:
+    response, noise = RNG.normal(size=N), RNG.normal(size=N)
+    for unit in (1e-3, 1e3):
+        assert named(2 * response + 1, unit * response)
+        assert not named(noise, unit * response)

@@ -98,6 +98,13 @@ def test_names(tmp_path: Path, header: str, row: str, names: list[str], note: st
     assert all(note in text for text in found.notes)
 
 
+def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2,3\n" + "4,5\n" * 4)
+    with pytest.raises(InputError, match="lines of more cells than its header"):
+        read_text_table(path)
+
+
 @pytest.mark.parametrize("content", [bytes(range(256)), b"", b"\n\n", b"a,b\n1,2\n1,2,3,4\n"])
 def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises((InputError, ValueError)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,26 @@ def test_losses_are_those_of_dense_ridge_regressions(kind: str) -> None:
             K, rows = gaussian(X[train], widths), gaussian(X[test], widths, X[train])
             predicted = [ridge_with_intercept(K, Y[train], rows, alpha) for alpha in ALPHAS]
             errors = [np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
+            naive = np.hstack([naive, errors])
+        assert_allclose(losses, naive[naive.mean(axis=1).argmin()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_count_rows_in_regressions_and_in_losses(kind: str) -> None:
+    X = table(35)
+    y, Y = outputs(kind, X)
+    weights = np.random.default_rng(1).integers(1, 4, size=35)
+    target = replace(as_target(y), weights=weights.astype(float))
+    found = held_out_losses(recorded(KERNELS, []), Samples(X, weights=target.weights), target, 7)
+    labels = kind in KINDS[:2]
+    folds = (StratifiedKFold if labels else KFold)(5, shuffle=True, random_state=7)
+    for losses, widths in zip(found, WIDTHS, strict=True):
+        naive = np.empty((len(ALPHAS), 0))
+        for train, test in folds.split(X, y if labels else None):
+            rows = np.repeat(train, weights[train])
+            K, tested = gaussian(X[rows], widths), gaussian(X[test], widths, X[rows])
+            predicted = [ridge_with_intercept(K, Y[rows], tested, alpha) for alpha in ALPHAS]
+            errors = [weights[test] * np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
             naive = np.hstack([naive, errors])
         assert_allclose(losses, naive[naive.mean(axis=1).argmin()], rtol=1e-6)
 

@@ -34,6 +34,29 @@ def changed(tmp_path: Path) -> Path:
     return tmp_path / "changed.skops"
 
 
+def add_members_of_the_same_bytes(path: Path, n_copies: int) -> None:
+    """Name the bytes of the largest array of an archive anew, so that members overlap."""
+    with ZipFile(path, "a") as archive:
+        archive.comment = b""
+        array = max(
+            (m for m in archive.infolist() if m.filename.endswith(".npy")),
+            key=lambda member: member.file_size,
+        )
+        for number in range(n_copies):
+            copy = type(array)(f"{number}.npy")
+            for name in ("header_offset", "file_size", "compress_size", "compress_type", "CRC"):
+                setattr(copy, name, getattr(array, name))
+            archive.filelist.append(copy)
+        archive.writestr("one.npy", saved_array(np.zeros(1)))
+
+
+def as_array_of_objects(models: list[Any]) -> Any:
+    """An array that holds models, as scikit-learn keeps the trees of ensembles."""
+    array = np.empty(len(models), dtype=object)
+    array[:] = models
+    return array
+
+
 def refusal(path: Path) -> str:
     """The message about a file that is not loaded."""
     with pytest.raises(ValueError, match=r"changed\.skops is not") as caught:
@@ -85,9 +108,20 @@ class TestWholeFiles:
     def test_a_model_beyond_memory_is_refused(
         self, saved: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(model_files, "available_memory", lambda: 1e5)
+        """While a model is loaded, memory holds the file's bytes and its arrays."""
+        n_bytes = saved.stat().st_size
+        monkeypatch.setattr(model_files, "available_memory", lambda: 1.9 * n_bytes)
         with pytest.raises(MemoryError, match="takes more memory than there is"):
             load_model(saved)
+        monkeypatch.setattr(model_files, "available_memory", lambda: 2.1 * n_bytes)
+        load_model(saved)
+
+    def test_a_changed_byte_of_a_long_file_is_noticed(self, changed: Path) -> None:
+        write_model([np.arange(10**6)], changed)
+        data = bytearray(changed.read_bytes())
+        data[7 * 10**6] ^= 1
+        changed.write_bytes(data)
+        assert "checksum" in refusal(changed)
 
 
 class TestMembers:
@@ -106,19 +140,37 @@ class TestMembers:
         write_members(members_of(saved) | {"bomb.npz": bomb}, changed)
         assert "inflate" in refusal(changed)
 
-    def test_members_that_overlap_are_refused(self, saved: Path, changed: Path) -> None:
-        changed.write_bytes(saved.read_bytes())
-        with ZipFile(changed, "a") as archive:
-            archive.comment = b""
-            array = next(m for m in archive.infolist() if m.filename.endswith(".npy"))
-            for number in range(5000):
-                copy = type(array)(f"{number}.npy")
-                for name in ("header_offset", "file_size", "compress_size", "CRC"):
-                    setattr(copy, name, getattr(array, name))
-                archive.filelist.append(copy)
-            archive.writestr("one.npy", b"")
+    @pytest.mark.parametrize("n_copies", [1, 5000])
+    def test_members_that_overlap_are_refused(
+        self, saved: Path, changed: Path, n_copies: int
+    ) -> None:
+        write_members(members_of(saved) | {"large.npy": saved_array(np.zeros(10**5))}, changed)
+        add_members_of_the_same_bytes(changed, n_copies)
         model_files.seal(changed)
         assert "members are longer than the file" in refusal(changed)
+
+    def test_overlapping_members_of_sparse_arrays_are_refused(
+        self, saved: Path, changed: Path, tmp_path: Path
+    ) -> None:
+        noise = np.random.default_rng(0).random(1000)
+        np.savez_compressed(tmp_path / "noise.npz", data=noise)
+        add_members_of_the_same_bytes(tmp_path / "noise.npz", 1)
+        members = members_of(saved) | {"noise.npz": (tmp_path / "noise.npz").read_bytes()}
+        write_members(members, changed)
+        assert "its members overlap" in refusal(changed)
+
+    def test_arrays_of_objects_are_refused(
+        self, saved: Path, changed: Path, tmp_path: Path
+    ) -> None:
+        pointers = saved_array(np.array([None, None], dtype=object))
+        with ZipFile(tmp_path / "pointers.npz", "w", ZIP_DEFLATED) as archive:
+            archive.writestr("data.npy", pointers)
+        for name, content in {
+            "pointers.npy": pointers,
+            "pointers.npz": (tmp_path / "pointers.npz").read_bytes(),
+        }.items():
+            write_members(members_of(saved) | {name: content}, changed)
+            assert "an array in it" in refusal(changed)
 
     @pytest.mark.parametrize("shape", [(10**12,), (-1,), (2, 2), (10**9, 0), (2**64,)])
     def test_arrays_are_as_long_as_their_headers_say(
@@ -187,6 +239,15 @@ class TestObjects:
         with_schema(saved, changed, doubled)
         assert "described in part" in refusal(changed)
 
+    def test_an_object_that_is_given_again_with_one_value_less_is_refused(
+        self, saved: Path, changed: Path
+    ) -> None:
+        kind = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+        whole, part = ({**kind, "__id__": 1, "content": content} for content in ([0], []))
+        outer = {**kind, "__id__": 2, "content": [whole, part], "protocol": 2}
+        with_schema(saved, changed, lambda schema: outer)
+        assert "described in part" in refusal(changed)
+
     def test_objects_that_contain_themselves_are_refused(self, saved: Path, changed: Path) -> None:
         with_schema(
             saved, changed, lambda schema: schema["content"].update(__id__=schema["__id__"])
@@ -232,6 +293,29 @@ class TestIndices:
         bad = array + 10**6 if array.dtype.kind == "i" else array[..., :0]
         setattr(model, name, bad.astype(array.dtype))
         write_model(model, changed)
+        assert "support vector machine" in refusal(changed)
+
+    @pytest.mark.parametrize(
+        ("name", "bad"),
+        [
+            ("support_", lambda model: np.append(model.support_[:-1], len(X))),
+            ("_n_support", lambda model: np.array([-1, len(model.support_) + 1])),
+            ("_probA", lambda model: np.zeros(2)),
+            ("_probB", lambda model: np.zeros(2)),
+            ("support_vectors_", lambda model: model.support_vectors_[:-1]),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "contained", [tuple, lambda models: {"machine": models[0]}, as_array_of_objects]
+    )
+    def test_machines_of_rows_are_consistent_wherever_they_are(
+        self, changed: Path, name: str, bad: Any, contained: Any
+    ) -> None:
+        model = SVC(kernel="linear").fit(X, Y)
+        write_model(contained([model]), changed)
+        load_model(changed)
+        setattr(model, name, np.asarray(bad(model), dtype=getattr(model, name).dtype))
+        write_model(contained([model]), changed)
         assert "support vector machine" in refusal(changed)
 
     def test_indices_of_sparse_arrays_are_in_range(self, changed: Path) -> None:

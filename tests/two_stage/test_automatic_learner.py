@@ -349,6 +349,12 @@ def test_one_feature_has_isotropic_kernels() -> None:
     assert model.kernel_.kernels[0].structure.n_widths == 1
 
 
+def test_two_features_are_told_apart_where_one_decides() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    relevance = TwoStageRegressor("auto").fit(X, np.sin(3.0 * X[:, 0])).kernel_.relevance(2)
+    assert relevance[0] > 2.0 * relevance[1]
+
+
 @pytest.mark.parametrize("model", [TwoStageClassifier, TwoStageRegressor])
 def test_a_learner_of_another_name_is_refused(model: Any) -> None:
     with pytest.raises(ValueError, match=r"learner must be 'auto', None or a .*; got 'best'"):
