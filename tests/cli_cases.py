@@ -57,6 +57,21 @@ def response_table() -> Any:
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
 
 
+def recorded_axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of the figures of a report, which are drawn from now on."""
+    from matplotlib.figure import Figure
+
+    found: list[Any] = []
+
+    def figure(draw: Callable[[Any], object], *, height: float = 3.8) -> str:
+        found.append(Figure().subplots())
+        draw(found[-1])
+        return ""
+
+    monkeypatch.setattr("mercer._cli.html.figure", figure)
+    return found
+
+
 def write_folder(frame: Any, folder: Path, n_parts: int = 3) -> None:
     """Write a table as a folder of Parquet files, in several row groups each."""
     folder.mkdir()

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("pandas")
 
-from mercer._cli.comparison import Comparison  # noqa: E402
+from mercer._cli.comparison import Comparison
 
 
 def test_equal_errors_share_a_mean_rank() -> None:

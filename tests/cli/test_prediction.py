@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_cases import Run, call, class_table, error_line, pd, write_folder
+from cli_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
 from mercer import ParquetSource
+from mercer._cli.methods import make_model
 from mercer._cli.models import load_model
+from mercer._cli.prediction import Categories, predict
+from mercer._cli.problem import as_problem
 
 pytest.importorskip("pyarrow")
 
@@ -48,6 +51,39 @@ def test_all_rows_of_a_folder_are_predicted_in_order(
     n_violet = int((table["color"] == "violet").sum())
     assert f"{n_violet} rows hold categories of 'color' that the model was not fitted on" in notes
     assert "ignored: 'kind'" in notes
+
+
+def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, Any, Categories]:
+    problem, found = as_problem(table, target), Categories()
+    model = make_model(learner, problem, np.arange(len(problem.target)))
+    model.fit(problem.features, problem.target)
+    return model, predict(model, frame[list(problem.features)], None, found), found
+
+
+def test_decision_values_are_positive_for_the_class_that_they_name() -> None:
+    frame = class_table()
+    _, found, _ = predicted("uniform", frame, "kind", frame)
+    assert list(found)[:2] == ["prediction", "decision_cat & dog"]
+    is_named = found["prediction"] == "cat & dog"
+    assert (is_named == (found["decision_cat & dog"] > 0.0)).all()
+    assert 0 < is_named.sum() < len(found)
+
+
+def test_deviations_are_those_of_new_responses() -> None:
+    frame = response_table()
+    frame["y"] += np.random.default_rng(0).normal(size=len(frame))
+    model, found, _ = predicted("bayes", frame, "y", frame)
+    noise = np.sqrt(np.mean(model[-1].noise_variance_))
+    assert noise > 0.5
+    assert (found["std"] > noise).all()
+
+
+def test_missing_categories_are_not_new() -> None:
+    frame = class_table()
+    known = frame[frame["color"].notna()]
+    changed = frame.assign(color=frame["color"].where(frame.index != 7, "violet"))
+    _, _, found = predicted("uniform", known, "kind", changed)
+    assert found.new == {"color": {"violet": 1}}
 
 
 def test_an_interruption_leaves_no_incomplete_file(

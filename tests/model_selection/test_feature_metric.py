@@ -77,6 +77,15 @@ def test_features_as_they_are_where_nothing_is_learned(kernel: Kernel, diagonal:
     assert choose(kernel, X, y, diagonal).best == 0
 
 
+@pytest.mark.parametrize(("n", "d", "seed"), [(40, 3, 2), (30, 3, 7), (40, 6, 3)])
+def test_a_metric_must_be_better_by_a_standard_error(n: int, d: int, seed: int) -> None:
+    """On noise, a later metric may have a lower loss by chance."""
+    rng = np.random.default_rng(seed)
+    found = choose(Gaussian(), rng.normal(size=(n, d)), rng.normal(size=n), True)
+    assert found.losses.argmin() > 0
+    assert found.best == 0
+
+
 @every_setting
 def test_losses_are_those_of_fits_without_the_held_out_samples(
     kernel: Kernel, diagonal: bool, monkeypatch: pytest.MonkeyPatch
@@ -112,6 +121,45 @@ def test_losses_are_those_of_fits_without_the_held_out_samples(
         predicted = mean + rows @ np.linalg.solve(K + alpha * np.eye(len(K)), y[train] - mean)
         total += np.sum((y[test] - predicted) ** 2)
     assert_allclose(found.losses[0], total / len(y), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "diagonal", "n", "seed"),
+    [(ExponentialPower(), True, 50, 2), (Gaussian(), True, 50, 1), (Laplacian(), False, 80, 0)],
+)
+def test_folds_have_the_penalty_of_each_iteration(
+    kernel: Kernel, diagonal: bool, n: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    target = as_target(np.sin(2.0 * (X[:, 0] - X[:, 1])) + 0.3 * rng.normal(size=n))
+    found = choose_metric(kernel, X, target, n_iter=1, diagonal=diagonal, random_state=0)
+    first, second = found.metrics
+    assert first.alpha != second.alpha
+    rows = feature_metric.spread_rows(X, target.centered, 1000)
+    X, target = X[rows], target.take(rows)
+    Y, total = target.centered, 0.0
+    for train, test in feature_metric.held_out_splits(target, n, 0):
+        A: Any = np.ones(6) if diagonal else np.eye(6)
+        for metric in found.metrics:
+            Z = feature_metric.mapped_features(X, A)
+            width = metric.multiple * feature_metric.median_distance(
+                Z[train], kernel.structure.norm
+            )
+            k = kernel.with_theta(np.log([width]))
+            K, tested = k(Z[train]), k(Z[test], Z[train])
+            tested = tested - K.mean(axis=0) - (tested.mean(axis=1) - K.mean())[:, None]
+            K = center(K)
+            scale, mean = np.trace(K) / len(K), Y[train].mean()
+            dual = np.linalg.solve(K + metric.alpha * scale * np.eye(len(K)), Y[train] - mean)
+            predicted = mean + tested @ dual
+            G = gradient_outer_product(k, Z[train], dual - dual.mean(), diagonal=False)
+            if diagonal:
+                A = np.sqrt(np.diag(G) / np.diag(G).max())
+            else:
+                A = np.real(sqrtm(G / np.linalg.norm(G, 2)))
+        total += np.sum((Y[test] - predicted) ** 2)
+    assert_allclose(found.losses[1], total / n, rtol=1e-6)
 
 
 @every_setting
