@@ -58,6 +58,11 @@ def test_a_mean_difference_is_better_beyond_its_interval() -> None:
     assert is_better(np.zeros(9), wave + 2.4 * error)
 
 
+def test_mean_squared_errors_are_compared_not_mean_errors() -> None:
+    """Half of the other errors are zero, half are two: 2 in the mean square, 1 in the mean."""
+    assert is_better(np.full(400, 1.5), np.tile([0.0, 4.0], 200))
+
+
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_simple_predictors_are_those_of_scikit_learn(task: str) -> None:
     rng = np.random.default_rng(2)
