@@ -85,6 +85,12 @@ def normalized(model: Any, case: Problem) -> tuple[Matrix, Matrix, Matrix]:
     return scales[:, None, None] * case.grams, model.weights_ * means, Y
 
 
+def penalties(model: Any, case: Problem) -> Matrix:
+    """Penalties of the normalized weights at which those of the kernels as given cost the same."""
+    means = np.einsum("kii->k", case.grams) / len(case.X)
+    return np.asarray(model.weight_penalty * np.where(means > 0.0, means, 1.0) ** -model.norm)
+
+
 def noise_of(model: Any) -> float:
     """The noise variance in the unit of the normalized responses."""
     return float(np.mean(np.asarray(model.noise_variance_) / model.y_scale_**2))
@@ -96,7 +102,7 @@ def weight_gradient(model: Any, case: Problem) -> Matrix:
     n, K, alpha = len(Y), np.tensordot(weights, grams, axes=1), model.dual_coef_
     q = np.einsum("im,kij,jm->k", alpha, grams, alpha)
     if model.objective == "mkl":
-        return model.weight_penalty * model.norm * weights ** (model.norm - 1.0) - q
+        return penalties(model, case) * model.norm * weights ** (model.norm - 1.0) - q
     if model.objective == "laplace":
         return laplace_gradient(grams, K, alpha)
     if model.objective == "map":

@@ -154,12 +154,14 @@ CONTAINERS: list[Any] = [csr_array, np.ndarray.tolist, partial(pd.DataFrame, col
 def test_predictions_do_not_depend_on_the_container(solver: str, container: Any) -> None:
     X, y = data(solver)
     X = X.astype(np.float32).astype(float)
-    # The rounding errors of containers differ, so that weights are equal up to the tolerance only.
+    # The rounding errors of containers differ, so that weights are equal up to the tolerance only:
+    # near an optimum, they are known to the root of the objective's gap.
     here, table = precisely_fitted(solver), container(X)
+    gap = np.sqrt(here.tol)
     there = clone(here).fit(table, y)
     assert_allclose(there.objective_, here.objective_, rtol=2.0 * here.tol)
-    assert_allclose(there.weights_, here.weights_, rtol=1e-3, atol=1e-4)
-    assert_allclose(there.predict(table), here.predict(X), rtol=1e-3, atol=1e-4)
+    assert_allclose(there.weights_, here.weights_, rtol=gap, atol=gap)
+    assert_allclose(there.predict(table), here.predict(X), rtol=gap, atol=0.1 * gap)
 
 
 @every_solver

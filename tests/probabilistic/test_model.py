@@ -32,6 +32,7 @@ from probabilistic_reference import (
     mkl,
     variational,
 )
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
@@ -72,7 +73,8 @@ def naive_objective(model: Any, case: Any, likelihood: NaiveLikelihood) -> float
     if model.objective == "laplace":
         return laplace_approximation(K, y)[0]
     if model.objective == "mkl":
-        return mkl(K, y, likelihood, weights, weight_penalty=model.weight_penalty, norm=model.norm)
+        options = {"weight_penalty": model.weight_penalty, "norm": model.norm}
+        return mkl(K, y, likelihood, model.weights_, **options)
     if isinstance(likelihood, NaiveGaussian):
         return gaussian_evidence(K, y, likelihood.noise)
     return variational(K, y, likelihood)[0]
@@ -133,6 +135,52 @@ def test_responses_of_noise_alone_are_explained_by_noise(solver: str) -> None:
     assert model.log_marginal_likelihood_ >= none[likelihood] * (1.0 + 1e-4)
 
 
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])
+def test_mkl_penalizes_the_weights_of_the_kernels_as_given(norm: float) -> None:
+    """A generic search of the weights, over dense matrices of different scales."""
+    X, y = problem("binary", 40)
+    grams = np.array([0.2, 1.0, 5.0])[:, None, None] * np.stack([k(X) for k in KERNELS])
+    options = {"weight_penalty": 2.0, "norm": norm}
+    model = BayesianMKLClassifier("precomputed", objective="mkl", tol=1e-8, **options)
+    model.fit(np.moveaxis(grams, 0, -1), y)
+    signs = np.where(y == model.classes_[1], 1.0, -1.0)
+
+    def risk(weights: np.ndarray) -> float:
+        K = np.tensordot(weights, grams, axes=1)
+        return mkl(K, signs, NaiveLogistic(), weights, **options)
+
+    search = {"method": "Nelder-Mead", "bounds": [(0.0, None)] * 3, "tol": 1e-9}
+    best = minimize(risk, np.full(3, 0.5), **search)
+    assert_allclose(model.objective_, best.fun, rtol=1e-7)
+    assert_allclose(model.weights_, best.x, atol=1e-3 * best.x.max())
+
+
+def test_a_larger_kernel_has_the_larger_part_in_mkl() -> None:
+    """Of K and 4 K, the weights w and 4 w have the least sum of squares."""
+    X, y = problem("binary", 40)
+    K = Gaussian(1.0)(X)
+    model = BayesianMKLClassifier("precomputed", objective="mkl", norm=2.0, tol=1e-8)
+    model.fit(np.stack([K, 4.0 * K], axis=-1), y)
+    assert_allclose(model.weights_[1], 4.0 * model.weights_[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("factors", [(1e-8, 1.0, 1e8), (1e-100, 1.0, 1.0), (1e8, 1e8, 1e8)])
+@pytest.mark.parametrize("solver", [name for name in SOLVERS if "mkl" in name])
+def test_mkl_converges_for_kernels_of_any_scale(solver: str, factors: tuple[float, ...]) -> None:
+    X, y = data(solver)
+    stack = np.stack([k(X) for k in KERNELS], axis=-1) * factors
+    model = make(solver, kernels="precomputed").fit(stack, y)
+    assert model.dual_gap_ <= model.tol
+    assert model.n_iter_ < 100
+
+
+def test_mkl_refuses_kernels_whose_penalty_is_no_number() -> None:
+    X, y = problem("binary", 40)
+    stack = np.stack([1e-160 * Gaussian(1.0)(X), Gaussian(3.0)(X)], axis=-1)
+    with pytest.raises(ValueError, match=r"weights\^2 is not a finite number"):
+        BayesianMKLClassifier("precomputed", objective="mkl", norm=2.0).fit(stack, y)
+
+
 # --- invariances -------------------------------------------------------------------------------
 
 
@@ -159,7 +207,8 @@ def test_neither_order_nor_scale_of_kernels_matters(solver: str) -> None:
     )
     here = clone(model).fit(stack, case.y)
     order = np.array([2, 0, 3, 1])
-    factors = np.array([1e-8, 1.0, 1e8, 1e3])
+    # "mkl" penalizes the weights of the kernels as they are given.
+    factors = np.ones(4) if "mkl" in solver else np.array([1e-8, 1.0, 1e8, 1e3])
     changed = stack[..., order] * factors
     there = clone(model).fit(changed, case.y)
     if known := known_noise(solver, here, there):
@@ -246,7 +295,10 @@ def test_kernels_may_have_any_scale(solver: str, factor: float) -> None:
     stack = np.stack([k(X) for k in KERNELS], axis=-1)
     tol = max(finest_tol(solver), 1e-6)
     model = make(solver, kernels="precomputed", tol=tol)
-    here, there = model.fit(stack, y), clone(model).fit(factor * stack, y)
+    # Weights that are smaller by the factor cost as much if their penalty is that much larger.
+    penalty = model.weight_penalty * (factor**model.norm if model.objective == "mkl" else 1.0)
+    here = model.fit(stack, y)
+    there = clone(model).set_params(weight_penalty=penalty).fit(factor * stack, y)
     if known := known_noise(solver, here, there):
         here.set_params(**known).fit(stack, y)
         there.set_params(**known).fit(factor * stack, y)

@@ -128,7 +128,8 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         weights, and is convex.
     weight_penalty : float, default=1.0
         Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
-        the function.
+        the function. The weights are those of the kernels as given, so that a kernel of larger
+        values costs less; divide kernels by their mean diagonals to treat them alike.
     norm : float, default=1.0
         Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
     jitter : float, default=2.0

@@ -79,8 +79,9 @@ class Majorizer:
         Widths of the bounds at the point.
     slopes : ndarray of shape (n_kernels,)
         Derivatives of the log-determinants in the weights.
-    weight_penalty, norm : float
-        The weights also cost weight_penalty sum weights^norm.
+    weight_penalty : float or ndarray of shape (n_kernels,)
+    norm : float
+        The weights also cost sum weight_penalty weights^norm.
     noise_curvature : float
         Second derivative in the last weight, of the noise, of terms that are not determinants. If
         it is negative, their tangent stands for them.
@@ -94,7 +95,7 @@ class Majorizer:
     determinants: tuple[DeterminantModel, ...] | None
     gamma: Array | None
     slopes: Array
-    weight_penalty: float
+    weight_penalty: float | Array
     norm: float
     factors: tuple[tuple[Array, Array], ...] = ()
     noise_curvature: float = 0.0
@@ -148,7 +149,7 @@ class Majorizer:
         weights : ndarray of shape (n_kernels,)
         """
         value, slope, curvature = self.slopes * weights, self.slopes, np.zeros_like(weights)
-        if self.weight_penalty:
+        if np.any(self.weight_penalty):
             p, penalty = self.norm, self.weight_penalty
             value = value + penalty * weights**p
             slope = slope + penalty * p * weights ** (p - 1.0)

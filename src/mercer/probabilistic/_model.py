@@ -202,6 +202,7 @@ class _WeightedDictionary:
                 jitter=settings.jitter,
                 weight_penalty=settings.weight_penalty,
                 norm=settings.norm,
+                scales=1.0 if self.empty else self.scales,
                 learns_noise=settings.learns_noise,
             )
         self.problem = Problem(objective, grams, Y)
@@ -213,7 +214,7 @@ class _WeightedDictionary:
             # The targets are noise alone, whose most likely variance is their mean square.
             self.noise = self.size
             return self._minimum(self._with_noise(np.zeros(p)))
-        equal = np.full(p, self.size / p)
+        equal = self.problem.objective.affordable(np.full(p, self.size / p), self.problem.n_samples)
         search = optimize_laplace if settings.objective == "laplace" else optimize_weights
         return search(
             self.problem,

@@ -82,6 +82,16 @@ class Objective(ABC):
         """
         return None
 
+    def affordable(self, weights: Array, n_samples: float) -> Array:
+        """Return weights that cost less than the deviance, from which a search can start.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_kernels,)
+        n_samples : float
+        """
+        return weights
+
     def _penalized_deviance(self, problem: Problem, point: Point) -> float:
         """Return u'K^-1 u + sum D(u), summed over all problems."""
         U = point.latent
@@ -154,19 +164,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class PenalizedRisk(Objective):
-    """Multiple kernel learning, u'K^-1 u + sum D(u) + weight_penalty sum weights^norm.
+    """Multiple kernel learning, u'K^-1 u + sum D(u) + sum weight_penalty weights^norm.
 
     The objective is jointly convex in the latent values and the weights.
 
     Parameters
     ----------
     deviance : Deviance
-    weight_penalty : float, default=1.0
+    weight_penalty : float or ndarray of shape (n_kernels,), default=1.0
+        One penalty, or one for each kernel.
     norm : float, default=1.0
     """
 
     deviance: Deviance
-    weight_penalty: float = 1.0
+    weight_penalty: float | Array = 1.0
     norm: float = 1.0
     convex = True
 
@@ -174,19 +185,24 @@ class PenalizedRisk(Objective):
         self, problem: Problem, point: Point, previous: Majorizer | None, most: float
     ) -> Majorizer | None:
         """Return the objective itself; see :meth:`Objective.majorize_at`."""
-        cost = self.weight_penalty * float((point.weights**self.norm).sum())
+        cost = float((self.weight_penalty * point.weights**self.norm).sum())
         value = self._penalized_deviance(problem, point) + cost
         slopes = np.zeros_like(point.weights)
         return Majorizer(self.deviance, value, None, None, slopes, self.weight_penalty, self.norm)
+
+    def affordable(self, weights: Array, n_samples: float) -> Array:
+        """Bound the cost of each weight by its part of the samples; see the base class."""
+        part = n_samples / (weights.size * self.weight_penalty)
+        return np.minimum(weights, part ** (1.0 / self.norm))
 
     def lower_bound(self, problem: Problem, point: Point) -> float:
         """Return the dual objective of a point's dual variables; see the base class.
 
         Notes
         -----
-        With q_m = alpha'K_m alpha, penalty l and norm p, the dual objective is
-        -sum D*(-2 alpha) - (p - 1) l sum (q_m / (l p))^(p / (p - 1)). With p = 1 no q_m may exceed
-        l, and alpha is scaled down until none does.
+        With q_m = alpha'K_m alpha, penalties l_m and norm p, the dual objective is
+        -sum D*(-2 alpha) - (p - 1) sum l_m (q_m / (l_m p))^(p / (p - 1)). With p = 1 no q_m may
+        exceed l_m, and alpha is scaled down until none does.
         """
         alpha = np.column_stack(
             [
@@ -200,13 +216,14 @@ class PenalizedRisk(Objective):
             if feasible
             else problem.grams.kernel_products(alpha).quadratics.sum(axis=1)
         )
+        ratio = np.maximum(q, 0.0) / self.weight_penalty
         if self.norm == 1.0:
-            alpha = alpha * min(1.0, np.sqrt(self.weight_penalty / max(q.max(), 1e-300)))
+            alpha = alpha / max(1.0, np.sqrt(ratio.max()))
             cost = 0.0
         else:
             p = self.norm
-            ratio = np.maximum(q, 0.0) / (self.weight_penalty * p)
-            cost = (p - 1.0) * self.weight_penalty * float((ratio ** (p / (p - 1.0))).sum())
+            terms = self.weight_penalty * (ratio / p) ** (p / (p - 1.0))
+            cost = (p - 1.0) * float(terms.sum())
         return (
             sum(self.deviance.dual(y, a) for y, a in zip(problem.Y.T, alpha.T, strict=True)) - cost
         )
