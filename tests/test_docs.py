@@ -11,7 +11,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from reference import center, gaussian
 from test_package import PUBLIC_NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -99,3 +102,26 @@ def test_examples_end_with_a_picture_whose_axes_are_labeled(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.rstrip().endswith("plt.show()")
     assert "xlabel" in text or "set(xticks=[]" in text or "from_estimator" in text
+
+
+def test_the_leave_one_out_formula_of_the_guide_agrees_with_refits() -> None:
+    """Ridge regression with an intercept, refitted without each row; alpha as in the fit."""
+    guide = (ROOT / "docs" / "guide" / "tables.md").read_text(encoding="utf-8")
+    found = re.search(r"\\frac{y_i - f_\\alpha\(x_i\)}{(.+?)},\$\$", guide)
+    assert found is not None
+    rng, n, alpha = np.random.default_rng(0), 12, 0.3
+    X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+    K = gaussian(X, 1.0)
+    S = center(K) @ np.linalg.inv(center(K) + alpha * np.eye(n))
+    names = {"S": np.diag(S), "n": n}
+    denominator = eval(found[1].replace("S_{ii}", "S"), {"__builtins__": {}}, names)
+    errors = []
+    for i in range(n):
+        others = np.delete(np.arange(n), i)
+        bordered = np.ones((n, n))
+        bordered[:-1, :-1] = K[np.ix_(others, others)] + alpha * np.eye(n - 1)
+        bordered[-1, -1] = 0.0
+        *coef, intercept = np.linalg.solve(bordered, [*y[others], 0.0])
+        errors.append(y[i] - K[i, others] @ coef - intercept)
+    residuals = y - y.mean() - S @ (y - y.mean())
+    assert_allclose(residuals / denominator, errors, rtol=1e-9)
