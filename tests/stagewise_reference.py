@@ -15,9 +15,10 @@ Search = Callable[[Matrix], tuple[Matrix, float]]
 
 @dataclass
 class Published:
-    """The kernels, step sizes and alignments of all steps."""
+    """The kernels, objectives, step sizes and alignments of all steps."""
 
     grams: list[Matrix]
+    objectives: list[float]
     etas: list[float]
     alignments: list[float]
 
@@ -50,15 +51,16 @@ def algorithm_1(
     `beside` has the kernel of each step of another run. Every line is then compared by itself: the
     search with that run's kernel, and the step along that run's kernel from where that run stood.
     """
-    K, found = eps * np.eye(len(L)), Published([], [], [])
+    K, found = eps * np.eye(len(L)), Published([], [], [], [])
     for t in range(T):
         P, before = gradient(K, L), objective(K, L)
         tried = [search(P) for search in searches]
-        best, _ = max(tried, key=lambda pair: np.sum(P * pair[0]) - pair[1])
+        best, paid = max(tried, key=lambda pair: np.sum(P * pair[0]) - pair[1])
         added = best if beside is None or t >= len(beside) else beside[t]
         eta = stagewise_eta(K, added, L, eta_max)
         K = K + eta * added
         found.grams.append(best)
+        found.objectives.append(float(np.sum(P * best)) - paid)
         found.etas.append(eta)
         found.alignments.append(objective(K, L))
         if found.alignments[-1] < before + theta:

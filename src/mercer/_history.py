@@ -19,7 +19,7 @@ class Step:
     n_kernels : int
         Number of kernels of nonzero weight after the step.
     objective : float
-        Value of the objective that the step maximized.
+        Value of the objective that the step maximized, less its penalty.
     alignment : float
         Centered alignment of the learned kernel after the step.
     gap : float or None

@@ -11,7 +11,15 @@ from campaign import rotating
 from numpy.testing import assert_allclose
 from reference import gaussian, target_kernel
 from sklearn import datasets
-from stagewise_reference import Published, Search, algorithm_1, objective, one_parameter, widths
+from stagewise_reference import (
+    Published,
+    Search,
+    algorithm_1,
+    gradient,
+    objective,
+    one_parameter,
+    widths,
+)
 
 from mercer import ContinuousAlignment
 from mercer.kernels import Dirichlet, Gaussian, Kernel, Linear, OnColumns
@@ -48,12 +56,18 @@ def frequencies(X: np.ndarray) -> Search:
 def assert_steps(learner: ContinuousAlignment, X: np.ndarray, expected: Published, L: Any) -> None:
     """All steps agree to six digits, and so does what is learned."""
     assert learner.n_iter_ == len(expected.etas)
-    for step, K, eta, reached in zip(
-        learner.history_, expected.grams, expected.etas, expected.alignments, strict=True
+    for step, K, eta, reached, value in zip(
+        learner.history_,
+        expected.grams,
+        expected.etas,
+        expected.alignments,
+        expected.objectives,
+        strict=True,
     ):
         assert_allclose(step.kernel(X), K, rtol=0, atol=1e-6 * np.abs(K).max())
         assert_allclose(step.step_size, eta, rtol=1e-6, atol=1e-16)
         assert_allclose(step.alignment, reached, rtol=1e-6)
+        assert_allclose(step.objective, value, rtol=1e-6)
     assert_allclose(learner.alignment_, expected.alignments[-1], rtol=1e-6)
     whole = sum(eta * K for eta, K in zip(expected.etas, expected.grams, strict=True))
     scale = sum(expected.etas) * learner.scale_
@@ -152,6 +166,21 @@ def test_penalized_widths(penalty: float, name: str) -> None:
 
     settings = {"width_penalty": penalty, "search_tol": 0.0}
     compare(name, family, [search], beside=True, **settings)
+
+
+def test_a_gap_bounds_the_published_objective() -> None:
+    X, y, task = table("moons")
+    learner = ContinuousAlignment(step="stagewise", certificate=True, task=task).fit(X, y)
+    L, K = target_kernel(y, task), learner.eps * np.eye(len(X))
+    widths_tried = np.exp(np.linspace(*Gaussian().log_bounds(X)[0], 300))
+    for step in learner.history_:
+        P = gradient(K, L)
+        assert step.gap is not None
+        assert step.step_size is not None
+        best = max(np.sum(P * gaussian(X, s)) for s in widths_tried)
+        assert best <= step.objective + step.gap
+        assert step.gap < 0.01 * step.objective
+        K = K + step.step_size * step.kernel(X)
 
 
 def test_a_first_step_that_gains_too_little_is_the_last() -> None:

@@ -279,12 +279,14 @@ class _Aligned(Stage):
         is_worthwhile = candidate.value > 0.0 and gain > _SMALLEST_STEP * tol
         if rule.moves_kernels and self.kernels and not is_worthwhile:
             return replace(self, is_final=True)
+        # Stagewise steps are recorded in the scale of F', as published.
+        scale = 1.0 if rule.moves_kernels else self.sensitivity().gram_norm
         step = Step(
             candidate.kernel,
             int(np.count_nonzero(weights)),
-            candidate.value,
+            candidate.objective / scale,
             alignment,
-            candidate.gap,
+            None if candidate.gap is None else candidate.gap / scale,
             None if rule.moves_kernels else float(weights[-1]),
         )
         return replace(

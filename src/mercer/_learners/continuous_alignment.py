@@ -114,7 +114,10 @@ class ContinuousAlignment(KernelLearner):
         steps that of the training Gram matrix with its part eps I, which matters only where weights
         are about as small.
     history_ : list of Step
-        The steps taken. `step_size` is the published eta of a stagewise step.
+        The steps taken. `objective` and `step_size` of a stagewise step are the published <F', K>,
+        less the width penalty, and eta; F' is the gradient of the alignment at the kernel learned
+        before. The objective of a corrective step is multiplied by this kernel's centered norm, so
+        that all steps are on one scale.
     n_iter_ : int
         Number of steps taken.
     width_penalty_ : float
