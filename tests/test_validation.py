@@ -1,18 +1,37 @@
-"""Checks of parameters, and warnings that point at the caller's line."""
+"""Checks of parameters and targets, and warnings that point at the caller's line."""
 
 from __future__ import annotations
 
 import warnings
+from datetime import date, timedelta
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from learner_cases import problem
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
-from mercer import KernelOptimization
+import mercer
+from mercer import KernelOptimization, KernelStackingRegressor
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
 from mercer.kernels import Gaussian
+from mercer.metrics import alignment
+
+ESTIMATORS = {
+    name: getattr(mercer, name)
+    for name in mercer.__all__
+    if isinstance(getattr(mercer, name), type) and issubclass(getattr(mercer, name), BaseEstimator)
+}
+SUPERVISED = [name for name, make in ESTIMATORS.items() if get_tags(make()).target_tags.required]
+OF_RESPONSES = [name for name in SUPERVISED if not is_classifier(ESTIMATORS[name]())]
+OF_LABELS = [name for name in SUPERVISED if not is_regressor(ESTIMATORS[name]())]
+SQUARING = {"BayesianMKLRegressor", "ContinuousMKLRegressor", "L2KRR", "MKLRegressor"}
+"""Objectives or variances in the squared unit of the responses are among their attributes."""
 
 
 @pytest.mark.parametrize(
@@ -62,3 +81,79 @@ def test_warnings_point_at_the_line_that_called_the_package() -> None:
         warn("a message", ConvergenceWarning)
     assert found[0].filename == __file__
     assert found[0].category is ConvergenceWarning
+
+
+# --- values of targets -------------------------------------------------------------------------
+
+
+DATES = np.datetime64("2024-01-01") + np.arange(30).astype("timedelta64[D]")
+MOMENTS = {
+    "dates": DATES,
+    "durations": DATES - DATES[0],
+    "pandas": pd.Series(DATES).dt.tz_localize("UTC"),
+    "objects": [date(2024, 1, 1) + timedelta(days=k) for k in range(30)],
+}
+
+
+@cache
+def found(name: str, factor: float) -> np.ndarray:
+    """Predictions in the unit of the responses, or what a learner or selector makes of X."""
+    X, y = problem("regression", 30)
+    model = ESTIMATORS[name]().fit(X, factor * y)
+    return np.asarray(model.predict(X) / factor if is_regressor(model) else model.transform(X))
+
+
+@pytest.mark.parametrize(("factor", "size"), [(1e300, "large"), (1e-300, "small")])
+@pytest.mark.parametrize("name", OF_RESPONSES)
+def test_responses_of_any_magnitude_are_learned_or_refused(
+    name: str, factor: float, size: str
+) -> None:
+    if name in SQUARING:
+        with pytest.raises(ValueError, match=f"Input y contains .*values too {size} to be squared"):
+            found(name, factor)
+    else:
+        assert_allclose(found(name, factor), found(name, 1.0), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", OF_RESPONSES)
+def test_responses_that_have_no_sum_are_refused(name: str) -> None:
+    X, y = problem("regression", 30)
+    with pytest.raises(ValueError, match="Input y contains values too large to be summed"):
+        ESTIMATORS[name]().fit(X, y / np.abs(y).max() * np.finfo(float).max)
+
+
+@pytest.mark.parametrize("kind", MOMENTS)
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_dates_are_no_targets(name: str, kind: str) -> None:
+    X, _ = problem("regression", 30)
+    with pytest.raises(ValueError, match="y holds dates or durations; pass numbers"):
+        ESTIMATORS[name]().fit(X, MOMENTS[kind])
+
+
+@pytest.mark.parametrize(("missing", "shown"), [(None, "None"), (np.nan, "NaN"), (pd.NA, "NA")])
+@pytest.mark.parametrize("name", OF_LABELS)
+def test_missing_labels_are_refused(name: str, missing: Any, shown: str) -> None:
+    X, y = problem("regression", 30)
+    labels = np.where(y > np.median(y), "yes", "no").astype(object)
+    labels[3] = missing
+    with pytest.raises(ValueError, match=f"Input y contains {shown}"):
+        ESTIMATORS[name]().fit(X, labels)
+
+
+@pytest.mark.parametrize("name", OF_RESPONSES)
+def test_missing_responses_are_refused(name: str) -> None:
+    X, y = problem("regression", 30)
+    with pytest.raises(ValueError, match="Input y contains None"):
+        ESTIMATORS[name]().fit(X, [None, *y[1:]])
+
+
+def test_targets_of_measures_are_checked() -> None:
+    with pytest.raises(ValueError, match="y holds dates or durations; pass numbers"):
+        alignment(np.eye(30), DATES)
+
+
+def test_targets_of_samples_of_many_rows_are_checked() -> None:
+    X, _ = problem("regression", 30)
+    model = KernelStackingRegressor(approximation="nystroem", max_samples=20)
+    with pytest.raises(ValueError, match="y holds dates or durations; pass numbers"):
+        model.fit(X, DATES)

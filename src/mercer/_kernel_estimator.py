@@ -18,7 +18,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
-from mercer._validation import table_advice
+from mercer._validation import check_target_values, table_advice
 from mercer._weight_validation import positive_weights, with_class_weights
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
@@ -269,6 +269,7 @@ def training_data(
     """
     options: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_samples": 2}
     if estimator._needs_target:
+        check_target_values(y)
         options.update(y=y, multi_output=True)
     stacked = estimator._takes_stack()
     if stacked:

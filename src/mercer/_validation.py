@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ _TABLE_ADVICE = (
     "make_pipeline(table_encoder(), estimator)."
 )
 """What helps with a table that does not hold finite numbers only."""
+
+_MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
+"""Types of dates and durations; those of pandas are subclasses."""
 
 _OWN_FOLDER = str(Path(__file__).parent)
 """Frames of files below this folder belong to the package, not to its caller."""
@@ -115,6 +119,38 @@ def check_has_rows(n_rows: int, name: str) -> None:
         raise ValueError(f"X has 0 rows (0 samples): {name} needs at least 2 to learn from.")
 
 
+def check_target_values(y: Any) -> None:
+    """Refuse a target that holds dates, missing entries, or values too large to be summed.
+
+    Parameters
+    ----------
+    y : array-like or None
+        Labels or responses. What is no array of one or two dimensions is left to the validation
+        that follows.
+
+    Raises
+    ------
+    ValueError
+        If there is such a value.
+    """
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        return
+    if values.ndim == 0:
+        return
+    entries = values.ravel() if values.dtype.kind == "O" else ()
+    if values.dtype.kind in "mM" or any(isinstance(entry, _MOMENTS) for entry in entries):
+        raise ValueError("y holds dates or durations; pass numbers, such as days.")
+    missing = [name for entry in entries if (name := _missing(entry))]
+    if missing:
+        raise ValueError(f"Input y contains {missing[0]}; leave out the rows without a target.")
+    if values.dtype.kind == "f" and values.size:
+        largest = np.abs(values).max()
+        if np.isfinite(largest) and largest > np.finfo(np.float64).max / len(values):
+            raise ValueError("Input y contains values too large to be summed.")
+
+
 @contextmanager
 def table_advice() -> Iterator[None]:
     """Add what helps to the error that refuses strings or missing values in a table."""
@@ -143,6 +179,13 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def _missing(entry: Any) -> str:
+    """What a missing entry is called; empty for others."""
+    if isinstance(entry, float):
+        return "NaN" if np.isnan(entry) else ""
+    return {"NoneType": "None", "NAType": "NA"}.get(type(entry).__name__, "")
 
 
 def _is_internal(filename: str) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
-from mercer._validation import check_choice
+from mercer._validation import check_choice, check_target_values
 from mercer._weight_validation import positive_weights
 
 
@@ -100,6 +100,7 @@ def selection_data(
     ValueError
         If there are fewer features than are to be selected, or X, y or a weight is not valid.
     """
+    check_target_values(y)
     X, y = validate_data(
         selector,
         X,

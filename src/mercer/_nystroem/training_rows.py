@@ -24,7 +24,7 @@ from mercer._blocks import (
 )
 from mercer._blocks.dask_source import is_dask
 from mercer._typing import Array, Features
-from mercer._validation import table_advice
+from mercer._validation import check_target_values, table_advice
 from mercer._weight_validation import positive_weights, with_class_weights
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -116,6 +116,7 @@ def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
         return X, y
     source = block_source(X, y)
     rows, targets = source.take_raw(np.arange(source.count_rows()))
+    check_target_values(targets)
     rows = source.as_input(rows)
     return (rows if source.encoder is None else source.encoder.transform(rows)), targets
 
@@ -171,6 +172,7 @@ def sampled_rows(
         weights = None if data.weights is None else GivenWeights(data.weights)
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
+    check_target_values(targets)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
     own = None if weights is None else weights.of(targets, positions)
     return TrainingRows(table, targets, names, source, positions, own, weights)
@@ -217,13 +219,18 @@ def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
     ------
     TypeError
         If X is a path.
+    ValueError
+        If the target of a table in memory holds dates or missing entries.
     """
     if isinstance(X, str | Path):
         raise TypeError(
             f"X must be a table; got the path {str(X)!r}. ParquetSource({str(X)!r}, target) reads "
             "Parquet files, and pandas.read_csv CSV files."
         )
-    return (block_source(X, y), None) if is_dask(X) else (X, y)
+    if is_dask(X):
+        return block_source(X, y), None
+    check_target_values(y)
+    return X, y
 
 
 def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:

@@ -25,6 +25,7 @@ from mercer._validation import check_choice, check_number, check_positive
 from mercer._weights.mkl import LearnedWeights
 from mercer._weights.problems import Problems
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._distances import check_squares
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 
 _INTERCEPT_SAMPLES = 64
@@ -247,6 +248,7 @@ def regression_problems(loss: Loss, data: TrainingData, *, intercept: bool) -> P
     """
     responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
     Y = responses.reshape(len(responses), -1)
+    check_squares(Y, "y")
     return Problems(loss.with_weights(data.weights), Y, intercept)
 
 

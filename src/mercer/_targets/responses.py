@@ -13,7 +13,7 @@ from mercer._gram.sample_weights import representative_rows, weighted_deviation
 from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
-from mercer.kernels._distances import median_distance
+from mercer.kernels._distances import check_squares, median_distance
 
 RESPONSE_KERNELS = ("linear", "gaussian", "multilabel", "precomputed")
 """Names of output kernels on anything but classes."""
@@ -48,6 +48,7 @@ def response_factor(y: Any, kernel: str | Kernel, weights: Array | None = None) 
     table = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     table = table.reshape(table.shape[0], -1)
     if isinstance(kernel, Kernel):
+        check_squares(table, "y")
         return kernel_factor(kernel.bind(_representative(table, weights)), table)
     standard = _standardized(table, weights)
     if kernel == "linear":
@@ -61,9 +62,22 @@ def _representative(table: Array, weights: Array | None) -> Array:
     return table if weights is None else np.asarray(table[representative_rows(weights)])
 
 
+def response_deviation(responses: Array, weights: Array | None) -> Array:
+    """Standard deviations of responses whose squares may over- or underflow.
+
+    Parameters
+    ----------
+    responses : ndarray of shape (n_samples, n_outputs)
+    weights : ndarray of shape (n_samples,), or None
+    """
+    # Multiplied by powers of two, no digit changes.
+    exponents = np.frexp(np.abs(responses).max(axis=0))[1]
+    return np.ldexp(weighted_deviation(np.ldexp(responses, -exponents), weights), exponents)
+
+
 def _standardized(responses: Array, weights: Array | None) -> Array:
     """Divide responses by their standard deviations."""
-    scale = weighted_deviation(responses, weights)
+    scale = response_deviation(responses, weights)
     constant = scale <= 1e-14 * np.abs(responses).max(axis=0)
     if constant.any():
         raise ValueError(

@@ -12,7 +12,7 @@ from mercer._gram.sample_weights import representative_rows, scaled_centered
 from mercer._targets.classes import check_similarities, class_codes, class_factor
 from mercer._targets.responses import RESPONSE_KERNELS, response_factor
 from mercer._typing import Array
-from mercer._validation import check_choice, warn
+from mercer._validation import check_choice, check_target_values, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._conversion import NAMES
 from mercer.kernels._structure import PrecomputedGram
@@ -32,6 +32,8 @@ _SURELY_CLASSES = 10
 """Whole numbers of at most this many distinct values are taken for classes without a warning."""
 _MOST_CLASSES = 20
 """Whole numbers of more distinct values than this are taken for responses."""
+_MOST_EXACT = 2.0**53
+"""Floating-point numbers above this are whole whatever they stand for."""
 _CONSTANT = 1e-14
 """A factor is constant if centering leaves less than this, relative to its largest entry."""
 
@@ -182,6 +184,7 @@ def as_target(
     kernel = check_output_kernel(output_kernel, name)
     if y is None:
         raise ValueError("A target is needed, but y is None.")
+    check_target_values(y)
     sparse = "csr" if isinstance(kernel, str) and kernel == "multilabel" else False
     y = check_array(y, accept_sparse=sparse, ensure_2d=False, dtype=None, input_name="y")
     if n_samples is not None and y.shape[0] != n_samples:
@@ -229,6 +232,8 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
         return "regression"
     if y.dtype.kind not in "iuf":
         return "classification"
+    if y.dtype.kind == "f" and not (np.abs(y) <= _MOST_EXACT).all():
+        return "regression"
     if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
         return "regression"
     n_distinct = np.unique(y).size

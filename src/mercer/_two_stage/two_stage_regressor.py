@@ -14,12 +14,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.sample_weights import proportional_rows, weighted_deviation, weighted_mean
+from mercer._gram.sample_weights import proportional_rows, weighted_mean
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.array_libraries import to_numpy
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._stacking.intervals import residual_intervals
+from mercer._targets.responses import response_deviation
 from mercer._two_stage.centered_ridge import centered_ridge
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
 from mercer._two_stage.learning_folds import (
@@ -338,7 +339,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         self, data: LabeledSamples, gram: Array, grid: Array, folds: Callable[[], list[Split]]
     ) -> None:
         targets = data.y.reshape(len(data.y), -1)
-        deviation = weighted_deviation(targets, data.weights)
+        deviation = response_deviation(targets, data.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
         if learns_in_folds(self):
             path = partial(_held_out_residuals, grid=grid)

@@ -299,12 +299,14 @@ def feature_deviations(X: Features) -> Array:
     return np.asarray(X.std(axis=0))
 
 
-def check_squares(X: Features) -> None:
+def check_squares(X: Features, name: str = "X") -> None:
     """Refuse samples whose squared norms overflow, or vanish although the samples do not.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
+    name : str, default="X"
+        What the samples are called in messages.
 
     Raises
     ------
@@ -314,6 +316,6 @@ def check_squares(X: Features) -> None:
     with np.errstate(over="ignore"):
         largest = rows_squared(X.astype(np.float64, copy=False)).max()
     if not largest < _LARGEST_SQUARE:
-        raise ValueError("Input X contains values too large to be squared.")
+        raise ValueError(f"Input {name} contains values too large to be squared.")
     if largest < _SMALLEST_SQUARE and np.abs(X).max() > 0.0:
-        raise ValueError("Input X contains only values too small to be squared.")
+        raise ValueError(f"Input {name} contains only values too small to be squared.")

@@ -15,6 +15,7 @@ from mercer._gram.sample_weights import weighted_deviation, weighted_mean
 from mercer._kernel_estimator import TrainingData, training_data
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, check_positive
+from mercer.kernels._distances import check_squares
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 from mercer.probabilistic._estimator_settings import validated_settings, warn_about
 from mercer.probabilistic._laplace_noise import laplace_half_widths
@@ -334,6 +335,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
         self._one_column = responses.ndim == 1
         responses = responses.reshape(len(responses), -1)
+        check_squares(responses, "y")
         self.y_mean_ = np.zeros(responses.shape[1])
         self.y_scale_ = np.ones(responses.shape[1])
         if self.normalize_y:

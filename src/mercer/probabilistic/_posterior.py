@@ -12,7 +12,7 @@ from sklearn.utils import check_array, check_X_y
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer._typing import Array, Features
-from mercer._validation import check_choice
+from mercer._validation import check_choice, check_target_values
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
 from mercer.probabilistic._deviance import Deviance
@@ -54,6 +54,7 @@ def as_problem(
     """
     table = X if hasattr(X, "columns") or hasattr(X, "toarray") else np.asarray(X)
     bound = as_dictionary(kernels, table)
+    check_target_values(y)
     features, targets = check_X_y(X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
     if deviance.loss.for_labels and not np.isin(targets, (-1.0, 1.0)).all():
         raise ValueError("The labels of this likelihood must be -1 and 1.")
