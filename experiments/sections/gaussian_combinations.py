@@ -196,8 +196,8 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
         f"{significant} of them significantly (corrected resampled t-test)",
         judge([found.difference < 0.0 for found in both] or [False]),
         f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; lower "
-        f"on {counts(again)[0]} of {len(again)}. Where differences have no mark they are within the "
-        "noise of the folds; the paper's own, kinematics aside, are within about one of its "
+        f"on {counts(again)[0]} of {len(again)}. Where differences have no mark they are within "
+        "the noise of the folds; the paper's own, kinematics aside, are within about one of its "
         f"standard deviations. {one_width(results, raw)}",
     )
 

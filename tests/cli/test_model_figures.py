@@ -11,7 +11,12 @@ from cli_cases import pd, recorded_axes
 from mercer._cli.fitting import LearnedKernel, learned_shares
 from mercer._cli.importance import ColumnImportance
 from mercer._cli.methods import make_model
-from mercer._cli.model_figures import importance_section, kernel_section, partial_section
+from mercer._cli.model_figures import (
+    _horizontal,
+    importance_section,
+    kernel_section,
+    partial_section,
+)
 from mercer._cli.problem import as_problem
 
 N = 60
@@ -62,3 +67,9 @@ def test_a_column_that_misleads_has_a_bar_to_the_left(axes: list[Any]) -> None:
     (drawn,) = axes
     np.testing.assert_allclose([bar.get_width() for bar in drawn.patches], [30.0, -20.0])
     assert drawn.get_xlim()[0] <= -30.0
+
+
+def test_dates_stand_at_the_second_that_was_read() -> None:
+    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
+    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    np.testing.assert_array_equal(_horizontal(days, "date"), times)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 pd = pytest.importorskip("pandas")
 
@@ -70,3 +71,19 @@ def test_dates_are_written_as_they_were_read() -> None:
     assert format_dates(np.array([19734.5]), "ISO8601") == ["2024-01-12T12:00:00"]
     assert as_dates(days, "%Y-%m-%d")[0] == np.datetime64("2024-01-12")
     assert np.isnat(as_dates(days)[1])
+
+
+def test_predicted_days_become_the_nearest_date() -> None:
+    days = np.array([19734.4, 19734.6, -0.6, -1.4])
+    nearest = np.array(["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31"], "datetime64[D]")
+    assert_array_equal(as_dates(days, "%d.%m.%Y"), nearest)
+    assert format_dates(days[:2], "%d.%m.%Y") == ["12.01.2024", "13.01.2024"]
+
+
+@pytest.mark.parametrize("name", ["ISO8601", "%m/%d/%Y %I:%M:%S %p"])
+def test_times_are_those_that_were_read_to_the_second(name: str) -> None:
+    """Days since 1970 are not exact, and are a little less than the time for some seconds."""
+    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
+    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
+    assert_array_equal(as_dates(days, name), times)
