@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,44 @@ def test_unbalanced_classes_need_the_factor_that_the_paper_omits() -> None:
     squared = np.mean((y - h) ** 2)
     assert squared > 2.0 * (1.0 - found.alignment) + 0.1
     assert squared <= found.mean_squared_error
+
+
+def vacuous(K: np.ndarray, y: np.ndarray, task: Any = "auto") -> set[str]:
+    return set(alignment_bounds(K, y, task=task).vacuous)
+
+
+def test_bounds_that_say_nothing_are_named() -> None:
+    """Those within the deviation need some ten thousand samples, the others a good kernel."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat([-1.0, 1.0], 30))
+    ideal, unrelated = np.outer(y, y), gaussian(rng.normal(size=(60, 2)), 1.0)
+    of_deviation = {"deviation", "error_bound", "mean_squared_error_bound"}
+    assert vacuous(ideal, y) == of_deviation
+    assert vacuous(unrelated, y) == {*of_deviation, "mean_squared_error"}
+    assert vacuous(-ideal, y) == {*of_deviation, "error", "mean_squared_error"}
+    assert "vacuous=('deviation'" in repr(alignment_bounds(ideal, y))
+    found = alignment_bounds(ideal, y)
+    certain = replace(found, deviation=0.5, error_bound=0.99, mean_squared_error_bound=0.99)
+    assert certain.vacuous == ()
+    assert replace(certain, alignment=0.5).vacuous == ("deviation",)
+
+
+def test_a_mean_squared_error_is_compared_with_the_variance() -> None:
+    """With alignment rho and variance s the bound is 2 (1 - rho s), which s may be below."""
+    x = np.linspace(-1.0, 1.0, 41)
+    for K in (np.outer(x, x), np.outer(x**2, x**2)):
+        rho = alignment_bounds(K, x, task="regression").alignment
+        named = "mean_squared_error" in vacuous(K, x, "regression")
+        assert named == (2.0 * (1.0 - rho) >= 1.0)
+    y = np.array([-1.0, *np.ones(99)])
+    found = alignment_bounds(np.outer(y, y), y)
+    assert_allclose(found.mean_squared_error, 2.0 - 2.0 * y.var())
+    assert "mean_squared_error" in found.vacuous
+
+
+def test_several_classes_have_a_deviation_that_may_say_nothing() -> None:
+    X, _ = sample(0, 30)
+    assert vacuous(gaussian(X, 1.0), np.arange(30) % 3) == {"deviation"}
 
 
 @pytest.mark.parametrize("seed", range(5))
