@@ -10,9 +10,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from mercer._gram.memory import check_gram_memory
+from mercer._gram.moments import moments
 from mercer._gram.shares import trace_shares
 from mercer._history import Step
-from mercer._kernel_estimator import MEMORY_ADVICE, KernelEstimator, TrainingData, kernel_rows
+from mercer._kernel_estimator import (
+    MEMORY_ADVICE,
+    KernelEstimator,
+    TrainingData,
+    kernel_rows,
+    training_data,
+)
 from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
@@ -58,6 +65,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     kernels_: list[Kernel]
     weights_: Array
     scale_: float
+    history_: list[Step]
+    n_iter_: int
 
     def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
         """Learn the kernel and return its Gram matrix.
@@ -112,6 +121,27 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """
         check_is_fitted(self)
         return {}
+
+    @property
+    def _widths_are_given(self) -> bool:
+        """Whether the kernels' widths are the user's own, which nothing may change."""
+        name = self._kernels_parameter
+        return name is not None and getattr(self, name) is not None
+
+    def _refitted(self, kernels: list[Kernel], X: Features, y: Any, sample_weight: Any) -> Self:
+        """Put kernels of other widths in the place of those learned from the same samples.
+
+        Coefficients stay; the scale, the shares and the alignment are those of the new sum.
+        """
+        data = training_data(self, X, y, sample_weight)
+        n_iter = self.n_iter_
+        found = moments(data.samples(), kernels, self._target(data).centered)
+        alignment = found.alignment(self.weights_)
+        self._store(
+            data, LearnedKernel(kernels, self.weights_, found.traces, alignment, self.history_)
+        )
+        self.n_iter_ = n_iter
+        return self
 
     def _target(self, data: TrainingData) -> Target:
         """Return the target that `y` defines."""

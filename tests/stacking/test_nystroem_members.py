@@ -11,12 +11,19 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from stacking_cases import labels, outputs, problem
+from stacking_cases import labels, outputs, problem, target_for
 
-from mercer import KernelStackingClassifier, KernelStackingRegressor, ParquetSource
+from mercer import (
+    KernelOptimization,
+    KernelStackingClassifier,
+    KernelStackingRegressor,
+    ParquetSource,
+    UniformCombination,
+)
 from mercer._blocks import block_source, folds_at
 from mercer._model_selection.leave_one_out import encode_target
 from mercer._nystroem.training_rows import TrainingRows
+from mercer._nystroem.width_factor import with_width_factor
 from mercer._stacking.evaluation import Evaluation
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews
@@ -126,6 +133,41 @@ def test_given_candidates_are_fitted_on_the_given_table() -> None:
     found = stack(KernelStackingRegressor, candidates=[Gaussian(2.0), "laplacian"]).fit(X, y)
     assert {member.view for member in found._members} == {"given"}
     assert found.score(X, y) > 0.5
+
+
+KINDS = pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+
+
+@KINDS
+def test_given_kernels_stay(kind: Any) -> None:
+    X, y = problem(N_ROWS)
+    wide = [Gaussian(20.0), Polynomial(2)]
+    given = [*wide, UniformCombination([Gaussian(30.0)])]
+    found = stack(kind, candidates=given).fit(X, target_for(kind, y))
+    kernels = {candidate.description: candidate.kernel for candidate in found.candidates_}
+    assert [kernels[kernel.describe()] for kernel in wide] == wide
+    (combined,) = kernels[repr(given[2])].kernels
+    assert combined == Gaussian(30.0)
+    assert [member.model.columns.kernel for member in found._members] == found.kernels_
+    assert all(kernel in kernels.values() for kernel in found.kernels_)
+
+
+@KINDS
+@pytest.mark.parametrize("candidates", [None, [KernelOptimization(), UniformCombination()]])
+def test_rescaled_widths_are_reported(
+    kind: Any, candidates: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "mercer._stacking.nystroem_members.rescaled_kernel",
+        lambda kernel, *_: with_width_factor(kernel, float(np.log(1.7))),
+    )
+    X, y = problem(N_ROWS)
+    found = stack(kind, candidates=candidates).fit(X, target_for(kind, y))
+    monkeypatch.undo()
+    reported = [candidate.kernel for candidate in found.candidates_ if candidate.weight > 0.0]
+    assert len(reported) == np.count_nonzero(found.weights_)
+    assert all(kernel in found.kernels_ for kernel in reported)
+    assert [member.model.columns.kernel for member in found._members] == found.kernels_
 
 
 @pytest.mark.parametrize(

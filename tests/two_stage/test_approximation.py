@@ -46,7 +46,7 @@ KINDS = pytest.mark.parametrize("kind", [TwoStageRegressor, TwoStageClassifier])
 
 
 @KINDS
-@pytest.mark.parametrize("learner", [None, UniformCombination([Gaussian(5.0)])])
+@pytest.mark.parametrize("learner", [None, UniformCombination([Gaussian(2.0)])])
 def test_predictions_are_as_good_as_those_of_an_exact_fit(kind: Any, learner: Any) -> None:
     X, y = problem(kind)
     found = approximate(kind, learner=learner).set_params(max_samples=N_TRAIN)

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from mercer._callbacks import with_callbacks
 from mercer._gram.sample_weights import weighted_deviation
 from mercer._kernel_estimator import TrainingData, kernel_rows, training_data
-from mercer._kernel_learner import KernelLearner
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.dictionary_learner import dictionary_moments, learned_sum
 from mercer._targets import Task
 from mercer._typing import Array, Features
@@ -143,18 +143,7 @@ class AlignmentMaximization(KernelLearner):
         data = training_data(self, X, y, sample_weight)
         kernels, found = dictionary_moments(self, data)
         weights = nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
-        self._store(data, learned_sum(kernels, weights, found))
-        has_negative = bool((weights < 0.0).any())
-        self.is_psd_ = bool(self.clip_spectrum) or not has_negative
-        self.projection_: tuple[Array, ...] | None = None
-        if has_negative and self.clip_spectrum:
-            self._clip_spectrum(data)
-        elif has_negative:
-            warn(
-                "Some weights are negative, so the learned combination may not be positive "
-                "semi-definite: set clip_spectrum=True to use it in a support vector machine."
-            )
-        return self
+        return self._store(data, learned_sum(kernels, weights, found))
 
     def transform(self, X: Features) -> Array:
         """Evaluate the learned kernel between samples and the training set.
@@ -174,6 +163,21 @@ class AlignmentMaximization(KernelLearner):
             return gram
         onto, back = (part.astype(gram.dtype, copy=False) for part in self.projection_)
         return (gram @ onto) @ back.T
+
+    def _store(self, data: TrainingData, found: LearnedKernel) -> Self:
+        """Set the fitted attributes, those of the spectrum among them."""
+        super()._store(data, found)
+        has_negative = bool((self.weights_ < 0.0).any())
+        self.is_psd_ = bool(self.clip_spectrum) or not has_negative
+        self.projection_: tuple[Array, ...] | None = None
+        if has_negative and self.clip_spectrum:
+            self._clip_spectrum(data)
+        elif has_negative:
+            warn(
+                "Some weights are negative, so the learned combination may not be positive "
+                "semi-definite: set clip_spectrum=True to use it in a support vector machine."
+            )
+        return self
 
     def _clip_spectrum(self, data: TrainingData) -> None:
         """Keep the eigenvectors of positive eigenvalues, and bring what they span to unit scale.

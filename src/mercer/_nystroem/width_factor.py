@@ -16,6 +16,7 @@ from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
+from mercer.kernels._distances import log_interval
 
 _ROWS = 10_000
 """Factors are compared on at most this many rows."""
@@ -36,7 +37,8 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     Parameters
     ----------
     kernel : Kernel
-        Parts without a width, such as linear kernels, stay as they are.
+        Parts without a width, such as linear kernels, stay as they are. No width leaves bounds
+        that are given as numbers.
     log_factor : float
         Logarithm of the factor.
 
@@ -49,8 +51,11 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     if isinstance(kernel, Composite):
         parts = [with_width_factor(part, log_factor) for part in kernel._parts()]
         return kernel._with_parts(parts)
-    theta = np.array(kernel.theta, dtype=float)
-    theta[: kernel.structure.n_widths] += log_factor
+    theta, widths = np.array(kernel.theta, dtype=float), slice(kernel.structure.n_widths)
+    interval = log_interval(getattr(kernel, "bounds", "data")) if theta[widths].size else None
+    low, high = (-np.inf, np.inf) if interval is None else interval
+    low, high = np.minimum(low, theta[widths]), np.maximum(high, theta[widths])
+    theta[widths] = np.clip(theta[widths] + log_factor, low, high)
     return kernel.with_theta(theta)
 
 
@@ -72,7 +77,7 @@ def rescaled_kernel(
     Returns
     -------
     Kernel
-        As it is, if it has no width.
+        The same, if it has no width or one is the best factor.
 
     Notes
     -----
@@ -80,7 +85,8 @@ def rescaled_kernel(
     relevant features are, change less. Factors are tried from one on in the direction in which
     errors of ridge regression on 500 Nyström features fall, in five folds.
     """
-    if with_width_factor(kernel, _STEP) == kernel:
+    unchanged = with_width_factor(kernel, 0.0)
+    if all(with_width_factor(kernel, step) == unchanged for step in (-_STEP, _STEP)):
         return kernel
     codes = None if encoding.classes is None else encoding.codes(data.y)
     rows = sample_rows(len(data.y), _ROWS, codes, random_state)
@@ -99,4 +105,4 @@ def rescaled_kernel(
         return float(choice.losses.min())
 
     best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
-    return with_width_factor(kernel, best * _STEP)
+    return kernel if best == 0 else with_width_factor(kernel, best * _STEP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -183,10 +184,8 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
         with reported_steps(self, 2) as report:
             rows = sample_rows(len(data.y), self.max_samples, target.codes, state)
-            part = LabeledSamples(data.X[rows], data.y[rows], data.weights_of(rows))
-            store_learner(self, fitted(clone(self._learner_of(part)), _named(data, rows), part))
             encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
-            self.kernel_ = rescaled_kernel(self.kernel_, data, encoding, state)
+            store_learner(self, self._learned_from(rows, data, encoding))
             report()
             n_rows = data.source.count_rows()
             hooks = started_passes(n_rows)
@@ -209,6 +208,25 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         self.alpha_ = choice.alpha
         self.cv_results_ = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
         return self
+
+    def _learned_from(
+        self, rows: NDArray[np.intp], data: TrainingRows, encoding: TargetEncoding
+    ) -> Any:
+        """The learner fitted to some rows, its widths rescaled to all unless the user gave them."""
+        part = LabeledSamples(data.X[rows], data.y[rows], data.weights_of(rows))
+        table = _named(data, rows)
+        learner = fitted(clone(self._learner_of(part)), table, part)
+        if self.learner is not None and getattr(learner, "_widths_are_given", True):
+            return learner
+        kernel = rescaled_kernel(learner.kernel_, data, encoding, self.random_state)
+        if kernel == learner.kernel_:
+            return learner
+        if self.learner is None:
+            best = self.candidates_[0]
+            learner.set_params(kernels=kernel.kernels)
+            used = replace(best, description=kernel.kernels[0].describe(), learner=clone(learner))
+            self.candidates_[0] = used
+        return learner._refitted(kernel.kernels, table, part.y, part.weights)
 
     def _learner_of(self, data: LabeledSamples) -> Any:
         """The learner, chosen by prices of ridge regression where none is given."""

@@ -95,7 +95,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         The learned kernel.
     candidates_ : list of PricedLearner
         With ``learner=None``: `description`, `learner`, `price` and `alpha` of the kernels that
-        were compared, cheapest first.
+        were compared, cheapest first. On Nyström features, the first has the width that is used,
+        and the price of the width that was rescaled to it.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float

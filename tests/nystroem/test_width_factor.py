@@ -1,0 +1,83 @@
+"""The factor of all widths of a kernel: what it changes, and what it leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mercer._blocks import block_source
+from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import TrainingRows
+from mercer._nystroem.width_factor import rescaled_kernel, with_width_factor
+from mercer.kernels import (
+    Gaussian,
+    Kernel,
+    Linear,
+    OnColumns,
+    OnProjection,
+    RationalQuadratic,
+    WeightedSum,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+WAVY = np.sin(4.0 * X[:, 0]) + 0.3 * RNG.normal(size=300)
+
+
+def rescaled(kernel: Kernel) -> Kernel:
+    data = TrainingRows(X, WAVY, X, block_source(X, WAVY))
+    return rescaled_kernel(kernel, data, TargetEncoding.of_responses(WAVY), 0)
+
+
+def test_widths_are_multiplied_and_nothing_else() -> None:
+    kernel = WeightedSum(
+        [
+            OnColumns(RationalQuadratic(2.0, alpha=3.0), [0]),
+            OnProjection(Gaussian([2.0, 5.0]), np.eye(2)),
+            Linear(),
+        ],
+        [1.0, 2.0, 3.0],
+    )
+    found = with_width_factor(kernel, np.log(3.0))
+    expected = WeightedSum(
+        [
+            OnColumns(RationalQuadratic(6.0, alpha=3.0), [0]),
+            OnProjection(Gaussian([6.0, 15.0]), np.eye(2)),
+            Linear(),
+        ],
+        [1.0, 2.0, 3.0],
+    )
+    assert_allclose(found.theta, expected.theta)
+    assert found.describe() == expected.describe()
+
+
+@pytest.mark.parametrize(
+    ("width", "bounds", "factor", "expected"),
+    [
+        (2.0, (1.0, 5.0), 3.0, 5.0),
+        (2.0, (1.0, 5.0), 0.1, 1.0),
+        (2.0, "data", 0.01, 0.02),
+        (2.0, (3.0, 5.0), 0.5, 2.0),
+        (2.0, (3.0, 5.0), 2.0, 4.0),
+    ],
+)
+def test_widths_do_not_leave_bounds_that_are_given(
+    width: float, bounds: Any, factor: float, expected: float
+) -> None:
+    found = with_width_factor(Gaussian(width, bounds=bounds), np.log(factor))
+    assert_allclose(found.bandwidth, expected)
+
+
+def test_a_wide_kernel_becomes_narrower_until_no_factor_predicts_better() -> None:
+    found = rescaled(Gaussian(8.0))
+    assert isinstance(found, Gaussian)
+    assert 1.0 <= found.bandwidth < 6.0
+    assert rescaled(found) is found
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(7.0, bounds=(7.0, 7.0))])
+def test_a_kernel_without_free_widths_is_the_same_object(kernel: Kernel) -> None:
+    assert rescaled(kernel) is kernel
