@@ -11,6 +11,7 @@ from scipy.linalg import cho_solve, solve_triangular
 from mercer._blocks import BlockStatistic
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.sample_weights import constant_vector, scaled_rows
+from mercer._gram.unit_scale import to_unit_scale
 from mercer._nystroem.column_products import ColumnProducts, ResidualSums
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.kernel_columns import KernelColumns
@@ -50,11 +51,16 @@ Reduce = Callable[[BlockStatistic[ResidualSums]], ResidualSums]
 
 @dataclass(frozen=True)
 class CenterBasis:
-    """Features Z = k(X, C) L^-T of unit scale, for the factor L of the centers' Gram matrix.
+    """Features Z = k(X, C) H L^-T of unit scale, for H = I - 11' / m and m centers C.
+
+    L L' = H k(C, C) H + 11' / m, at unit scale: the centers' centered Gram matrix, to which the
+    direction of constants is added, so that L is regular. H takes that direction from the features,
+    whose products with residuals then never reach it: coefficients of kernel values sum to zero.
 
     Attributes
     ----------
     columns : KernelColumns
+        The kernel between rows and centers, centered at the mean of the centers.
     factor : ndarray of shape (n_centers, n_centers)
         L, lower triangular; what is above the diagonal is not read.
     scale : float
@@ -69,13 +75,14 @@ class CenterBasis:
     sampled: Array
 
     def coefficients(self, solution: Array) -> Array:
-        """Coefficients of kernel values, from those of features."""
+        """Coefficients of kernel values, from those of features; H changes neither."""
         solved = solve_triangular(self.factor, solution, lower=True, trans="T", check_finite=False)
         return np.asarray(solved / self.scale)
 
     def adjoint(self, products: Array) -> Array:
         """Products with features, from those with kernel values."""
-        solved = solve_triangular(self.factor, products, lower=True, check_finite=False)
+        centered = products - products.mean(axis=0)
+        solved = solve_triangular(self.factor, centered, lower=True, check_finite=False)
         return np.asarray(solved / self.scale)
 
     def preconditioner(self, n_rows: float, alpha: float) -> Callable[[Array], Array]:
@@ -107,21 +114,22 @@ def center_basis(
     if not np.isfinite(gram).all():
         raise ValueError(f"Kernel returned NaN or infinity at the centers: {kernel.describe()}.")
     m = len(gram)
-    scale = max(float(np.trace(gram)) / m - float(gram.mean()), np.finfo(float).tiny)
-    gram += kernel.offset
-    gram /= scale
-    columns = KernelColumns(kernel, centers, np.full(m, -kernel.offset))
+    gram, unit = to_unit_scale((gram + gram.T) / 2.0)
+    gram += 1.0 / m
+    columns = KernelColumns(kernel, centers, unit.means)
     factor = definite_factor(with_diagonal(gram, _JITTER * float(np.trace(gram))))
     products, sums = np.zeros((m, m)), np.zeros(m)
     roots = constant_vector(sample.shape[0], None if weights is None else np.sqrt(weights))
     total = float(roots @ roots)
     for rows in columns.tiles(sample.shape[0]):
-        values = scaled_rows(columns(sample[rows]), None if weights is None else weights[rows])
-        features = solve_triangular(factor, values.T / scale, lower=True, check_finite=False)
+        values = columns(sample[rows])
+        values -= values.mean(axis=1, keepdims=True)
+        values = scaled_rows(values, None if weights is None else weights[rows])
+        features = solve_triangular(factor, values.T / unit.scale, lower=True, check_finite=False)
         products += features @ features.T
         sums += features @ roots[rows]
     products -= np.outer(sums, sums / total)
-    return CenterBasis(columns, factor, scale, products / total)
+    return CenterBasis(columns, factor, unit.scale, products / total)
 
 
 def some_centers(centers: Features) -> Features:
@@ -165,9 +173,14 @@ def ridge_by_conjugate_gradients(
 
     Notes
     -----
-    With the factor L of the centers' Gram matrix, K = L L', and features Z = k(X, C) L^-T, the
-    normal equations Z'Z + alpha I are preconditioned by (n / s) S'S + alpha I, for the features S
-    of s sampled rows. Falkon takes the centers alone as the sample; more rows save iterations where
+    The problem is that of :func:`ridge_on_features`: a sum of an intercept, which is not penalized,
+    and a function f = sum_j b_j k(., c_j) of the centers c_j with sum_j b_j = 0, whose penalty is
+    alpha |f|^2 at unit scale. Exact ridge regression has such coefficients, too; they keep the
+    predictions when a constant is added to the kernel, and the digits of wide kernels.
+
+    With the features Z of :class:`CenterBasis`, centered at the mean of the rows, the normal
+    equations Z'Z + alpha I are preconditioned by (n / s) S'S + alpha I, for the features S of s
+    sampled rows. Falkon takes the centers alone as the sample; more rows save iterations where
     alpha is small. Three penalties within one decade are solved for together, with one
     preconditioner, and compared on a fold that is held out; then the best is solved for on all
     rows.

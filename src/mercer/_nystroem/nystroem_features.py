@@ -120,9 +120,10 @@ def nystroem_features(
     With the centered Gram matrix of the centers at unit scale, K = V S V', features of a row x are
     k(x, C) V S^(-1/2) for the eigenvalues above the tolerance. Their inner products are those of
     the projections on the span of the centers, in the kernel's feature space centered at the mean
-    of the centers; an intercept, which is not penalized, makes up for the centering. Rotated by the
-    orthogonal factor of a QR decomposition, the matrix V S^(-1/2) becomes triangular, which halves
-    the cost of features. O(m^3) time and O(m^2) memory for m centers.
+    of the centers. Linear functions of them are sums of kernel values whose coefficients sum to
+    zero, as those of exact ridge regression with an intercept do. Rotated by the orthogonal factor
+    of a QR decomposition, the matrix V S^(-1/2) becomes triangular, which halves the cost of
+    features. O(m^3) time and O(m^2) memory for m centers.
 
     References
     ----------
