@@ -139,6 +139,15 @@ def test_a_learner_that_is_not_of_mercer_keeps_its_kernel() -> None:
     assert found.kernel_ == Wide(Gaussian()).fit(X, Y).kernel_
 
 
+def test_whole_numbers_are_classes_to_the_learner_of_a_classifier() -> None:
+    y = np.arange(400) % 25
+    table = X + 5.0 * np.column_stack([y % 5, y // 5])
+    learner = IndependentAlignment([Gaussian(3.0), Gaussian(9.0)])
+    found = TwoStageClassifier(learner, approximation="nystroem", n_components=60).fit(table, y)
+    names = [f"class {label}" for label in y]
+    assert_allclose(found.alignment_, clone(learner).fit(table, names).alignment_, rtol=1e-10)
+
+
 def test_a_clipped_spectrum_is_that_of_the_kernel_that_predicts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

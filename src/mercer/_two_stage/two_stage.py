@@ -215,7 +215,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         """The learner fitted to some rows, its widths rescaled to all unless the user gave them."""
         part = LabeledSamples(data.X[rows], data.y[rows], data.weights_of(rows))
         table = _named(data, rows)
-        learner = fitted(clone(self._learner_of(part)), table, part)
+        learner = fitted(_for_task(clone(self._learner_of(part)), self._task), table, part)
         if self.learner is not None and getattr(learner, "_widths_are_given", True):
             return learner
         kernel = rescaled_kernel(learner.kernel_, data, encoding, self.random_state)
@@ -330,9 +330,7 @@ def learn_gram(
         The learned Gram matrix, at unit scale.
     """
     learner = first_stage(estimator.learner) if learner is None else learner
-    learner = clone(learner).set_params(**params)
-    if "task" in learner.get_params(deep=False):
-        learner.set_params(task=estimator._task)
+    learner = _for_task(clone(learner).set_params(**params), estimator._task)
     if hasattr(learner, "set_output"):
         learner.set_output(transform="default")
     gram = np.array(fitted(learner, data.X, data).transform(data.X), dtype=float, order="C")
@@ -341,6 +339,11 @@ def learn_gram(
     if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
         warn("The learned kernel is constant on the training set, and so are all predictions.")
     return learner, gram
+
+
+def _for_task(learner: Any, task: str) -> Any:
+    """The learner, made to take labels for classes or numbers for responses, where it asks."""
+    return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
 
 def store_learner(estimator: TwoStage, learner: Any) -> None:
