@@ -55,20 +55,30 @@ def classification() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, np.array(["a", "b", "c"])[y], np.random.default_rng(0).integers(0, 4, 45)
 
 
-def pair(estimator: Any, X: np.ndarray, y: np.ndarray, counts: np.ndarray) -> tuple[Any, Any]:
-    """Fit to weighted and to repeated samples, in the same folds."""
+def pair(
+    estimator: Any, X: np.ndarray, y: np.ndarray, counts: np.ndarray, *, in_folds: bool
+) -> tuple[Any, Any]:
+    """Fit to weighted and to repeated samples, in the same folds where there are any."""
     folds = np.arange(len(y)) % 3
-    weighted = clone(estimator).set_params(cv=PredefinedSplit(folds))
-    repeated = clone(estimator).set_params(cv=PredefinedSplit(folds.repeat(counts)))
+    weighted, repeated = clone(estimator), clone(estimator)
+    if in_folds:
+        weighted.set_params(cv=PredefinedSplit(folds))
+        repeated.set_params(cv=PredefinedSplit(folds.repeat(counts)))
     weighted.fit(X, y, sample_weight=counts)
     return weighted, repeated.fit(X.repeat(counts, axis=0), y.repeat(counts, axis=0))
 
 
 @pytest.mark.filterwarnings("ignore:The best")
-@pytest.mark.parametrize("estimator", REGRESSORS)
-def test_regressors_weigh_as_repeated_rows_do(estimator: TwoStageRegressor) -> None:
+@pytest.mark.parametrize(
+    ("estimator", "in_folds"),
+    [
+        *((model, model.nested is True) for model in REGRESSORS),
+        *((m, True) for m in REGRESSORS[:2]),
+    ],
+)
+def test_regressors_weigh_as_repeated_rows_do(estimator: TwoStageRegressor, in_folds: bool) -> None:
     X, y, counts = regression()
-    weighted, repeated = pair(estimator, X, y, counts)
+    weighted, repeated = pair(estimator, X, y, counts, in_folds=in_folds)
     scale = np.abs(y).max()
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-7 * scale)
     if hasattr(repeated, "cv_residuals_"):
@@ -84,7 +94,8 @@ def test_regressors_weigh_as_repeated_rows_do(estimator: TwoStageRegressor) -> N
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
 def test_classifiers_weigh_as_repeated_rows_do(estimator: TwoStageClassifier) -> None:
     X, y, counts = classification()
-    weighted, repeated = pair(estimator, X, y, counts)
+    in_folds = estimator.predictor is None
+    weighted, repeated = pair(estimator, X, y, counts, in_folds=in_folds)
     assert weighted.classes_.tolist() == repeated.classes_.tolist()
     # scikit-learn's own machine stops at a tolerance of 1e-3, wherever that is on its way.
     atol = 1e-6 if estimator.predictor is None else 5e-3

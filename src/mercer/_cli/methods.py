@@ -108,8 +108,8 @@ def _two_stage(description: str, learner: Callable[[], BaseEstimator | str]) -> 
     return Method(
         description,
         {
-            "classification": lambda n_folds: TwoStageClassifier(learner(), cv=n_folds),
-            "regression": lambda n_folds: TwoStageRegressor(learner(), cv=n_folds),
+            "classification": lambda n_folds: TwoStageClassifier(learner()),
+            "regression": lambda n_folds: TwoStageRegressor(learner()),
         },
     )
 

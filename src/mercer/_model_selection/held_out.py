@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
+from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
-from mercer._gram.unit_scale import to_unit_scale
-from mercer._model_selection.kernel_prices import RandomState
-from mercer._model_selection.leave_one_out import ALPHAS
+from mercer._gram.unit_scale import UnitScale, to_unit_scale
+from mercer._model_selection.kernel_prices import RandomState, centered_gram
+from mercer._model_selection.leave_one_out import ALPHAS, EncodedTarget
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._weights.ridge import ridge_path
@@ -33,6 +36,9 @@ _ROUNDING = 1e-9
 
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
+Splits = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
+"""Folds: indices of training and of held-out samples."""
+
 
 def held_out_losses(
     learn: Learn,
@@ -41,6 +47,7 @@ def held_out_losses(
     random_state: RandomState,
     *,
     n_folds: int = N_FOLDS,
+    splits: Splits | None = None,
 ) -> Array:
     """Squared errors of kernel ridge regression on samples that no kernel was learned from.
 
@@ -54,6 +61,8 @@ def held_out_losses(
         Draws the folds.
     n_folds : int, default=5
         Number of folds of up to 1,250 samples.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, where they are given.
 
     Returns
     -------
@@ -68,7 +77,9 @@ def held_out_losses(
     at most 1,000 samples a fold.
     """
     losses = []
-    for train, test in held_out_splits(target, samples.n_samples, random_state, n_folds=n_folds):
+    if splits is None:
+        splits = held_out_splits(target, samples.n_samples, random_state, n_folds=n_folds)
+    for train, test in splits:
         kernels = learn(samples.take(train), target.take(train))
         rows = np.concatenate([train, test])
         X, held_out = samples.X[rows], target.take(rows)
@@ -128,6 +139,122 @@ def held_out_splits(
             _SPLITS, train_size=_DRAWN, test_size=n_test, random_state=random_state
         )
     return list(folds.split(np.zeros(n_samples), codes))
+
+
+def splits_within(splits: Splits, rows: NDArray[np.intp], n_samples: int) -> Splits:
+    """Return folds of some of the samples.
+
+    Parameters
+    ----------
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples, among all.
+    rows : ndarray of int
+        Indices of some samples, ascending.
+    n_samples : int
+        Number of all samples.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Positions in `rows`, ascending. Folds that train on none, or hold out none, are left out.
+
+    Examples
+    --------
+    >>> splits_within([(np.array([0, 1]), np.array([2, 3]))], np.array([1, 3]), 4)
+    [(array([0]), array([1]))]
+    """
+    positions = np.full(n_samples, -1)
+    positions[rows] = np.arange(len(rows))
+    found = [tuple(np.sort(positions[part]) for part in split) for split in splits]
+    inside = [(train[train >= 0], test[test >= 0]) for train, test in found]
+    return [(train, test) for train, test in inside if len(train) and len(test)]
+
+
+class LowestLoss(NamedTuple):
+    """The lowest loss of ridge regression on a kernel along a grid of penalties.
+
+    Attributes
+    ----------
+    loss : float
+        Mean squared error of ridge regression in folds, relative to that of the mean of their
+        training samples; one where that has no error.
+    alpha : float
+        The penalty of lowest error, the largest of equal ones.
+    """
+
+    loss: float
+    alpha: float
+
+
+def lowest_loss_in_folds(
+    kernel: Kernel, samples: Samples, target: EncodedTarget, splits: Splits, alphas: Array
+) -> LowestLoss:
+    """Lowest loss in folds of ridge regression on a kernel that no label has touched.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    samples : Samples
+    target : EncodedTarget
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples.
+    alphas : ndarray of shape (n_alphas,)
+        Penalties, ascending, for a kernel of unit scale.
+
+    Notes
+    -----
+    Each fold counts alike, and takes an eigendecomposition of its training samples.
+    """
+    gram, weights = centered_gram(samples, kernel), samples.weights
+    losses, references = np.zeros(len(alphas)), 0.0
+    for train, test in splits:
+        inside, outside = (None if weights is None else weights[part] for part in (train, test))
+        within, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        values = target.values[train], target.values[test]
+        residuals = held_out_residuals(
+            within, values[0], across, values[1], alphas=alphas, weights=inside
+        )
+        losses += weighted_mean(np.square(residuals).mean(axis=2).T, outside)
+        errors = values[1] - weighted_mean(values[0], inside)
+        references += float(weighted_mean(np.square(errors).mean(axis=1), outside))
+    relative = losses / references if references > 0.0 else np.ones_like(losses)
+    best = int(np.flatnonzero(relative <= relative.min() * (1.0 + _ROUNDING))[-1])
+    return LowestLoss(float(relative[best]), float(alphas[best]))
+
+
+def held_out_residuals(
+    gram: Array,
+    targets: Array,
+    rows: Array,
+    held_out: Array,
+    *,
+    alphas: Array,
+    weights: Array | None = None,
+) -> Array:
+    """Residuals of samples that ridge regression with an intercept was not fitted to.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_train, n_train)
+        Gram matrix of the training samples, at any center.
+    targets : ndarray of shape (n_train, n_outputs)
+    rows : ndarray of shape (n_test, n_train)
+        Kernel between held-out and training samples, at the same center.
+    held_out : ndarray of shape (n_test, n_outputs)
+        Targets of the held-out samples.
+    alphas : ndarray of shape (n_alphas,)
+        Penalties, positive.
+    weights : ndarray of shape (n_train,), default=None
+        Weights of the training samples.
+
+    Returns
+    -------
+    ndarray of shape (n_alphas, n_test, n_outputs)
+    """
+    unit = UnitScale(weighted_mean(gram, weights), 1.0, weights)
+    path = ridge_path(unit.apply(gram), targets, weights)
+    return np.asarray(held_out - path.predict(unit.apply(rows), alphas))
 
 
 def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:

@@ -11,7 +11,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, learn_families
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
-from mercer._model_selection.held_out import clearly_best, held_out_losses
+from mercer._model_selection.held_out import Splits, clearly_best, held_out_losses
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._targets import Target
@@ -68,7 +68,11 @@ better by one even if none is."""
 
 @serial_algebra()
 def choose_form(
-    samples: Samples, target: Target, growth: Growth, random_state: RandomState
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    random_state: RandomState,
+    splits: Splits | None = None,
 ) -> Form:
     """The form of kernel that predicts held-out samples best.
 
@@ -80,6 +84,8 @@ def choose_form(
     growth : Growth
         How sums of kernels grow.
     random_state : int, RandomState instance or None
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples. None for three folds, or random splits of large tables.
 
     Returns
     -------
@@ -99,7 +105,7 @@ def choose_form(
         found = _kernels(inside, known, growth, random_state)
         return list(islice(found, len(forms)))
 
-    losses = held_out_losses(learn, samples, target, random_state, n_folds=_FOLDS)
+    losses = held_out_losses(learn, samples, target, random_state, n_folds=_FOLDS, splits=splits)
     return forms[clearly_best(losses, _N_ERRORS)]
 
 

@@ -62,7 +62,7 @@ def price(
     if samples.n_samples > max_samples:
         rows = sample_rows(samples.n_samples, max_samples, target.codes, random_state)
         samples, target = samples.take(rows, keep=False), target.take(rows)
-    gram = _centered_gram(samples, kernel)
+    gram = centered_gram(samples, kernel)
     return leave_one_out(gram, target.values, alphas, weights=samples.weights)
 
 
@@ -96,7 +96,7 @@ def best_in_order(
 
     @cache
     def priced(index: int) -> LeaveOneOut:
-        gram = _centered_gram(samples, kernels[index])
+        gram = centered_gram(samples, kernels[index])
         return leave_one_out(gram, targets, extend=False, weights=weights)
 
     best = descended(lambda index: priced(index).loss, start, (0, len(kernels) - 1))
@@ -168,9 +168,17 @@ def sample_rows(
     return np.sort(rows)
 
 
-def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
+def centered_gram(samples: Samples, kernel: Kernel) -> Array:
     """Centered Gram matrix of unit mean diagonal.
 
+    Parameters
+    ----------
+    samples : Samples
+    kernel : Kernel
+        Bound to their table.
+
+    Notes
+    -----
     Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
     """
     gram = assembled(

@@ -1,8 +1,9 @@
 """Estimators in two stages: a kernel learned by alignment, then a machine on its Gram matrix."""
 
 from mercer._two_stage.learning_folds import NESTED_ABOVE
+from mercer._two_stage.penalty_grids import ALPHA_GRID
 from mercer._two_stage.penalty_search import C_GRID
 from mercer._two_stage.two_stage_classifier import TwoStageClassifier
-from mercer._two_stage.two_stage_regressor import ALPHA_GRID, TwoStageRegressor
+from mercer._two_stage.two_stage_regressor import TwoStageRegressor
 
 __all__ = ["ALPHA_GRID", "C_GRID", "NESTED_ABOVE", "TwoStageClassifier", "TwoStageRegressor"]

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from mercer._kernel_estimator import training_data
 from mercer._kernel_learner import KernelLearner
 from mercer._learners import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
+from mercer._model_selection.held_out import Splits
 from mercer._model_selection.kernel_forms import N_ITERATIONS, Form, choose_form
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted
 from mercer._two_stage.penalty_grids import first_best
@@ -25,6 +26,7 @@ def candidate_learners(
     y: NDArray[Any],
     task: Literal["classification", "regression"],
     weights: Array | None = None,
+    splits: Splits | None = None,
 ) -> list[KernelLearner]:
     """Return a sum of isotropic kernels, and the form of kernel that predicts better, if any does.
 
@@ -35,6 +37,8 @@ def candidate_learners(
     task : {"classification", "regression"}
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, in which forms are compared.
 
     Returns
     -------
@@ -43,7 +47,8 @@ def candidate_learners(
     """
     isotropic = ContinuousAlignment(task=task)
     data = training_data(clone(isotropic), X, y, weights)
-    form = choose_form(data.samples(), data.target(task), isotropic._growth(), _RANDOM_STATE)
+    growth = isotropic._growth()
+    form = choose_form(data.samples(), data.target(task), growth, _RANDOM_STATE, splits)
     return [isotropic] if form.kind == "isotropic sum" else [isotropic, _learner(form)]
 
 

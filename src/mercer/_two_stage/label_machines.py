@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import type_of_target
 
 from mercer._gram.sample_weights import weighted_mean
+from mercer._model_selection.held_out import Splits
 from mercer._model_selection.temperature import Temperature, fit_temperature
 from mercer._two_stage.labeled_samples import LabeledSamples
 from mercer._two_stage.learning_folds import Split
@@ -35,7 +36,7 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)
 
 
-def label_learner(learner: Any, data: LabeledSamples) -> Any:
+def label_learner(learner: Any, data: LabeledSamples, splits: Splits | None = None) -> Any:
     """Return the learner of the one kernel that serves all labels.
 
     Parameters
@@ -44,6 +45,8 @@ def label_learner(learner: Any, data: LabeledSamples) -> Any:
         Of None, the isotropic kernel of the lowest price for ridge regression on the indicators.
     data : LabeledSamples
         With indicators.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, by which the kernel is chosen where folds are given.
 
     Raises
     ------
@@ -54,7 +57,8 @@ def label_learner(learner: Any, data: LabeledSamples) -> Any:
         varying = data.y[:, np.ptp(data.y, axis=0) > 0]
         if not varying.shape[1]:
             raise ValueError("Every label is that of all samples, or of none.")
-        learner = priced_learners(data.X, varying, "regression", data.weights)[0].learner
+        found = priced_learners(data.X, varying, "regression", data.weights, splits=splits)
+        learner = found[0].learner
     if "output_kernel" not in learner.get_params(deep=False) or learner.output_kernel is not None:
         return learner
     return clone(learner).set_params(output_kernel="multilabel")

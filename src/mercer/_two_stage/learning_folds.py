@@ -9,10 +9,11 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
+from mercer._model_selection.held_out import splits_within
 from mercer._targets import output_kernel_of_part
 from mercer._two_stage.labeled_samples import LabeledSamples
 from mercer._two_stage.two_stage import TwoStage, fit_centering, learn_gram
@@ -23,7 +24,7 @@ NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
 
 _FOLDS = 5
-"""The number of folds where `cv` is None."""
+"""The number of folds where `cv` is None, unless samples are too few."""
 
 _FOLDS_SEED = 0
 """Seed by which rows are shuffled into folds: in the order of a table that is sorted by its target,
@@ -32,16 +33,21 @@ folds would train on other values than they hold out."""
 Split: TypeAlias = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
-def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None) -> list[Split]:
+def split_into_folds(
+    cv: Any, X: Features, codes: NDArray[np.intp] | None = None, y: NDArray[Any] | None = None
+) -> list[Split]:
     """Return the folds that a parameter `cv` stands for.
 
     Parameters
     ----------
     cv : int, cross-validation generator, iterable or None
-        A number of folds takes rows in a random order, always the same.
+        A number of folds takes rows in a random order, always the same. None for five, or as many
+        as there are samples, or samples of the largest class.
     X : array-like, sparse matrix, data frame or stack of Gram matrices
     codes : ndarray of int of shape (n_samples,), default=None
         Classes, by which folds are stratified for a number.
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs), default=None
+        What a generator is given where there are no classes.
 
     Returns
     -------
@@ -51,7 +57,10 @@ def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None
     Raises
     ------
     ValueError
-        If there are fewer samples, or in the largest class fewer, than folds.
+        If there are fewer samples, or in the largest class fewer, than folds, or `cv` stands for no
+        folds.
+    IndexError
+        If a listed fold holds a row that is not there.
 
     Warns
     -----
@@ -59,8 +68,9 @@ def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None
         If the smallest class has fewer samples than there are folds.
     """
     if cv is not None and not isinstance(cv, Integral):
-        return list(check_cv(cv).split(X, codes))
-    n_folds = _FOLDS if cv is None else int(cv)
+        return _listed_folds(cv, X, y if codes is None else codes)
+    largest = _num_samples(X) if codes is None else np.bincount(codes).max()
+    n_folds = max(2, min(_FOLDS, int(largest))) if cv is None else int(cv)
     _check_number_of_folds(n_folds, _num_samples(X), codes)
     kind = KFold if codes is None else StratifiedKFold
     with catch_warnings():
@@ -68,6 +78,21 @@ def split_into_folds(cv: Any, X: Features, codes: NDArray[np.intp] | None = None
         simplefilter("ignore", UserWarning)
         folds = kind(n_folds, shuffle=True, random_state=_FOLDS_SEED)
         return list(folds.split(X, codes))
+
+
+def _listed_folds(cv: Any, X: Features, y: NDArray[Any] | None) -> list[Split]:
+    """Return the folds of a generator or an iterable, as indices."""
+    rows = np.arange(_num_samples(X))
+    found = list(cv.split(X, y) if hasattr(cv, "split") else cv)
+    if not all(hasattr(split, "__len__") and len(split) == 2 for split in found):
+        raise ValueError(
+            "cv lists what is no pair of training and held-out samples. For groups, list the folds "
+            "of a splitter: cv=list(GroupKFold(5).split(X, y, groups))."
+        )
+    found = [(rows[train], rows[test]) for train, test in found]
+    if not found or not all(len(part) for split in found for part in split):
+        raise ValueError("Each fold of cv must train on some samples and hold out some.")
+    return found
 
 
 def _check_number_of_folds(
@@ -134,9 +159,9 @@ def classifier_folds(
     Returns
     -------
     list of (ndarray, ndarray)
-        None for other predictors than the support vector machine.
+        None where a predictor is given, and no `cv`.
     """
-    if estimator.predictor is not None:
+    if estimator.predictor is not None and estimator.cv is None:
         return []
     cv = folds_of_kept(estimator.cv, given, data)
     if isinstance(estimator.C, Real):
@@ -170,6 +195,25 @@ def folds_for_probabilities(cv: Any, X: Features, codes: NDArray[np.intp]) -> li
     return [split for split in splits if len(np.unique(codes[split[0]])) > 1]
 
 
+def given_folds(cv: Any, given: LabeledSamples, data: LabeledSamples) -> list[Split] | None:
+    """Return the folds of a parameter `cv` that are not stratified, before any kernel is learned.
+
+    Parameters
+    ----------
+    cv : int, cross-validation generator, iterable or None
+    given, data : LabeledSamples
+        All samples, and those of positive weight.
+
+    Returns
+    -------
+    list of (ndarray, ndarray), or None
+        None where `cv` is.
+    """
+    return (
+        None if cv is None else split_into_folds(folds_of_kept(cv, given, data), data.X, y=data.y)
+    )
+
+
 def folds_of_kept(cv: Any, given: LabeledSamples, data: LabeledSamples) -> Any:
     """Return a parameter `cv` for the samples of positive weight.
 
@@ -187,13 +231,7 @@ def folds_of_kept(cv: Any, given: LabeledSamples, data: LabeledSamples) -> Any:
     """
     if data.kept is None or cv is None or isinstance(cv, Integral):
         return cv
-    positions = np.full(len(given.y), -1)
-    positions[data.kept] = np.arange(len(data.kept))
-    found = []
-    for split in check_cv(cv).split(given.X, given.y):
-        train, test = (np.sort(positions[part]) for part in split)
-        found.append((train[train >= 0], test[test >= 0]))
-    return [(train, test) for train, test in found if len(test) and len(train)]
+    return splits_within(_listed_folds(cv, given.X, given.y), data.kept, len(given.y))
 
 
 def learns_in_folds(estimator: TwoStage) -> bool:

@@ -11,6 +11,9 @@ import numpy as np
 from mercer._typing import Array
 from mercer._validation import warn
 
+ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
+"""Values of alpha that ``alpha="auto"`` tries."""
+
 TIE = 1e-10
 """Scores are equal up to rounding if they differ by less than this."""
 

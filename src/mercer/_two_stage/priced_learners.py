@@ -16,8 +16,10 @@ from mercer._gram.tiles import serial_algebra
 from mercer._kernel_estimator import training_data
 from mercer._kernel_learner import KernelLearner
 from mercer._learners import UniformCombination
+from mercer._model_selection.held_out import LowestLoss, Splits, lowest_loss_in_folds, splits_within
 from mercer._model_selection.kernel_prices import descended, price, sample_rows
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._model_selection.leave_one_out import EncodedTarget, LeaveOneOut, encode_target
+from mercer._two_stage.penalty_grids import ALPHA_GRID
 from mercer._typing import Array, Features
 from mercer.kernels import Gaussian, Kernel, Laplacian
 from mercer.kernels._distances import median_distance
@@ -56,8 +58,9 @@ class PricedLearner:
     learner : KernelLearner
         Not fitted.
     price : float
-        Mean squared error of ridge regression over samples left out one at a time, relative to that
-        of their mean, with the width of the kernel's family at which it is lowest; 1e-12 at least.
+        Mean squared error of ridge regression over samples left out one at a time, or held out in
+        the folds that were given, relative to that of the mean of the others, with the width of the
+        kernel's family at which it is lowest; 1e-12 at least.
     alpha : float
         The penalty of lowest error, for a kernel of unit scale.
     """
@@ -76,6 +79,7 @@ def priced_learners(
     weights: Array | None = None,
     *,
     machines: bool = True,
+    splits: Splits | None = None,
 ) -> list[PricedLearner]:
     """Return one isotropic kernel of each family, of the width of lowest price, cheapest first.
 
@@ -88,6 +92,8 @@ def priced_learners(
         Positive weights of the samples.
     machines : bool, default=True
         Whether kernels of classes are as wide as suits a support vector machine.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, whose errors take the place of leave-one-out errors.
 
     Returns
     -------
@@ -98,7 +104,8 @@ def priced_learners(
     The families are the Gaussian and the product Laplacian. Of each, widths of powers of two times
     the median distance are priced on half of the rows (200 to 300), from one on in the direction in
     which prices fall, then the vertex of the parabola through the three lowest. The widths found
-    are priced again on at most 500 rows. Each price is an eigendecomposition.
+    are priced again on at most 500 rows. Each price is an eigendecomposition, or one for each fold
+    that is given.
     """
     data = training_data(clone(UniformCombination()), X, y, weights)
     # An invalid target is refused before any work.
@@ -106,12 +113,12 @@ def priced_learners(
     classes = task == "classification"
     target = encode_target(data.y, classification=classes, weights=data.weights)
     n_searched = int(np.clip(len(target.values) // 2, *SEARCH_ROWS))
-    searched = _part(data.samples(), target, n_searched)
-    compared = _part(data.samples(), target, PRICE_ROWS)
+    searched = _part(data.samples(), target, n_searched, splits)
+    compared = _part(data.samples(), target, PRICE_ROWS, splits)
     found = []
     for family in _families(data.samples().representative):
-        octave = _cheapest_octave(family, *searched)
-        cost = price(family.kernel(octave), *compared)
+        octave = _cheapest_octave(family, searched)
+        cost = compared.evaluate(family.kernel(octave))
         kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))
         learner = UniformCombination([kernel], task=task)
         least = max(cost.loss, _LEAST_PRICE)
@@ -130,10 +137,37 @@ def comparable(candidates: list[PricedLearner]) -> list[PricedLearner]:
     return [c for c in candidates if c.price <= _NEAR * candidates[0].price]
 
 
-def _part(samples: Samples, target: EncodedTarget, n_rows: int) -> tuple[Samples, EncodedTarget]:
-    """Some of the samples, always the same, and their target."""
-    rows = sample_rows(samples.n_samples, n_rows, target.codes, 0)
-    return samples.take(rows), target.take(rows)
+@dataclass(frozen=True)
+class _Part:
+    """Some of the samples, on which kernels are compared.
+
+    Attributes
+    ----------
+    samples : Samples
+    target : EncodedTarget
+    splits : list of (ndarray, ndarray), or None
+        Folds of them; None to leave out one at a time.
+    """
+
+    samples: Samples
+    target: EncodedTarget
+    splits: Splits | None
+
+    def evaluate(self, kernel: Kernel) -> LeaveOneOut | LowestLoss:
+        """Loss of a kernel on samples that are left out, and the penalty at which it is lowest."""
+        if self.splits is None:
+            return price(kernel, self.samples, self.target)
+        return lowest_loss_in_folds(kernel, self.samples, self.target, self.splits, ALPHA_GRID)
+
+
+def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
+    """Some of the samples, always the same; all where those drawn are in no fold."""
+    n = samples.n_samples
+    rows = sample_rows(n, n_rows, target.codes, 0)
+    if splits is not None:
+        inside = splits_within(splits, rows, n)
+        rows, splits = (rows, inside) if inside else (np.arange(n), splits)
+    return _Part(samples.take(rows), target.take(rows), splits)
 
 
 @dataclass(frozen=True)
@@ -169,12 +203,12 @@ def _families(X: Features) -> Iterator[_Family]:
         yield _Family(product, median_distance(X, 1.0))
 
 
-def _cheapest_octave(family: _Family, samples: Samples, target: EncodedTarget) -> float:
+def _cheapest_octave(family: _Family, part: _Part) -> float:
     """Logarithm of the width of lowest price among powers of two, or between them."""
 
     @cache
     def loss(octave: float) -> float:
-        return max(price(family.kernel(octave), samples, target).loss, _LEAST_PRICE)
+        return max(part.evaluate(family.kernel(octave)).loss, _LEAST_PRICE)
 
     at = descended(loss, 0, _OCTAVES)
     if not _OCTAVES[0] < at < _OCTAVES[1]:

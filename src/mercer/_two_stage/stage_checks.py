@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 from sklearn.base import is_classifier, is_regressor
+from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
 
 from mercer.kernels import Kernel
@@ -60,6 +62,71 @@ def check_learner(learner: Any) -> None:
             f"predictor={_precomputed(learner)}."
         )
     raise TypeError(f"{refused}, which has no methods `fit` and `transform`.")
+
+
+def check_folds(cv: Any) -> None:
+    """Refuse what stands for no folds, and leave an iterator as it is.
+
+    Parameters
+    ----------
+    cv : object
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number from two on, splitter, iterable or None.
+
+    Examples
+    --------
+    >>> check_folds(5)
+    """
+    if isinstance(cv, Integral):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds; got cv={cv}.")
+    elif cv is not None and (isinstance(cv, str) or not isinstance(cv, Iterable)):
+        check_cv(cv)
+
+
+def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+    """Refuse settings that would have no effect on a fit.
+
+    Parameters
+    ----------
+    estimator : TwoStageClassifier or TwoStageRegressor
+    penalty : {"C", "alpha"}
+        Name of the parameter that holds the penalty.
+    exact : bool
+        Whether the second stage is fitted exactly, and not on Nyström features.
+    n_labels : int, default=1
+        Number of labels of a sample.
+
+    Raises
+    ------
+    ValueError
+        If `cv`, `nested` or the penalty was set, and has no part in the fit.
+    """
+    value, nested = getattr(estimator, penalty), estimator.nested
+    chosen = not (isinstance(value, str) and value == "auto")
+    learns = not isinstance(nested, str) and bool(nested)
+    folds = estimator.cv is not None
+    given = estimator.learner is not None and not isinstance(estimator.learner, str)
+    if not exact:
+        unused = {"cv": folds, "nested": learns, "C": penalty == "C" and chosen}
+        why = (
+            "on Nyström features, whose penalty is chosen in five folds: pass "
+            "approximation='exact', or leave {0} at its default"
+        )
+    elif estimator.predictor is not None:
+        unused = {"cv": folds and given, "nested": learns, penalty: chosen}
+        why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
+    elif penalty == "alpha" and isinstance(value, Real):
+        unused = {"cv": folds and given, "nested": learns}
+        why = "where alpha is a number: leave {0} at its default, or pass alpha=[{1!r}]"
+    else:
+        unused = {"nested": learns and n_labels > 1}
+        why = "where samples have several labels: leave {0} at its default"
+    for name in (name for name, is_unused in unused.items() if is_unused):
+        raise ValueError(f"{name} has no effect {why.format(name, value)}.")
 
 
 def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool]) -> None:

@@ -19,6 +19,7 @@ from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._gram.sample_weights import proportional_rows, weighted_mean
 from mercer._gram.unit_scale import UnitScale
 from mercer._learners import ContinuousAlignment
+from mercer._model_selection.held_out import Splits
 from mercer._model_selection.kernel_prices import sample_rows
 from mercer._model_selection.leave_one_out import encode_target
 from mercer._nystroem.approximation import (
@@ -40,7 +41,7 @@ from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted
 from mercer._two_stage.penalty_grids import grid_results
 from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
-from mercer._two_stage.stage_checks import check_learner, check_predictor
+from mercer._two_stage.stage_checks import check_folds, check_learner, check_predictor
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number, table_advice, warn
 from mercer._weights.ridge import check_definite
@@ -66,6 +67,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
 
     learner: Any
     predictor: Any
+    cv: Any
     nested: Any
     approximation: str
     n_components: int | str
@@ -135,6 +137,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         check_learner(self.learner)
         if not (isinstance(self.nested, bool | np.bool_) or self.nested == "auto"):
             raise ValueError(f"nested must be 'auto', True or False; got {self.nested!r}.")
+        check_folds(self.cv)
         check_approximation(self.approximation, self.n_components)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_bool("verbose", self.verbose)
@@ -243,21 +246,28 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         """Whether the learner is chosen by this estimator."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _candidates(self, data: LabeledSamples, **settings: Any) -> list[Self]:
+    def _candidates(
+        self, data: LabeledSamples, splits: Splits | None, *, searches: bool, **settings: Any
+    ) -> list[Self]:
         """Return this estimator, not fitted, with each learner among which it chooses.
 
         They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
-        `candidates_`, which is set, of nearly the lowest price.
+        `candidates_`, which is set, of nearly the lowest price. Folds choose where `cv` is given,
+        and the penalty if it `searches` for one.
         """
         with table_advice():
             # Messages name this estimator, and not a learner that the user has not chosen.
             check_array(data.X, accept_sparse="csr", estimator=self, input_name="X")
-        settings = {**self.get_params(deep=False), "verbose": False, **settings}
+        cv, splits = splits or None, splits if splits and self.cv is not None else None
+        changed = {"verbose": False, "cv": cv if searches else None, **settings}
+        settings = {**self.get_params(deep=False), **changed}
         if self.learner is None:
-            self.candidates_ = priced_learners(data.X, data.y, self._task, data.weights)
+            self.candidates_ = priced_learners(
+                data.X, data.y, self._task, data.weights, splits=splits
+            )
             learners = [candidate.learner for candidate in comparable(self.candidates_)]
         else:
-            learners = candidate_learners(data.X, data.y, self._task, data.weights)
+            learners = candidate_learners(data.X, data.y, self._task, data.weights, splits)
         return [type(self)(**{**settings, "learner": learner}) for learner in learners]
 
     def _adopt(self, fitted: Self) -> Self:

@@ -22,11 +22,12 @@ from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_s
 from mercer._two_stage.learning_folds import (
     Split,
     classifier_folds,
-    folds_of_kept,
+    given_folds,
     split_into_folds,
 )
 from mercer._two_stage.penalty_grids import as_grid
 from mercer._two_stage.penalty_search import C_GRID, choose_penalty
+from mercer._two_stage.stage_checks import check_in_use
 from mercer._two_stage.svm_path import fitted_svc
 from mercer._two_stage.two_stage import (
     TwoStage,
@@ -57,18 +58,21 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     predictor : estimator, default=None
         A classifier of precomputed kernels to use in place of the support vector machine, such as
         ``NuSVC(kernel="precomputed")`` or a grid search over one. It is fitted to the Gram
-        matrix as it is; `C`, `cv` and `nested` are then not read.
+        matrix as it is; `C` and ``nested=True`` are then refused, and `cv` with a given learner.
     C : "auto", float or sequence of float, default="auto"
         Penalty on margin violations, for a kernel of unit scale (see Notes). "auto" searches
         `C_GRID` by cross-validation, and beyond its ends where the best value is at one; a sequence
         tries its values; of equal ones the smallest is taken. A number is used as it is.
-    cv : int, cross-validation generator or iterable, default=5
-        Folds, in which C is searched and probabilities are calibrated. A number of them is
-        stratified, and shuffled with a fixed seed.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Folds, in which C is searched and probabilities are calibrated, and which choose the kernel
+        unless a learner is given: a number of them, stratified and shuffled with a fixed seed, a
+        splitter, or pairs of training and held-out samples, such as
+        ``list(GroupKFold(5).split(X, y, groups))``. None for five folds, and leave-one-out errors
+        of kernels. A `cv` that would choose nothing is refused, as on Nyström features.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because labels of the held-out samples leak into
-        them. For fewer, one Gram matrix serves all folds.
+        them. For fewer, and for several labels, one Gram matrix serves all folds.
     class_weight : dict, "balanced" or None, default=None
         Factor of the weights of the samples of each class, by label; "balanced" gives all classes
         the same total weight.
@@ -135,10 +139,11 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s).
     The width of each is that of the lowest price: the mean squared error of ridge regression on
     class indicators over samples left out one at a time, which is exact, for every penalty, from
-    one eigendecomposition. Machines err least with Gaussians about twice as wide, so that this
-    one's width is doubled. If the prices differ by less than a fifth, the kernel is taken whose
-    machine predicts more held-out samples correctly. This takes about a twentieth of the time of a
-    grid search over ten widths and eleven values of C.
+    one eigendecomposition, or over those that `cv` holds out. Machines err least with Gaussians
+    about twice as wide, so that this one's width is doubled. If the prices differ by less than a
+    fifth, the kernel is taken whose machine predicts more held-out samples correctly. This takes
+    about a twentieth of the time of a grid search over ten widths and eleven values of C. Several
+    labels have one kernel, of the lowest price, for ``learner="auto"`` too.
 
     ``C="auto"`` tries five values from 1/2 to 128, and the next one as long as the best, of equal
     ones the smallest, is at an end, unless larger values would take very many iterations; beyond
@@ -152,14 +157,14 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
     or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
     (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
-    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
-    evaluated by ridge regression on the held-out samples. Where one is better by more than two
-    standard errors, and its support vector machine at least as accurate in cross-validation, it is
-    taken. It takes some seconds for 400 samples.
+    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds, or
+    those of `cv`, and evaluated by ridge regression on the held-out samples. Where one is better by
+    more than two standard errors, and its support vector machine at least as accurate in
+    cross-validation, it is taken. It takes some seconds for 400 samples.
 
     On Nyström features, the second stage is ridge regression of class indicators, whose penalty
     five folds choose and which a logistic regression turns into probabilities. `C`, `cv` and
-    `nested` have no part in it, and decision values are logarithms of probabilities, or for two
+    ``nested=True`` are refused, and decision values are logarithms of probabilities, or for two
     classes of their ratio. O(n m^2) for m centers.
 
     Probabilities are the softmax of the decision values times a factor, which is fitted to those of
@@ -198,7 +203,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         *,
         predictor: Any = None,
         C: Any = "auto",
-        cv: Any = 5,
+        cv: Any = None,
         nested: bool | str = "auto",
         class_weight: Any = None,
         approximation: str = "auto",
@@ -252,7 +257,9 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         """
         self._check_settings()
         X, y = as_source(X, y)
-        if not self._fits_exactly(X, sample_weight):
+        exact = self._fits_exactly(X, sample_weight)
+        check_in_use(self, "C", exact=exact)
+        if not exact:
             self._fit_approximation(X, y, sample_weight, "auto")
             self.classes_ = self.predictor_.encoding.classes
             return self
@@ -274,7 +281,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         splits = classifier_folds(self, given, data, codes)
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
-                models = self._candidates(data, cv=splits, class_weight=None)
+                searches = self.predictor is None
+                models = self._candidates(data, splits, searches=searches, class_weight=None)
                 report()
                 best = most_accurate if self.learner is None else as_accurate
                 self._adopt(best(models, data))
@@ -290,20 +298,23 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self, X: Features, Y: NDArray[np.int_], sample_weight: Any, grid: Array
     ) -> Self:
         """Learn one kernel for all labels, and fit a machine for each."""
+        check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         if self.class_weight is not None:
             raise ValueError("class_weight is for one label a sample; pass sample_weight.")
         validate_data(self, X, skip_check_array=True)
-        data = weighted_samples(self, LabeledSamples(*indexable(X, Y)), sample_weight)
+        given = LabeledSamples(*indexable(X, Y))
+        data = weighted_samples(self, given, sample_weight)
         self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
         self.classes_ = np.arange(Y.shape[1])
+        splits = given_folds(self.cv, given, data)
         with reported_steps(self, 2) as report:
-            learner, gram = learn_gram(self, data, {}, label_learner(self.learner, data))
+            learner, gram = learn_gram(self, data, {}, label_learner(self.learner, data, splits))
             store_learner(self, learner)
             report()
             if self.predictor is not None:
                 self.predictor_ = fitted(clone(self.predictor), gram, data)
             else:
-                splits = split_into_folds(folds_of_kept(self.cv, data, data), data.X)
+                splits = split_into_folds(None, data.X) if splits is None else splits
                 found = fit_label_machines(gram, data.y, grid, splits, data.weights)
                 self.predictor_, self.C_ = found.fitted, found.C
                 self.cv_results_ = found.results

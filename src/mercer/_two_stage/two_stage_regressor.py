@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.sample_weights import proportional_rows, weighted_mean
+from mercer._model_selection.held_out import held_out_residuals
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.array_libraries import to_numpy
@@ -26,11 +26,18 @@ from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_s
 from mercer._two_stage.learning_folds import (
     Split,
     along_folds,
-    folds_of_kept,
+    given_folds,
     learns_in_folds,
     split_into_folds,
 )
-from mercer._two_stage.penalty_grids import as_grid, first_best, grid_results, warn_at_edge
+from mercer._two_stage.penalty_grids import (
+    ALPHA_GRID,
+    as_grid,
+    first_best,
+    grid_results,
+    warn_at_edge,
+)
+from mercer._two_stage.stage_checks import check_in_use
 from mercer._two_stage.two_stage import (
     TwoStage,
     fit_centering,
@@ -40,10 +47,6 @@ from mercer._two_stage.two_stage import (
 )
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
-from mercer._weights.ridge import ridge_path
-
-ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
-"""Values of alpha that ``alpha="auto"`` tries."""
 
 _EIGENDECOMPOSED = 2000
 """All values are tried on at most this many samples, and on more only those downhill."""
@@ -61,16 +64,20 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         apart: of one width per feature, or on projections.
     predictor : estimator, default=None
         A regressor of precomputed kernels to use in place of kernel ridge regression, such as
-        ``SVR(kernel="precomputed")``. It is fitted to the Gram matrix as it is; `alpha`,
-        `cv` and `nested` are then not read.
+        ``SVR(kernel="precomputed")``. It is fitted to the Gram matrix as it is; `alpha` and
+        ``nested=True`` are then refused, and `cv` with a given learner.
     alpha : "auto", float or sequence of float, default="auto"
-        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`, and values
-        beyond its ends where the best is at one; of more than 2,000 samples, it starts at the best
-        value of 1,000 of them and tries values while the error falls. A sequence tries its values.
-        Of equal ones the largest is taken. A number is used as it is.
-    cv : int, cross-validation generator or iterable, default=5
-        Folds where the kernel is learned inside them, shuffled with a fixed seed for a number;
-        alpha is otherwise chosen by exact leave-one-out.
+        Penalty, for a kernel of unit scale (see Notes). "auto" tries `ALPHA_GRID`. By leave-one-out
+        errors it also tries values beyond its ends where the best is at one, and of more than 2,000
+        samples, it starts at the best value of 1,000 of them and tries values while the error
+        falls. A sequence tries its values. Of equal ones the largest is taken. A number is used as
+        it is.
+    cv : int, cross-validation generator, iterable or None, default=None
+        Folds whose held-out samples choose alpha, and the kernel unless a learner is given: a
+        number of them, shuffled with a fixed seed, a splitter, or pairs of training and held-out
+        samples, such as ``list(GroupKFold(5).split(X, y, groups))``. None for exact leave-one-out
+        errors, and for five folds where kernels are learned inside them. A `cv` that would choose
+        nothing is refused, as on Nyström features.
     nested : "auto" or bool, default="auto"
         Whether to learn the kernel anew inside each fold. "auto" does so for kernels of more than
         10 learned parameters, such as ARD kernels, because responses of the held-out samples leak
@@ -133,24 +140,25 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
     Learned kernels are of unit scale: the centered training Gram matrix has a mean diagonal of one,
     so that one grid of alpha serves every kernel. Leave-one-out residuals of all alphas come from
     one eigendecomposition, and above 2,000 samples those of each alpha tried from a Cholesky
-    factorization, which is faster. Several outputs share one alpha; each counts by its error
-    relative to its variance.
+    factorization, which is faster. With `cv`, each fold takes an eigendecomposition. Several
+    outputs share one alpha; each counts by its error relative to its variance.
 
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s),
-    each with the width at which the leave-one-out error is lowest. Widths are searched on half of
+    each with the width at which the leave-one-out error, or with `cv` the error of held-out
+    samples, is lowest. Widths are searched on half of
     the rows (200 to 300), and the two are compared on up to 500. This takes about a twentieth of
     the time of a grid search over ten widths and eleven alphas.
 
     An exact fit takes O(n^3) and memory for some n x n matrices. On m Nyström features, it takes
-    O(n m^2 + m^3), and memory for some m x m matrices; five folds choose alpha, and `cv` and
-    `nested` have no part in it.
+    O(n m^2 + m^3), and memory for some m x m matrices; five folds choose alpha, and `cv`
+    and ``nested=True`` are refused.
 
     ``learner="auto"`` compares a sum of isotropic Gaussians with one isotropic kernel, a Gaussian
     or a product Laplacian; with ARD kernels of maximal marginal likelihood, Gaussian and Laplacian
     (:class:`EvidenceMaximization`); and with a Gaussian on projections of the features by average
-    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds and
-    evaluated by ridge regression on the held-out samples. One that is better by more than two
-    standard errors is taken. It takes some seconds for 400 samples.
+    gradient outer products (:class:`GradientOuterProduct`). Each is learned inside three folds, or
+    those of `cv`, and evaluated by ridge regression on the held-out samples. One that is better by
+    more than two standard errors is taken. It takes some seconds for 400 samples.
 
     References
     ----------
@@ -177,7 +185,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         *,
         predictor: Any = None,
         alpha: Any = "auto",
-        cv: Any = 5,
+        cv: Any = None,
         nested: bool | str = "auto",
         approximation: str = "auto",
         n_components: int | str = "auto",
@@ -239,7 +247,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         """
         self._check_settings()
         X, y = as_source(X, y)
-        if not self._fits_exactly(X, sample_weight):
+        exact = self._fits_exactly(X, sample_weight)
+        check_in_use(self, "alpha", exact=exact)
+        if not exact:
             checks = {"multi_output": True, "y_numeric": True}
             return self._fit_approximation(X, y, sample_weight, self.alpha, **checks)
         X, y = in_memory(X, y)
@@ -250,10 +260,12 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         given = LabeledSamples(*indexable(X, y))
         data = weighted_samples(self, given, sample_weight)
         self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
+        splits = given_folds(self.cv, given, data)
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
                 # Priced learners are sorted by price; of the others, the last has predicted better.
-                candidates = self._candidates(data)
+                searches = self.predictor is None and not isinstance(self.alpha, Real)
+                candidates = self._candidates(data, splits, searches=searches)
                 report()
                 best = candidates[0 if self.learner is None else -1]
                 self._adopt(fitted(best, data.X, data))
@@ -261,12 +273,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
                 learner, gram = learn_gram(self, data, {})
                 store_learner(self, learner)
                 report()
-                self._fit_predictor(
-                    data,
-                    gram,
-                    grid,
-                    lambda: split_into_folds(folds_of_kept(self.cv, given, data), data.X),
-                )
+                self._fit_predictor(data, gram, grid, splits)
             report()
         return self
 
@@ -323,9 +330,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return residual_intervals(to_numpy(predictions), self.cv_residuals_, coverage)
 
     def _fit_predictor(
-        self, data: LabeledSamples, gram: Array, grid: Array, folds: Callable[[], list[Split]]
+        self, data: LabeledSamples, gram: Array, grid: Array, splits: list[Split] | None
     ) -> None:
-        """Fit the second stage to the learned Gram matrix; folds are made where they are needed."""
+        """Fit the second stage to the learned Gram matrix."""
         if self.predictor is not None:
             self.predictor_ = fitted(clone(self.predictor), gram, data)
             return
@@ -333,18 +340,19 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         gram = centering.apply(gram)
         self.alpha_ = float(grid[0])
         if not isinstance(self.alpha, Real):
-            self._search(data, gram, grid, folds)
+            self._search(data, gram, grid, splits)
         self.predictor_ = centered_ridge(gram, centering.means, data.y, self.alpha_, data.weights)
 
     def _search(
-        self, data: LabeledSamples, gram: Array, grid: Array, folds: Callable[[], list[Split]]
+        self, data: LabeledSamples, gram: Array, grid: Array, splits: list[Split] | None
     ) -> None:
         targets = data.y.reshape(len(data.y), -1)
         deviation = response_deviation(targets, data.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
-        if learns_in_folds(self):
+        if splits is not None or learns_in_folds(self):
             path = partial(_held_out_residuals, grid=grid)
-            parts = along_folds(self, path, data, gram, splits=folds(), targets=targets)
+            splits = split_into_folds(None, data.X) if splits is None else splits
+            parts = along_folds(self, path, data, gram, splits=splits, targets=targets)
         elif isinstance(self.alpha, str) and len(targets) > _EIGENDECOMPOSED:
             tried = penalties_downhill(gram, targets, grid[::-1], data.weights)
             grid, parts = tried.alphas[::-1], [(tried.residuals[::-1], data.weights)]
@@ -373,4 +381,5 @@ def _held_out_residuals(
 ) -> tuple[Array, Array | None]:
     """Residuals along the grid of a fold's held-out samples, and the weights of these."""
     train, test = weights
-    return held_out - ridge_path(gram, targets, train).predict(rows, grid), test
+    found = held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=train)
+    return found, test
