@@ -64,7 +64,7 @@ SETTINGS = [
     ContinuousAlignment(output_kernel=Gaussian(2.0)),
     TwoStageClassifier(AlignmentMaximization([Gaussian(), "linear"])),
     TwoStageClassifier(KernelOptimization(output_kernel="balanced"), C=1.0, nested=True),
-    TwoStageRegressor(KernelOptimization(), alpha=1.0),
+    TwoStageRegressor(KernelOptimization(), alpha=[1.0]),
     MKLClassifier(norm=2, loss="logistic"),
     MKLClassifier([Gaussian(), Linear(per_feature=True)], loss="squared", fit_intercept=False),
     MKLClassifier(norm=np.inf, normalize=None, C=10.0),

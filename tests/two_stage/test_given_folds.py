@@ -13,6 +13,7 @@ from sklearn.svm import SVC, SVR
 
 from mercer._learners import ContinuousAlignment, UniformCombination
 from mercer._model_selection.kernel_forms import Form
+from mercer._model_selection.kernel_prices import sample_rows
 from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, automatic_learner
 from mercer._two_stage import priced_learners as pricing
 from mercer._two_stage.learning_folds import split_into_folds
@@ -129,16 +130,18 @@ def test_no_other_width_or_alpha_is_better_in_the_folds() -> None:
                 assert best.price < 1.01 * sum(errors) / sum(of_mean)
 
 
-def test_folds_of_a_table_of_which_some_rows_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its only fold holds out one row, which is not drawn."""
-    monkeypatch.setattr(pricing, "SEARCH_ROWS", (10, 10))
-    monkeypatch.setattr(pricing, "PRICE_ROWS", 12)
+def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The only fold holds out one row, which is not drawn."""
     X, y, _ = grouped(12, 5, 0)
-    prices = {
-        row: priced_learners(X, y, "regression", splits=[(np.delete(np.arange(60), row), [row])])
-        for row in range(60)
-    }
-    assert all(np.isfinite(found[0].price) for found in prices.values())
+    row = int(np.delete(np.arange(60), sample_rows(60, 12, None, 0))[0])
+    splits = [(np.delete(np.arange(60), row), np.array([row]))]
+    expected = priced_learners(X, y, "regression", splits=splits)
+    monkeypatch.setattr(pricing, "SEARCH_ROWS", (12, 12))
+    monkeypatch.setattr(pricing, "PRICE_ROWS", 12)
+    found = priced_learners(X, y, "regression", splits=splits)
+    assert [candidate.price for candidate in found] == [candidate.price for candidate in expected]
 
 
 # --- every kind of `cv` ------------------------------------------------------------------------
