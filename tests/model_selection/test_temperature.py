@@ -54,3 +54,22 @@ def test_equal_values_are_equally_likely() -> None:
     found = fit_temperature(np.zeros((4, 2)), np.array([0, 1, 1, 1]))
     assert found == Temperature(1.0)
     assert_allclose(found.probabilities(np.zeros((1, 2))), 0.5)
+
+
+def test_a_rate_of_hits_just_above_one_half_is_kept() -> None:
+    # All decision values have one size, so that each is as often right as all are.
+    values = np.array([[1.0, -1.0], [1.0, -1.0]])
+    weights = 1e9 * np.array([1.0 + 1e-4, 1.0 - 1e-4])
+    found = fit_temperature(values, np.array([0, 1]), weights).probabilities(values)
+    assert_allclose(found[:, 0] - 0.5, 0.5e-4, rtol=1e-3)
+
+
+def test_one_large_decision_value_leaves_the_others_their_probabilities() -> None:
+    # All are right. The large one is certain, for which its smoothed label pays 1 / (n + 2) times
+    # its size; where the cross-entropy is lowest, the other n - 1 make up for that in equal parts.
+    n, size = 10_000, 2e5
+    codes = np.repeat([0, 1], n // 2)
+    signs = np.where(codes[:, None] == [0, 1], 1.0, -1.0)
+    values = np.append(size, np.ones(n - 1))[:, None] * signs
+    found = fit_temperature(values, codes).probabilities(values)
+    assert_allclose(found[1:].min(axis=1), (1.0 + size / (n - 1)) / (n + 2), rtol=1e-6)
