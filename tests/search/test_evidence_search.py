@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from reference import central_difference
+from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
 from mercer._search import evidence_search
@@ -146,6 +147,32 @@ def test_the_search_ends_where_no_direction_is_better() -> None:
     assert objective(x)[0] < objective(common)[0]
 
 
+def remaining_gain(kernel: Kernel, found: EvidenceMaximum, X: np.ndarray, y: np.ndarray) -> float:
+    """What a search to the last digit from the end of another one gains for each observation."""
+    objective = evidence_search._Evidence(kernel.bind(X), X, y, evidence_search.PRIOR_DEVIATION)
+    bounds = objective.bounds
+    end = np.clip(np.append(found.kernel.theta, np.log(found.noise)), *bounds.T)
+    options = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
+    best = minimize(objective, end, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return float(objective(end)[0] - best.fun)
+
+
+@pytest.mark.parametrize("family", FAMILIES[:2], ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize(
+    "seed",
+    [s if s in (3, 19) else pytest.param(s, marks=pytest.mark.campaign) for s in range(30)],
+)
+def test_another_search_from_the_end_gains_little(family: Kernel, seed: int) -> None:
+    # Iterations that gain less than the tolerance on the mean, each at most nine tenths of the one
+    # before, have less than ten times the tolerance before them.
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(70, 5))
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2] + 0.2 * rng.normal(size=70)
+    found = marginal_likelihood_widths(family, X, y[:, None])
+    assert found.converged
+    assert remaining_gain(family, found, X, y[:, None]) < 10.0 * evidence_search.TOLERANCE
+
+
 def test_the_order_of_rows_and_of_features_does_not_matter() -> None:
     X, y = problem(60)
     rng = np.random.default_rng(2)
@@ -236,6 +263,17 @@ def test_a_search_may_start_from_the_widths_of_another_kernel() -> None:
     found = marginal_likelihood_widths(SUM, X, y, tol=1e-9, max_iter=500, like=single)
     assert found.path[0] > alone.path[0]
     assert_allclose(found.path[-1], alone.path[-1], rtol=1e-6)
+
+
+def test_widths_that_differ_too_much_are_drawn_together_at_the_start() -> None:
+    X, y = problem(100, 8)
+    learned = marginal_likelihood_widths(Gaussian(ard=True), X, y).kernel
+    log_widths = learned.theta
+    exaggerated = learned.with_theta(2.0 * log_widths - log_widths.mean())
+    objective = evidence_search._Evidence(learned, X, y, 1.0)
+    common = objective.best_common()
+    start = objective.with_relative_widths(common, exaggerated)
+    assert_allclose(start[:-1], common[:-1] + log_widths - log_widths.mean())
 
 
 def test_a_loose_tolerance_ends_the_search_early() -> None:

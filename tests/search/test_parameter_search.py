@@ -213,6 +213,27 @@ def test_bounds_that_leave_nothing_to_search() -> None:
     assert found.path == found.iterates == ()
 
 
+def test_another_search_from_the_end_gains_little() -> None:
+    # Logarithms of quadratic forms are flat and not concave far from their peaks.
+    bounds, tol = np.tile([-3.0, 3.0], (4, 1)), 1e-3
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        root, center, start = rng.normal(size=(4, 4)), rng.normal(size=4), rng.uniform(-3, 3, 4)
+        matrix = root @ root.T / 4.0 + 0.01 * np.eye(4)
+
+        def objective(
+            theta: np.ndarray, matrix: np.ndarray = matrix, center: np.ndarray = center
+        ) -> tuple[float, np.ndarray]:
+            product = matrix @ (theta - center)
+            form = 0.1 + (theta - center) @ product
+            return -1.0 - np.log(form), -2.0 * product / form
+
+        found = maximize(objective, start, bounds, tol=tol)
+        further = maximize(objective, found.theta, bounds, tol=1e-12)
+        scale = max(abs(found.value), abs(objective(start)[0]))
+        assert further.value - found.value < 10.0 * tol * scale
+
+
 # --- peaks of one parameter -----------------------------------------------------------------------
 
 

@@ -148,7 +148,7 @@ class EvidenceMaximization(KernelLearner):
         Warns
         -----
         ConvergenceWarning
-            If the search ended after `max_iter` iterations.
+            If the search ended while the marginal likelihood still grew.
         """
         self._check_settings()
         data = training_data(self, X, y, sample_weight)
@@ -166,7 +166,9 @@ class EvidenceMaximization(KernelLearner):
             )
         if not found.converged:
             warn(
-                f"The marginal likelihood still grew after max_iter={self.max_iter} iterations.",
+                f"The log marginal likelihood for each observation, less the prior's cost, still "
+                f"grew by {found.last_gain:.2g} in the last of {found.n_iter} iterations: raise "
+                f"max_iter (now {self.max_iter}).",
                 ConvergenceWarning,
             )
         self.noise_ = found.noise

@@ -58,7 +58,8 @@ class KernelOptimization(KernelLearner):
         Whether an unpenalized search stops after a number of iterations that is selected in the
         same way; or that number.
     tol : float, default=1e-5
-        Relative change of the criterion at which the search stops.
+        Relative change of the criterion, the mean of the last three iterations, at which the search
+        stops.
     max_iter : int, default=200
         Iterations at most, of each search.
     task : {"auto", "classification", "regression"}, default="auto"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -11,6 +12,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
 from mercer._gram.tiles import Tile, assembled, map_tiles, serial_algebra, tile_plan
+from mercer._search.parameter_search import have_slowed
 from mercer._search.spread_rows import spread_rows
 from mercer._typing import Array, Features
 from mercer.kernels import WeightedSum
@@ -27,7 +29,12 @@ _COMMON_SUBSAMPLE = 120
 """The best common width is found on this many samples, if there are at least twice as many."""
 
 _NOISES = np.log([1e-3, 1e-2, 0.1, 1.0])
-"""Logarithms of the noise variances, relative to the kernel's, that the search may start from."""
+"""Logarithms of the noise variances, relative to the kernel's, of which a common width takes the
+most likely one."""
+
+_LEAST_START = np.log(0.1)
+"""The search starts from no less noise than this: one common width fits noise by features that do
+not matter, and the slope in the logarithm of little noise vanishes with its variance."""
 
 _NOISE_BOUNDS = np.log([1e-6, 1e4])
 """Interval of the logarithm of the noise variance relative to the kernel's."""
@@ -36,7 +43,8 @@ _WEIGHT_BOUNDS = np.log([1e-4, 1e4])
 """Interval of the logarithms of the weights of a sum, relative to that of its first kernel."""
 
 TOLERANCE = 1e-4
-"""The search ends when an iteration changes the objective for each observation by less."""
+"""The search ends when the last three iterations lowered the objective for each observation by less
+on the mean."""
 
 _ROUGH = 1e-3
 """The same for the search on the subsample."""
@@ -47,8 +55,8 @@ _COMMON_ITERATIONS = 10
 _PAIRS = 20
 """Number of pairs of steps and gradients that L-BFGS stores."""
 
-_LIMIT_REACHED = 1
-"""SciPy reports this status when L-BFGS-B ends at its limit of iterations."""
+_EARLY = (1, 2)
+"""Statuses of L-BFGS-B at its limit of iterations, and where its line search fails."""
 
 _CONSTANT = 1e-12
 """A target, or a matrix of kernel values, is constant if it varies by less than this fraction."""
@@ -74,6 +82,7 @@ class EvidenceMaximum:
         The log marginal likelihood less the prior's cost, for each observation and up to a
         constant, at the start and after each iteration, without those on the subsample.
     converged : bool
+        Whether the search ended by its tolerance.
     """
 
     kernel: Kernel
@@ -87,6 +96,11 @@ class EvidenceMaximum:
     def n_iter(self) -> int:
         """Number of iterations, without those on the subsample."""
         return len(self.path) - 1
+
+    @property
+    def last_gain(self) -> float:
+        """What the last iteration added to the path."""
+        return float(np.sum(np.diff(self.path[-2:])))
 
 
 @serial_algebra()
@@ -118,8 +132,9 @@ def marginal_likelihood_widths(
         Of more samples than this, so many are used.
     max_iter : int, default=60
     tol : float, default=1e-4
-        The search ends when an iteration changes the log marginal likelihood by less than this
-        fraction of the number of observations.
+        The search ends when the last three iterations on the mean raised the log marginal
+        likelihood, less the prior's cost, by less than half this fraction of the number of
+        observations.
     like : Kernel, default=None
         A kernel with one width per feature, such as one that was learned from the same samples. The
         search starts from its widths relative to their geometric mean, or their square roots, times
@@ -160,23 +175,19 @@ def marginal_likelihood_widths(
     start = fewest.best_common()
     if like is not None:
         start = fewest.with_relative_widths(start, like)
-    elif few is not whole:
-        start = few.search(start, _ROUGH, max_iter).x
-    path = [-0.5 * float(whole(np.clip(start, *whole.bounds.T))[0])]
-
-    def record(intermediate_result: OptimizeResult) -> None:
-        path.append(-0.5 * float(intermediate_result.fun))
-        on_step()
-
-    found = whole.search(start, tol, max_iter, record)
+    start[-1] = max(start[-1], _LEAST_START)
+    if like is None and few is not whole:
+        start = few.search(start, tol=_ROUGH, max_iter=max_iter, path=[]).x
+    path: list[float] = []
+    found = whole.search(start, tol=tol, max_iter=max_iter, path=path, on_step=on_step)
     amplitude, value = whole.evidence(found.x)
     return EvidenceMaximum(
         whole.kernel_at(found.x),
         float(np.exp(found.x[-1])),
         amplitude,
         value,
-        tuple(path),
-        bool(found.get("status") != _LIMIT_REACHED),
+        tuple(-0.5 * value for value in path),
+        found.get("status") not in _EARLY,
     )
 
 
@@ -300,15 +311,12 @@ class _Evidence:
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        step = _minimized(along, zero, bounds, _ROUGH, max_iter=_COMMON_ITERATIONS).x
-        return np.clip(start + step @ directions, *self.bounds.T)
+        found = _minimized(along, zero, bounds, tol=_ROUGH, max_iter=_COMMON_ITERATIONS, path=[])
+        return np.clip(start + found.x @ directions, *self.bounds.T)
 
-    def search(
-        self, start: Array, tol: float, max_iter: int, callback: Callable[..., None] | None = None
-    ) -> OptimizeResult:
+    def search(self, start: Array, **settings: Any) -> OptimizeResult:
         """Return SciPy's result of a search over all parameters."""
-        start = np.clip(start, *self.bounds.T)
-        return _minimized(self, start, self.bounds, tol, max_iter=max_iter, callback=callback)
+        return _minimized(self, np.clip(start, *self.bounds.T), self.bounds, **settings)
 
     def evidence(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""
@@ -361,18 +369,31 @@ def _minimized(
     objective: Callable[[Array], tuple[float, Array]],
     start: Array,
     bounds: Array,
-    tol: float,
     *,
+    tol: float,
     max_iter: int,
-    callback: Callable[..., None] | None = None,
+    path: list[float],
+    on_step: Callable[[], None] = lambda: None,
 ) -> OptimizeResult:
-    """Return SciPy's result of L-BFGS within bounds."""
+    """Return SciPy's result of L-BFGS within bounds; the path gets the value of each iterate."""
+
+    def recorded(x: Array) -> tuple[float, Array]:
+        value, gradient = objective(x)
+        path[:] = path or [value]
+        return value, gradient
+
+    def after_step(intermediate_result: OptimizeResult) -> None:
+        path.append(float(intermediate_result.fun))
+        on_step()
+        if have_slowed(path, tol):
+            raise StopIteration
+
     return minimize(  # type: ignore[call-overload]
-        objective,
+        recorded,
         start,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        callback=callback,
-        options={"maxiter": max_iter, "ftol": tol, "gtol": 0.1 * tol, "maxcor": _PAIRS},
+        callback=after_step,
+        options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.1 * tol, "maxcor": _PAIRS},
     )

@@ -119,6 +119,7 @@ class GradientSearch(FamilySearch):
             self.log_bounds,
             tol=self.tol,
             max_iter=_MOST_ITERATIONS,
+            last=1,
             width_penalty=self._bound_penalty(starts[-1], objective, P.gram_norm),
         )
         kernel = family.with_theta(found.theta)

@@ -25,6 +25,10 @@ Profile = Callable[[Array], Array]
 _LIMIT_REACHED = 1
 """SciPy reports this status when L-BFGS-B ends at its limit of iterations."""
 
+LAST = 3
+"""A search ends where the last iterations, three of them, gain little on the mean: a single one
+gains little where the search turns into another direction, or has just begun."""
+
 _GRADIENT_TOLERANCE = 1e-2
 """L-BFGS-B also ends where the scaled gradient is below this fraction of the tolerance."""
 
@@ -145,6 +149,7 @@ def maximize(
     width_penalty: BoundPenalty = NO_PENALTY,
     tol: float = 1e-5,
     max_iter: int = 200,
+    last: int = LAST,
 ) -> Maximum:
     """Maximize an objective minus a width penalty by L-BFGS-B from one start.
 
@@ -156,8 +161,11 @@ def maximize(
     log_bounds : ndarray of shape (n_theta, 2)
     width_penalty : BoundPenalty, default=NO_PENALTY
     tol : float, default=1e-5
-        The search stops when the objective changes by less than this fraction.
+        The search stops when the last iterations changed the objective by less than this fraction
+        on the mean.
     max_iter : int, default=200
+    last : int, default=3
+        The number of these iterations.
 
     Returns
     -------
@@ -165,8 +173,8 @@ def maximize(
 
     Notes
     -----
-    The objective is divided by its absolute value at the start, because SciPy's tolerance is
-    absolute for objectives below one.
+    The objective is divided by its absolute value at the start, on which L-BFGS-B's first step
+    depends.
     """
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
     path, iterates = list[float](), list[Array]()
@@ -176,7 +184,8 @@ def maximize(
         cost, slope = width_penalty(theta)
         return value - cost, gradient - slope
 
-    scale = abs(penalized(start)[0]) or 1.0
+    first = penalized(start)[0]
+    scale = abs(first) or 1.0
 
     def negative(theta: Array) -> tuple[float, Array]:
         value, gradient = penalized(theta)
@@ -185,6 +194,8 @@ def maximize(
     def record(intermediate_result: Any) -> None:
         path.append(-scale * float(intermediate_result.fun))
         iterates.append(np.array(intermediate_result.x))
+        if have_slowed((first, *path), tol * max(abs(path[-1]), scale), last):
+            raise StopIteration
 
     found: Any = minimize(  # type: ignore[call-overload]
         negative,
@@ -192,7 +203,7 @@ def maximize(
         jac=True,
         method="L-BFGS-B",
         bounds=log_bounds,
-        options={"ftol": tol, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter},
+        options={"ftol": 0.0, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter},
         callback=record,
     )
     # A line search that fails at the level of rounding errors may end below the last iterate.
@@ -207,6 +218,20 @@ def maximize(
         tuple(path),
         tuple(iterates),
     )
+
+
+def have_slowed(path: Sequence[float], least: float, last: int = LAST) -> bool:
+    """Whether the last iterations changed the objective by less than some amount on the mean.
+
+    Parameters
+    ----------
+    path : sequence of float
+        The objective at the start and after each iteration.
+    least : float
+    last : int, default=3
+        The number of these iterations.
+    """
+    return len(path) > last and abs(path[-1] - path[-1 - last]) <= last * least
 
 
 def maximize_unbounded(
