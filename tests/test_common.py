@@ -28,6 +28,7 @@ from mercer import (
     IndependentAlignment,
     KernelOptimization,
     KernelStackingClassifier,
+    KernelStackingRegressor,
     MKLClassifier,
     MKLRegressor,
     MultipleKernelClustering,
@@ -127,12 +128,15 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
             "different numbers of samples."
         )
     one_stage = isinstance(estimator, MKLClassifier | L1SVM | ContinuousMKLClassifier)
-    if (one_stage and getattr(estimator, "loss", "") != "logistic") or isinstance(
-        estimator, KernelStackingClassifier
-    ):
+    if one_stage and getattr(estimator, "loss", "") != "logistic":
         return (
             "Probabilities, or support vector machines, are found in folds, which hold out a row "
             "with all of its weight, but the copies of a row one by one."
+        )
+    if isinstance(estimator, KernelStackingClassifier | KernelStackingRegressor):
+        return (
+            "Candidates are compared by leave-one-out errors, which leave out a row with all of "
+            "its weight, but the copies of a row one by one."
         )
     return None
 

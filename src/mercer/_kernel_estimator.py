@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.sample_weights import representative_rows, row_keys
+from mercer._gram.sample_weights import repeated_rows, row_keys
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
@@ -172,11 +172,11 @@ class TrainingData:
         return as_target(y, task, n_samples, output_kernel, weights=self.weights)
 
     @property
-    def representative(self) -> Features:
-        """The table of the rows that stand for the weighted ones: what widths are read off."""
+    def repeated(self) -> Features:
+        """The table of rows that count as their weights say: what widths are read off."""
         if self.weights is None:
             return self.table
-        return _safe_indexing(self.table, representative_rows(self.weights))
+        return _safe_indexing(self.table, repeated_rows(self.weights))
 
     def dictionary(self, sources: Any) -> list[Kernel]:
         """Return the dictionary that a parameter `kernels` stands for, bound to the table.
@@ -194,7 +194,7 @@ class TrainingData:
         if self.stored is None:
             return [Precomputed(index) for index in range(self.features.shape[2])]
         if sources is None:
-            features = self.samples().representative
+            features = self.samples().repeated
             low, high = distance_range(features.astype(np.float64, copy=False))
             widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
             sources = [Gaussian(float(width)) for width in widths]
@@ -214,7 +214,7 @@ class TrainingData:
         """
         if sources is None:
             return [Gaussian().bind(self.table)]
-        kernels = as_dictionary(sources, self.representative)
+        kernels = as_dictionary(sources, self.repeated)
         _check_sparse(kernels, self.features)
         return kernels
 
@@ -232,7 +232,7 @@ class TrainingData:
         """
         if self.stored is None:
             return Precomputed(0)
-        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.representative)
+        kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.repeated)
         _check_sparse([kernel], self.features)
         return kernel
 

@@ -48,9 +48,9 @@ LEARNERS = [
     KernelOptimization(Matern(ard=True), ard_penalty=0.0, max_iter=5),
     KernelOptimization(Polynomial(2), "cka"),
     KernelOptimization(Gaussian(), start=2.0),
-    EvidenceMaximization(max_iter=5),
-    GradientOuterProduct(n_iter=1),
 ]
+FROM_DRAWN_ROWS = [EvidenceMaximization(max_iter=5), GradientOuterProduct(n_iter=1)]
+"""Learners without weights of their own, which are fitted to rows drawn by weight."""
 
 
 def problem(task):
@@ -87,6 +87,31 @@ def test_whole_weights_repeat_rows(learner, task):
     np.testing.assert_allclose(
         weighted.transform(X)[:, there], repeated.transform(X)[:, first], rtol=rtol, atol=rtol
     )
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("learner", [*FROM_DRAWN_ROWS, *LEARNERS[::5]], ids=repr)
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32])
+def test_the_type_of_weights_does_not_matter(learner, kind):
+    X, y, weights = problem("regression")
+    one, other = (
+        clone(learner).fit(X, y, sample_weight=weights.astype(k)).kernel_(X)
+        for k in (np.float64, kind)
+    )
+    np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("learner", FROM_DRAWN_ROWS, ids=repr)
+def test_only_ratios_of_weights_matter_where_rows_are_drawn(learner):
+    X, y, weights = problem("regression")
+    one, other, equal, plain = (
+        clone(learner).fit(X, y, sample_weight=w).kernel_(X)
+        for w in (weights, 8.0 * weights, np.full(24, 3), None)
+    )
+    np.testing.assert_allclose(other, one, rtol=1e-7)
+    np.testing.assert_allclose(equal, plain, rtol=1e-7)
+    assert np.abs(one - plain).max() > 1e-3
 
 
 @pytest.mark.parametrize("learner", [AlignmentMaximization("precomputed")])

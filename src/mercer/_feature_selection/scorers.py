@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer._feature_selection.elimination import Scorer
 from mercer._gram.distance_histograms import sum_results
-from mercer._gram.sample_weights import representative_rows
+from mercer._gram.sample_weights import repeated_rows
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
 from mercer._targets import Target
@@ -155,7 +155,7 @@ def _representative(target: Target) -> Array:
     """Return the indices of the rows that the median distance is read off."""
     if target.weights is None:
         return np.arange(len(target.factor))
-    return representative_rows(target.weights)
+    return repeated_rows(target.weights)
 
 
 def _gaussian(squared: Array) -> Array:

@@ -9,6 +9,9 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 
+_MOST_REPEATED = 20_000
+"""Whole weights repeat rows up to this many; of a table of more, this many rows are drawn."""
+
 
 def constant_vector(n_samples: int, roots: Array | None) -> Array:
     """The vector that centering removes: ones, or the square roots of the weights.
@@ -90,7 +93,7 @@ def scaled_rows(values: Array, weights: Array | None) -> Array:
 
 
 def representative_rows(weights: Array) -> Array:
-    """Indices of rows that stand for a weighted table where kernels are learned without weights.
+    """Indices of rows that stand for a weighted table where labels are learned without weights.
 
     Parameters
     ----------
@@ -142,17 +145,19 @@ def row_keys(X: Features, y: Array) -> Array:
     return keys
 
 
-def proportional_rows(weights: Array) -> Array:
+def proportional_rows(weights: Array, n_rows: int | None = None) -> Array:
     """Indices of rows, each in proportion to its weight.
 
     Parameters
     ----------
     weights : ndarray of shape (n_samples,)
         Positive. Only their ratios matter.
+    n_rows : int, default=None
+        Number of indices; the number of samples if None.
 
     Returns
     -------
-    ndarray of int of shape (n_samples,)
+    ndarray of int of shape (n_rows,)
         Ascending, at even steps along the cumulative weights.
 
     Examples
@@ -161,7 +166,35 @@ def proportional_rows(weights: Array) -> Array:
     >>> proportional_rows(np.array([1.0, 3.0, 1.0, 1.0]))
     array([0, 1, 1, 3])
     """
-    n = len(weights)
+    n_rows = len(weights) if n_rows is None else n_rows
     cumulative = np.cumsum(weights / weights.max())
-    steps = (np.arange(n) + 0.5) * (cumulative[-1] / n)
-    return np.minimum(np.searchsorted(cumulative, steps), n - 1)
+    steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows)
+    return np.minimum(np.searchsorted(cumulative, steps), len(weights) - 1)
+
+
+def repeated_rows(weights: Array) -> Array:
+    """Indices of rows whose quantiles are those of the weighted table.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_samples,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of int
+        Where weights are whole and not too many, each index as often as its weight. Otherwise
+        indices in proportion to the weights, at least one for each sample in all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> repeated_rows(np.array([1.0, 3.0]))
+    array([0, 1, 1, 1])
+    >>> repeated_rows(np.array([0.5, 1.5]))
+    array([0, 1])
+    """
+    n, total = len(weights), float(weights.sum())
+    if total <= _MOST_REPEATED and np.array_equal(weights, np.round(weights)):
+        return np.repeat(np.arange(n), weights.astype(int))
+    return proportional_rows(weights, int(np.clip(round(total), n, max(n, _MOST_REPEATED))))

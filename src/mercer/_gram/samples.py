@@ -8,7 +8,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.sample_weights import constant_vector, representative_rows, weighted_mean
+from mercer._gram.sample_weights import (
+    constant_vector,
+    repeated_rows,
+    representative_rows,
+    weighted_mean,
+)
 from mercer._gram.tiles import Tile, tile_plan, working_memory
 from mercer._typing import Array, Features
 from mercer.kernels._distances import center_of, centered_distances, products, rows_squared
@@ -106,8 +111,13 @@ class Samples:
         return constant_vector(self.n_samples, self.roots)
 
     @cached_property
+    def repeated(self) -> Features:
+        """The table of rows that count as their weights say: what intervals are read off."""
+        return self.X if self.weights is None else self.X[repeated_rows(self.weights)]
+
+    @cached_property
     def representative(self) -> Features:
-        """The table of the rows that stand for the weighted ones: what intervals are read off."""
+        """The table of the rows that stand for the weighted ones: what labels are learned on."""
         return self.X if self.weights is None else self.X[representative_rows(self.weights)]
 
     def scaled(self, values: Array, tile: Tile) -> Array:

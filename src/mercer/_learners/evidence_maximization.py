@@ -85,8 +85,7 @@ class EvidenceMaximization(KernelLearner):
 
     An iteration takes O(n^3 + n^2 d) for the n <= `max_samples` samples that are used.
 
-    Weights of integer type repeat rows. Of other weights, rows are drawn evenly along their
-    cumulative sum, none twice, so that a row is the more likely used, the larger its weight is.
+    Of weighted rows, some are drawn evenly along the cumulative weights, none twice.
 
     References
     ----------
@@ -131,8 +130,8 @@ class EvidenceMaximization(KernelLearner):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
+            Weights of the samples. Rows of small weight may be left out, and a weight of zero
+            always leaves the row out.
 
         Returns
         -------

@@ -86,8 +86,7 @@ class GradientOuterProduct(KernelLearner):
     At most 1,000 samples are used, evenly spaced in the order of the target; those of sparse tables
     become dense. O(n_iter (n^3 + n^2 d)) time.
 
-    Weights of integer type repeat rows. Of other weights, rows are drawn evenly along their
-    cumulative sum, none twice, so that a row is the more likely used, the larger its weight is.
+    Of weighted rows, some are drawn evenly along the cumulative weights, none twice.
 
     References
     ----------
@@ -133,8 +132,8 @@ class GradientOuterProduct(KernelLearner):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
+            Weights of the samples. Rows of small weight may be left out, and a weight of zero
+            always leaves the row out.
 
         Returns
         -------

@@ -110,7 +110,7 @@ def optimize_criterion(
         return OptimizedKernel(kernel, value, (value,), 0, True)
     isotropic_kernel = kernel.structure.isotropic()
     if isotropic_kernel is None:
-        starts = kernel.starts(samples.representative)
+        starts = kernel.starts(samples.repeated)
         problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
         start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
         found = problem.solved(start)
@@ -258,7 +258,7 @@ class _Problem:
         found = maximize(
             self.value_and_gradient,
             start,
-            self.kernel.log_bounds(self.samples.representative),
+            self.kernel.log_bounds(self.samples.repeated),
             width_penalty=self.width_penalty,
             tol=self.tol,
             max_iter=self.max_iter,

@@ -87,7 +87,7 @@ class GradientSearch(FamilySearch):
         tol: float = STEP_TOLERANCE,
     ) -> None:
         self.family, self.samples = family, samples
-        self.log_bounds = family.log_bounds(samples.representative)
+        self.log_bounds = family.log_bounds(samples.repeated)
         self.start = start
         self.width_penalty = width_penalty
         self.isotropic = isotropic
@@ -107,7 +107,7 @@ class GradientSearch(FamilySearch):
         def objective(theta: Array) -> tuple[float, Array]:
             return contract(samples, family.with_theta(theta), tiles)
 
-        starts = family.starts(samples.representative) if self.start is None else self.start[None]
+        starts = family.starts(samples.repeated) if self.start is None else self.start[None]
         if self.isotropic is not None:
             best = self.isotropic.best(P).kernel.theta
             common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])

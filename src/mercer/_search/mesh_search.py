@@ -80,7 +80,7 @@ class MeshSearch(FamilySearch):
         assert isinstance(structure, RadialFunction)
         self.radial, self.distance = structure.function, structure.distance
         self.certificate = certificate
-        self.log_bounds = family.log_bounds(samples.representative)[0]
+        self.log_bounds = family.log_bounds(samples.repeated)[0]
         self._factor_part: tuple[Array, Array] | None = None
         self._kernel_parts: dict[Kernel, Array] = {}
 

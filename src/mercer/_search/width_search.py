@@ -111,7 +111,7 @@ class HistogramSearch(FamilySearch):
         assert isinstance(structure, RadialFunction)
         self.radial = structure.function
         self.certified = certified
-        self.log_bounds = family.log_bounds(samples.representative)[0]
+        self.log_bounds = family.log_bounds(samples.repeated)[0]
         mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
         self._grid = np.unique(np.linspace(self.log_bounds[0], self.log_bounds[1], N_WIDTHS))
@@ -303,7 +303,7 @@ class _CriterionProfile:
         assert isinstance(structure, RadialFunction)
         self.criterion, self.samples = criterion, samples
         self.radial, self.distance = structure.function, structure.distance
-        self.log_bounds = kernel.log_bounds(samples.representative)[0]
+        self.log_bounds = kernel.log_bounds(samples.repeated)[0]
         self.factor, self.signs, self.norm = criterion.target_parts(target)
         self.offset = 0.0 if criterion.is_centered else kernel.offset
         self._needs_row_sums = criterion.is_centered and criterion.reads_norm

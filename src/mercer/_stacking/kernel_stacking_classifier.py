@@ -27,7 +27,7 @@ _N_MACHINES = 2
 
 
 class KernelStackingClassifier(ClassifierMixin, KernelStacking):
-    """Classifiers on several kernels, combined by logistic regression on their decision values.
+    """Classifiers on several kernels, combined by a logistic model of their left-out predictions.
 
     There is nothing to tune. The candidates are ridge regressions of class indicators on the
     Gaussian, the Laplacian and the product Laplacian kernel, each with its best width, on the
@@ -67,12 +67,14 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        How much each of them moves the logistic regression, with a sum of one.
+        How much each of them moves the probabilities, with a sum of one; empty if none does.
     loo_predictions_ : ndarray of shape (n_samples, n_classes)
-        Probabilities of the classes for the training samples: decision values without the sample,
-        combined by a logistic regression that was fitted without its fold.
+        Probabilities of the classes for the training samples, in which their own labels had no
+        part: predictions without the sample, with kernels, penalties and a combination that were
+        chosen without its fold.
     loo_score_ : float
-        Accuracy of these predictions, an estimate of the test score.
+        Accuracy of these predictions: an estimate of that on new samples, which are drawn as the
+        training samples were.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one.
     classes_ : ndarray of shape (n_classes,)
@@ -96,6 +98,12 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     Leave-one-out predictions of ridge regression are exact, from one eigendecomposition for each
     candidate; decisions of machines come from five folds. Kernels of learned relevance are learned
     anew without each half of the samples, and predict only samples that they were not learned from.
+    The combination has one weight for each member, which is not negative, an intercept for each
+    class and, for more than two classes, a matrix that mixes them.
+
+    For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
+    of which there are fewer from 200 samples on, and two from 400 on. That takes about as long as
+    the comparison on all samples, and up to four times as long for few.
 
     Probabilities fall back to the class frequencies for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.
@@ -149,10 +157,9 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
-            count copies, one of which is left out at a time; a sample of another weight is left out
-            as a whole, and in folds every sample is; only ratios of such weights matter. None for a
-            table that is not in memory, unless the fit is exact.
+            Weights of the samples: how much each matters, relative to the others. A weight of zero
+            leaves the sample out, and leave-one-out predictions leave it out with all of its
+            weight. None for a table that is not in memory, unless the fit is exact.
 
         Returns
         -------

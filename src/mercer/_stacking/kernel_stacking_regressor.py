@@ -64,11 +64,13 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
-        The nonnegative weights of their predictions.
+        The weights of their deviations from the mean, between zero and one.
     loo_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of the training samples without themselves.
+        Predictions of the training samples in which their own responses had no part: without the
+        sample, with kernels, penalties and weights that were chosen without its fold.
     loo_score_ : float
-        Coefficient of determination of these predictions, an estimate of the test score.
+        Coefficient of determination of these predictions, with the unbiased variance: an estimate
+        of that on new samples, which are drawn as the training samples were.
     relevance_ : ndarray of shape (n_features_in_,)
         How strongly the kernels depend on each feature, with a sum of one.
     n_features_in_ : int
@@ -92,6 +94,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     candidate. Kernels of learned relevance are learned anew without each half of the samples, and
     predict only samples that they were not learned from. The weights of the combination minimize
     the squared error of these predictions.
+
+    For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
+    of which there are fewer from 200 samples on, and two from 400 on. That takes about as long as
+    the comparison on all samples, and up to four times as long for few.
 
     Predictions fall back to the mean response for samples that are farther from all training
     samples than any training sample is from its nearest neighbor.
@@ -133,10 +139,9 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of zero leaves the sample out. Weights of integer type
-            count copies, one of which is left out at a time; a sample of another weight is left out
-            as a whole, and in folds every sample is; only ratios of such weights matter. None for a
-            table that is not in memory, unless the fit is exact.
+            Weights of the samples: how much each matters, relative to the others. A weight of zero
+            leaves the sample out, and leave-one-out predictions leave it out with all of its
+            weight. None for a table that is not in memory, unless the fit is exact.
 
         Returns
         -------
@@ -178,7 +183,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         return self._decoded(self._target.mean + self._closeness(views) * deviations)
 
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
-        """Intervals that hold the response with a given probability, by the jackknife+.
+        """Intervals that hold the response with about a given probability, as by the jackknife+.
 
         Parameters
         ----------
@@ -199,8 +204,10 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
         Notes
         -----
-        The kernels and their weights are those of the whole fit; ridge regressions are fitted
-        without each training sample, in closed form. One Cholesky factorization for each kernel.
+        Residuals are those of `loo_predictions_`. For new samples, the kernels and their weights
+        are those of the whole fit, and ridge regressions are fitted without each training sample,
+        in closed form, so that the theorem on the jackknife+ does not apply as it stands. One
+        Cholesky factorization for each kernel.
         Fits on Nyström features hardly depend on one sample: theirs is the fit to all rows, and
         residuals are those of the fits without the sample's fold.
 

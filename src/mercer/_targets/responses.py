@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor
-from mercer._gram.sample_weights import representative_rows, weighted_deviation
+from mercer._gram.sample_weights import repeated_rows, weighted_deviation
 from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
@@ -59,7 +59,7 @@ def response_factor(y: Any, kernel: str | Kernel, weights: Array | None = None) 
 
 def _representative(table: Array, weights: Array | None) -> Array:
     """The rows that stand for the weighted ones."""
-    return table if weights is None else np.asarray(table[representative_rows(weights)])
+    return table if weights is None else np.asarray(table[repeated_rows(weights)])
 
 
 def response_deviation(responses: Array, weights: Array | None) -> Array:

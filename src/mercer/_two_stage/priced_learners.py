@@ -116,7 +116,7 @@ def priced_learners(
     searched = _part(data.samples(), target, n_searched, splits)
     compared = _part(data.samples(), target, PRICE_ROWS, splits)
     found = []
-    for family in _families(data.samples().representative):
+    for family in _families(data.samples().repeated):
         octave = _cheapest_octave(family, searched)
         cost = compared.evaluate(family.kernel(octave))
         kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))

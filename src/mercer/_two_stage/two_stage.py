@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
-from mercer._gram.sample_weights import proportional_rows, weighted_mean
+from mercer._gram.sample_weights import repeated_rows, weighted_mean
 from mercer._gram.unit_scale import UnitScale
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.held_out import Splits
@@ -286,7 +286,7 @@ def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
     predicted = out_of_fold_predictions(model, data.X[rows], data.positions[rows])
     residuals = np.asarray(data.y[rows] - model.encoding.decode(predicted))
     weights = data.weights_of(rows)
-    return residuals if weights is None else residuals[proportional_rows(weights)]
+    return residuals if weights is None else residuals[repeated_rows(weights)]
 
 
 def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:

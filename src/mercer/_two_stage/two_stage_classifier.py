@@ -238,10 +238,10 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or indicators of several labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out. They multiply C, and count in the accuracies by which it is chosen;
-            on Nyström features, they multiply squared errors. None for a table that is not in
-            memory, unless the fit is exact.
+            Weights of the samples: how much each matters. A weight of zero leaves the sample out.
+            They multiply C, and count in the accuracies by which it is chosen; on Nyström features,
+            they multiply squared errors. None for a table that is not in memory, unless the fit is
+            exact.
 
         Returns
         -------

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.sample_weights import proportional_rows, weighted_mean
+from mercer._gram.sample_weights import repeated_rows, weighted_mean
 from mercer._model_selection.held_out import held_out_residuals
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
@@ -227,11 +227,9 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Responses.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out. Where leave-one-out errors choose, weights of integer type count
-            copies, one of which is left out; a sample of another weight is left out as a whole, and
-            in folds every sample is. None for a table that is not in memory, unless the fit is
-            exact.
+            Weights of the samples: how much each matters. They multiply squared errors. A weight of
+            zero leaves the sample out, and leave-one-out errors leave it out with all of its
+            weight. None for a table that is not in memory, unless the fit is exact.
 
         Returns
         -------
@@ -368,7 +366,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         best = first_best(scores.mean(axis=0))
         self.alpha_ = float(grid[best])
         held_out = [
-            part[best] if weights is None else part[best][proportional_rows(weights)]
+            part[best] if weights is None else part[best][repeated_rows(weights)]
             for part, weights in parts
         ]
         residuals = np.concatenate(held_out) * deviation

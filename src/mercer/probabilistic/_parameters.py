@@ -197,7 +197,7 @@ class _EvidenceProblem:
         center = self.start(log_weights, 0.0)
         bounds = np.stack([center - _LOG_RADIUS, center + _LOG_RADIUS], axis=1)
         for kernel, own in zip(self.kernels, self.slices, strict=True):
-            bounds[own] = kernel.log_bounds(self.samples.representative)
+            bounds[own] = kernel.log_bounds(self.samples.repeated)
         return bounds
 
     def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
