@@ -84,6 +84,30 @@ def test_misclassification_is_that_of_the_largest_prediction() -> None:
         assert wrong == np.mean(predictions.argmax(axis=1) != codes)
 
 
+def test_misclassification_is_weighted() -> None:
+    X = table(30)
+    codes = np.digitize(X[:, 0], [-0.4, 0.5])
+    weights = np.random.default_rng(3).uniform(0.1, 3.0, 30)
+    gram, _ = to_unit_scale(Gaussian(2.0)(X), weights)
+    found = leave_one_out(gram, np.eye(3)[codes], weights=weights)
+    for predictions, wrong in zip(found.predictions, found.misclassification(codes), strict=True):
+        expected = np.average(predictions.argmax(axis=1) != codes, weights=weights)
+        assert_allclose(wrong, expected)
+    assert np.ptp(found.misclassification(codes)) > 0.0
+
+
+def test_left_out_means_are_those_of_all_other_samples() -> None:
+    y = table(12, 1)[:, 0]
+    weights = np.random.default_rng(3).uniform(0.1, 3.0, 12)
+    for own in (None, weights):
+        target = encode_target(y, classification=False, weights=own)
+        for i in range(12):
+            rest = np.arange(12) != i
+            w = None if own is None else own[rest]
+            expected = np.average(target.values[rest], weights=w, axis=0)
+            assert_allclose(target.left_out_means[i], expected, atol=1e-12)
+
+
 def test_new_samples_are_predicted_by_the_fit_to_all() -> None:
     X, Z, y = table(), table(5, seed=2), table(18, 2, seed=1)
     gram, unit = to_unit_scale(Gaussian(2.0)(X))

@@ -9,6 +9,11 @@ from sklearn.metrics import log_loss
 from stacking_cases import labels, outputs, problem
 
 from mercer import KernelStackingClassifier
+from mercer._model_selection.kernel_prices import sample_rows
+from mercer._model_selection.leave_one_out import encode_target
+from mercer._stacking.candidates import given_candidates
+from mercer._stacking.evaluation import LabeledTable, parts
+from mercer._stacking.machines import MachineMember
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
@@ -83,3 +88,38 @@ def test_predictions_are_the_classes_of_highest_probability() -> None:
     prices = [found.price for found in model.candidates_[: len(KERNELS)]]
     assert prices == sorted(prices)
     assert_allclose(model.weights_.sum(), 1.0)
+
+
+def test_machines_are_members() -> None:
+    X, y = problem(80)
+    model = KernelStackingClassifier(KERNELS).fit(X, labels(y))
+    machines = [c for c in model.candidates_ if "support vector machine" in c.description]
+    assert len(machines) == 2
+    assert sum(isinstance(member, MachineMember) for member in model._members) == 2
+    assert all(machine.weight > 0.0 for machine in machines)
+
+
+def test_the_combination_is_that_of_the_samples_that_candidates_were_compared_on() -> None:
+    X, y = problem(90)
+    y = labels(y)
+    model = KernelStackingClassifier(KERNELS, max_samples=40).fit(X, y)
+    codes = np.unique(y, return_inverse=True)[1]
+    rows = sample_rows(90, 40, codes, 0)
+    few = KernelStackingClassifier(KERNELS).fit(X[rows], y[rows])
+    assert_allclose(model._combination.slopes, few._combination.slopes, rtol=1e-6, atol=1e-9)
+    assert_allclose(model._combination.intercepts, few._combination.intercepts, atol=1e-9)
+
+
+def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold() -> None:
+    X, y = problem(60)
+    y = labels(y)
+    model = KernelStackingClassifier(KERNELS).fit(X, y)
+    target = encode_target(y, classification=True)
+    table = LabeledTable({"given": X}, y, target)
+    for train, test in parts(target, 0, 5):
+        found = model._select(given_candidates(KERNELS, X), table.take(train), True)
+        deviations = [e.left_out_deviations(table, 0)[test] for e in found.kept]
+        expected = found.combination.combine(deviations, target.mean)
+        assert_allclose(model.loo_predictions_[test], expected, rtol=1e-9)
+        alone = KernelStackingClassifier(KERNELS).fit(X[train], y[train])
+        assert [c.alpha for c in alone.candidates_] == [e.alpha for e in found.evaluations]

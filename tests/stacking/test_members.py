@@ -55,6 +55,35 @@ def test_predictions_and_fits_without_each_sample(kernel: Kernel, alpha: float) 
         assert_allclose(left_out[:, i], expected[1:, 0], rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+def test_weighted_fits_without_each_sample(kernel: Kernel) -> None:
+    X, y = problem(20)
+    new, Y, alpha = problem(7, seed=1)[0], y[:, None], 0.1
+    weights = np.random.default_rng(0).uniform(0.2, 2.0, 20)
+    target = EncodedTarget(Y, np.zeros(1), np.ones(1), weights=weights)
+    member = fit_ridge("given", kernel, alpha, X, target)
+    K, rows = kernel(X), kernel(new, X)
+
+    def weighted_ridge(here: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Predictions of a fit to some samples, whose penalty is divided by the weights."""
+        n = here.size
+        system = np.ones((n + 1, n + 1))
+        penalty = alpha * member.unit.scale / weights[here]
+        system[:n, :n], system[n, n] = K[np.ix_(here, here)] + np.diag(penalty), 0.0
+        solution = np.linalg.solve(system, np.append(y[here], 0.0))
+        return np.asarray(values[:, here] @ solution[:n] + solution[n])
+
+    expected = weighted_ridge(np.arange(20), rows)
+    assert_allclose(target.mean + member.deviations(new, X)[:, 0], expected, rtol=1e-6, atol=1e-8)
+    inverse = member.inverse(X)
+    residuals = member.leave_one_out_residuals(inverse)[:, 0]
+    left_out = member.left_out_predictions(new, X, inverse) + target.mean
+    for i in range(20):
+        values = weighted_ridge(np.delete(np.arange(20), i), np.vstack([K[i], rows]))
+        assert_allclose(y[i] - residuals[i], values[0], rtol=1e-6, atol=1e-7)
+        assert_allclose(left_out[:, i], values[1:], rtol=1e-6, atol=1e-7)
+
+
 def test_a_constant_kernel_predicts_the_mean() -> None:
     X, y = np.ones((12, 3)), problem(12)[1]
     member = fitted(Gaussian(), X, y[:, None], 0.1)

@@ -21,10 +21,10 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import block_source, folds_at
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import with_width_factor
-from mercer._stacking.evaluation import Evaluation
+from mercer._stacking.evaluation import Evaluation, LabeledTable
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews
 from mercer._weight_validation import with_class_weights
@@ -286,3 +286,20 @@ def test_rows_of_a_large_file_have_no_weights(tmp_path: Path) -> None:
     source = ParquetSource(tmp_path / "t.parquet", target="y")
     with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
         stack(KernelStackingRegressor).fit(source, sample_weight=np.arange(50.0))
+
+
+def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -> None:
+    rng = np.random.default_rng(0)
+    parts = rng.normal(size=(3, 200, 1))
+    parts -= parts.mean(axis=1, keepdims=True)
+    y = 0.8 * parts[0] + 0.1 * parts[1] + 0.009 * parts[2]
+    target = EncodedTarget(y, np.zeros(1), np.ones(1))
+    table = LabeledTable({}, y, target)
+    found = [
+        Evaluation(str(k), "scaled", Gaussian(), 0.1, part, 0.5) for k, part in enumerate(parts)
+    ]
+    model = KernelStackingRegressor()
+    kept = model._choose(found, table, False)
+    assert [e.description for e in kept.kept] == ["0", "1"]
+    assert_allclose(kept.combination.weights, [0.8, 0.1], rtol=1e-6)
+    assert len(model._choose(found, table, True).kept) == 3

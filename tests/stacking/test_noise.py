@@ -1,0 +1,103 @@
+"""Scores and intervals where nothing can be learned, or little: they must say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from campaign import rotating
+from numpy.testing import assert_allclose
+from stacking_cases import problem
+
+from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._model_selection.leave_one_out import encode_target
+from mercer._stacking.evaluation import left_out_predictions
+from mercer.kernels import Gaussian, Laplacian, Linear
+
+KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear()]
+N_NEW = 1000
+
+
+def test_balanced_noise_is_half_right() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(300, 3))
+    y = rng.permutation(np.arange(300) % 2)
+    model = KernelStackingClassifier().fit(X, y)
+    # Five standard deviations of 300 tosses of a coin.
+    assert abs(model.loo_score_ - 0.5) < 5 * 0.5 / np.sqrt(300)
+
+
+def noise(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
+    if kind == "responses":
+        return rng.normal(size=n)
+    parts = {"even": [0.5, 0.5], "uneven": [0.3, 0.7], "four": [0.25] * 4}[kind]
+    ends = np.round(np.cumsum(parts) * n).astype(int)
+    return np.asarray(rng.permutation(np.searchsorted(ends, np.arange(n), side="right")))
+
+
+def scores(model: Any, kind: str, n: int, d: int, draws: int) -> np.ndarray:
+    """Stated scores less those on new rows."""
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng([seed, n, d])
+        X, new = rng.normal(size=(n, d)), rng.normal(size=(N_NEW, d))
+        model.fit(X, noise(kind, n, rng))
+        found.append(model.loo_score_ - model.score(new, noise(kind, N_NEW, rng)))
+    return np.array(found)
+
+
+KINDS, SIZES = ("responses", "even", "uneven", "four"), ((30, 3), (80, 30), (80, 3), (30, 30))
+
+
+@pytest.mark.parametrize(("kind", "size"), rotating(KINDS, SIZES))
+def test_scores_of_noise_are_those_of_new_rows(kind: str, size: tuple[int, int]) -> None:
+    if kind == "responses":
+        model: Any = KernelStackingRegressor(KERNELS)
+    else:
+        model = KernelStackingClassifier(KERNELS)
+    found = scores(model, kind, *size, 30 if kind == "responses" else 12)
+    # Three standard errors; a stack that scores the labels it was combined by is beyond six.
+    assert abs(found.mean()) < 3.0 * found.std(ddof=1) / np.sqrt(len(found))
+
+
+@pytest.mark.parametrize("position", [0, 17])
+def test_a_response_does_not_move_its_own_left_out_prediction(position: int) -> None:
+    X, y = problem(60)
+    changed = y.copy()
+    changed[position] += 0.3
+    one, other = (KernelStackingRegressor(KERNELS).fit(X, t) for t in (y, changed))
+    assert_allclose(
+        other.loo_predictions_[position], one.loo_predictions_[position], rtol=1e-6, atol=1e-8
+    )
+    assert np.abs(other.loo_predictions_ - one.loo_predictions_).max() > 1e-4
+
+
+def test_left_out_folds_shrink_with_the_table() -> None:
+    for n, expected in ((30, 5), (200, 5), (250, 4), (400, 2), (3000, 2)):
+        target = encode_target(np.arange(float(n)), classification=False)
+        folds: list[np.ndarray] = []
+
+        def choose(train: np.ndarray, folds: list[np.ndarray] = folds, target: Any = target) -> Any:
+            folds.append(train)
+            return KernelStackingRegressor()._combined([], target.take(train)), []
+
+        left_out_predictions(target, np.zeros((n, 1)), choose, 0)
+        assert len(folds) == expected
+
+
+@pytest.mark.parametrize("kind", ["smooth", "two values", "half zero"])
+def test_intervals_cover_on_small_samples(kind: str) -> None:
+    covered = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30 + 300, 4))
+        y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * rng.normal(size=330)
+        if kind == "two values":
+            y = (y > 0.8).astype(float)
+        elif kind == "half zero":
+            y[rng.random(330) < 0.5] = 0.0
+        low, high = KernelStackingRegressor(KERNELS).fit(X[:30], y[:30]).predict_interval(X[30:]).T
+        covered.append(np.mean((low <= y[30:]) & (y[30:] <= high)))
+    error = np.std(covered, ddof=1) / np.sqrt(len(covered))
+    assert np.mean(covered) > 0.9 - 3.0 * error
