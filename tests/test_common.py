@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from learner_cases import LEARNERS
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import has_fit_parameter
 
 import mercer
 from mercer import (
@@ -199,6 +200,24 @@ def test_a_parameter_has_one_default_in_all_estimators(name: str, default: Any) 
     found = [getattr(made, name) for made in DEFAULTS if name in made.get_params(deep=False)]
     assert found
     assert all(type(value) is type(default) and value == default for value in found)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "estimator", [made for made in DEFAULTS if has_fit_parameter(made, "sample_weight")], ids=repr
+)
+def test_the_type_of_weights_does_not_matter(estimator: BaseEstimator) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    y = (y > 0.0).astype(int) if isinstance(estimator, ClassifierMixin) else y
+    weights = rng.integers(1, 4, 30)
+    method = "predict" if hasattr(estimator, "predict") else "transform"
+    one, other = (
+        getattr(clone(estimator).fit(X, y, sample_weight=weights.astype(kind)), method)(X)
+        for kind in (np.int64, np.float64)
+    )
+    np.testing.assert_array_equal(one, other)
 
 
 def test_penalties_are_named_for_what_they_are_on() -> None:

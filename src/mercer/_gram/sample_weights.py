@@ -12,6 +12,9 @@ from mercer._typing import Array, Features
 _MOST_REPEATED = 20_000
 """Whole weights repeat rows up to this many; of a table of more, this many rows are drawn."""
 
+_ROUNDING = 1e-9
+"""Cumulative weights that differ by less than this fraction are equal up to rounding."""
+
 
 def constant_vector(n_samples: int, roots: Array | None) -> Array:
     """The vector that centering removes: ones, or the square roots of the weights.
@@ -168,7 +171,8 @@ def proportional_rows(weights: Array, n_rows: int | None = None) -> Array:
     """
     n_rows = len(weights) if n_rows is None else n_rows
     cumulative = np.cumsum(weights / weights.max())
-    steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows)
+    # A step that ends with a row up to rounding belongs to that row.
+    steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows) * (1.0 - _ROUNDING)
     return np.minimum(np.searchsorted(cumulative, steps), len(weights) - 1)
 
 
