@@ -94,22 +94,6 @@ def test_steps_downhill_end_at_the_best_of_kernels_in_order(start: int) -> None:
     assert_allclose(found.loss, min(losses))
 
 
-def test_kernels_in_order_are_priced_by_weighted_samples() -> None:
-    X = table(30)
-    y = np.sin(X[:, :1])
-    weights = np.random.default_rng(1).uniform(0.1, 2.0, size=30)
-    kernels = [Gaussian(width) for width in (0.3, 2.0, 10.0)]
-    expected = [
-        leave_one_out(to_unit_scale(k(X), weights)[0], y, extend=False, weights=weights)
-        for k in kernels
-    ]
-    losses = [found.loss for found in expected]
-    best, found = best_in_order(kernels, X, y, 1, weights)
-    assert best == int(np.argmin(losses))
-    assert_allclose(found.loss, min(losses))
-    assert_allclose(found.predictions, expected[best].predictions, rtol=1e-6)
-
-
 @pytest.mark.parametrize(("lowest", "expected"), [(0, 0), (3, 3), (-2, -2), (9, 5), (-9, -4)])
 def test_a_descent_ends_at_the_lowest_or_at_a_limit(lowest: int, expected: int) -> None:
     tried: list[float] = []

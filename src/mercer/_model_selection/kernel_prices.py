@@ -71,7 +71,6 @@ def best_in_order(
     X: Features,
     targets: Array,
     start: int,
-    weights: Array | None = None,
 ) -> tuple[int, LeaveOneOut]:
     """The kernel of lowest price in a sequence, by steps downhill from one of them.
 
@@ -83,8 +82,6 @@ def best_in_order(
     targets : ndarray of shape (n_samples, n_outputs)
     start : int
         Index of the first kernel that is priced.
-    weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples.
 
     Returns
     -------
@@ -92,12 +89,12 @@ def best_in_order(
     found : LeaveOneOut
         With that kernel.
     """
-    samples = Samples(X, weights=weights)
+    samples = Samples(X)
 
     @cache
     def priced(index: int) -> LeaveOneOut:
         gram = centered_gram(samples, kernels[index])
-        return leave_one_out(gram, targets, extend=False, weights=weights)
+        return leave_one_out(gram, targets, extend=False)
 
     best = descended(lambda index: priced(index).loss, start, (0, len(kernels) - 1))
     return best, priced(best)

@@ -38,11 +38,6 @@ class TriedPenalties:
     alphas: Array
     residuals: Array
 
-    @property
-    def errors(self) -> Array:
-        """Mean squared residuals, shape (n_tried,)."""
-        return np.asarray(np.square(self.residuals).mean(axis=(1, 2)))
-
 
 def penalties_downhill(
     gram: Array, targets: Array, alphas: Array, weights: Array | None = None

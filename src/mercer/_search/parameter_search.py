@@ -197,27 +197,15 @@ def maximize(
         if have_slowed((first, *path), tol * max(abs(path[-1]), scale), last):
             raise StopIteration
 
-    found: Any = minimize(  # type: ignore[call-overload]
-        negative,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=log_bounds,
-        options={"ftol": 0.0, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter},
-        callback=record,
-    )
+    settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": log_bounds}
+    settings["options"] = {"ftol": 0.0, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter}
+    found: Any = minimize(negative, start, callback=record, **settings)
     # A line search that fails at the level of rounding errors may end below the last iterate.
     theta, value = (iterates[-1], path[-1]) if path else (found.x, -scale * float(found.fun))
+    cost, converged = width_penalty(theta)[0], found.get("status") != _LIMIT_REACHED
     # SciPy's result has no count of iterations where all bounds are equal.
-    return Maximum(
-        theta,
-        value,
-        width_penalty(theta)[0],
-        int(found.get("nit", 0)),
-        found.get("status") != _LIMIT_REACHED,
-        tuple(path),
-        tuple(iterates),
-    )
+    n_iter = int(found.get("nit", 0))
+    return Maximum(theta, value, cost, n_iter, converged, tuple(path), tuple(iterates))
 
 
 def have_slowed(path: Sequence[float], least: float, last: int = LAST) -> bool:
