@@ -14,7 +14,8 @@ from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate, parts
-from mercer.kernels import Gaussian, Kernel
+from mercer._weights.ridge import leave_one_out_residuals
+from mercer.kernels import Gaussian, Kernel, as_kernel
 
 
 class Recorder:
@@ -161,3 +162,14 @@ def test_parts_divide_classes_in_proportion_where_possible() -> None:
         assert not set(outside) & set(inside)
     rare = encode_target(np.array([0, 0, 0, 1]), classification=True)
     assert len(parts(rare, 0, 5)) == 4
+
+
+def test_left_out_deviations_raise_penalties_below_rounding_errors() -> None:
+    X, y = problem(200, 2)
+    target = encode_target(np.sin(X[:, 0]), classification=False)
+    single = as_kernel(lambda A, B: np.asarray(Gaussian(20.0)(A, B), dtype=np.float32))
+    found = Evaluation("one", "given", single, 1e-12, np.zeros((200, 1)), 0.5)
+    table = LabeledTable({"given": X}, y, target)
+    with pytest.raises(ValueError, match="not positive"):
+        leave_one_out_residuals(unit_gram(single, X)[0], target.values, found.alpha)
+    assert np.isfinite(found.left_out_deviations(table, 0)).all()

@@ -20,7 +20,7 @@ from mercer._model_selection.leave_one_out import (
 )
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination
-from mercer._stacking.members import fit_ridge
+from mercer._stacking.members import above_rounding, fit_ridge
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import warn
@@ -29,7 +29,6 @@ from mercer.kernels import Kernel
 
 _N_PARTS = 2
 """Kernels of learned relevance are learned anew on the complement of each of this many parts."""
-
 
 _FOLDS = (2, 5)
 """Combinations are learned without each of at least, and at most, this many folds."""
@@ -140,7 +139,9 @@ class Evaluation:
         """
         target = table.target
         gram, _ = unit_gram(self.kernel, table.views[self.view], target.weights)
-        residuals = leave_one_out_residuals(gram, target.values, self.alpha, target.weights)
+        residuals, _ = above_rounding(
+            lambda a: leave_one_out_residuals(gram, target.values, a, target.weights), self.alpha
+        )
         return np.asarray(target.values - residuals - target.left_out_means)
 
 

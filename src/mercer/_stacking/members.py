@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -133,17 +134,31 @@ def fit_ridge(
     gram, unit = unit_gram(kernel, X, weights)
     if weights is not None:
         gram *= np.sqrt(np.outer(weights, weights))
-    factor, alpha = _factored(gram, alpha)
+    factor, alpha = above_rounding(lambda a: definite_factor(with_diagonal(gram, a)), alpha)
     centered = scaled_centered(target.values, weights)
     coefficients = scaled_rows(cho_solve((factor, True), centered, check_finite=False), weights)
     return RidgeMember(view, kernel, alpha, unit, coefficients)
 
 
-def _factored(gram: Array, alpha: float) -> tuple[Array, float]:
-    """Cholesky factor of the Gram matrix plus a penalty, which is raised above rounding errors."""
+def above_rounding(solve: Callable[[float], Array], alpha: float) -> tuple[Array, float]:
+    """What a function of the penalty returns, with the penalty raised above rounding errors.
+
+    Parameters
+    ----------
+    solve : callable
+        Raises ValueError where the Gram matrix plus the penalty is not positive definite.
+    alpha : float
+        Penalty.
+
+    Returns
+    -------
+    result : ndarray
+    alpha : float
+        The penalty that was taken.
+    """
     while True:
         try:
-            return definite_factor(with_diagonal(gram, alpha)), alpha
+            return solve(alpha), alpha
         except ValueError:
             if alpha > _ROUNDING:
                 raise
