@@ -6,22 +6,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
+
+from mercer._typing import Method
 
 __all__ = ["CallbackSupportMixin", "reported_steps", "with_callbacks"]
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _decorated
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """An empty stand-in, as this scikit-learn has no callbacks."""
 
-    def with_callbacks(method: Method) -> Method:
-        """Return the method unchanged, as this scikit-learn has no callbacks."""
+    def _decorated(method: Method) -> Method:
         return method
+
+
+def with_callbacks(method: Method) -> Method:
+    """Return a `fit` that ends its callbacks however it ends: scikit-learn's decorator, typed."""
+    decorated: Method = _decorated(method)
+    return decorated
 
 
 @contextmanager

@@ -1,11 +1,23 @@
-"""Types of arrays and tables for annotations."""
+"""Types of arrays and tables for annotations, and a decorator of scikit-learn with types."""
 
-from typing import Any, TypeAlias
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
 import numpy.typing as npt
+from sklearn.utils import metaestimators
 
 Array: TypeAlias = npt.NDArray[Any]
 """A dense array."""
 
 Features: TypeAlias = Any
 """A table of samples: a dense array, a sparse matrix or a data frame."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def available_if(check: Callable[[Any], bool]) -> Callable[[Method], Method]:
+    """Return the decorator of methods that an estimator has where `check` holds for it."""
+    decorator: Callable[[Method], Method] = metaestimators.available_if(check)
+    return decorator

@@ -135,7 +135,7 @@ class MultipleKernelClustering(KernelClusterer):
         self.tol = tol
         self.random_state = random_state
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any = None) -> Self:
         """Find the clusters and the weights.
 

@@ -106,7 +106,7 @@ class AlignmentMaximization(KernelLearner):
         self.signs = signs
         self.clip_spectrum = clip_spectrum
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels.
 

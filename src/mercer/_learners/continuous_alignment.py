@@ -200,7 +200,7 @@ class ContinuousAlignment(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel.
 

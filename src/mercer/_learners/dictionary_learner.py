@@ -34,7 +34,7 @@ class DictionaryLearner(KernelLearner):
         self.task = task
         self.output_kernel = output_kernel
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels.
 

@@ -122,7 +122,7 @@ class GradientOuterProduct(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the metric of the features.
 

@@ -158,7 +158,7 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         self.max_kernels = max_kernels
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn a convex combination of kernels and the kernel machines.
 
@@ -325,7 +325,7 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         self.max_kernels = max_kernels
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn a convex combination of kernels and the kernel machines.
 

@@ -165,7 +165,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 
@@ -334,7 +334,7 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 

@@ -252,7 +252,7 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the weights of the kernels and the kernel machines.
 

@@ -147,7 +147,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         )
         self.class_weight = class_weight
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Price the candidates, combine the best, and fit them to all samples.
 

@@ -129,7 +129,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         tags.target_tags.multi_output = True
         return tags
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Price the candidates, combine them, and fit those that are kept.
 

@@ -10,7 +10,6 @@ from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import KernelCenterer
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
@@ -35,7 +34,7 @@ from mercer._two_stage.two_stage import (
     split_by_rows,
     store_learner,
 )
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, available_if
 from mercer._weight_validation import with_class_weights
 
 _FIRST_TRIED = slice(2, 7)
@@ -226,7 +225,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel, choose C and fit the support vector machine.
 
@@ -336,7 +335,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         machine = fitted_svc(self.C_, gram, data.y, data.weights)
         self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
 
-    @available_if(lambda self: self._second_stage_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._second_stage_has("decision_function"))
     def decision_function(self, X: Features) -> Array:
         """Decision values of the second stage.
 
@@ -355,7 +354,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
         return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
 
-    @available_if(lambda self: self._second_stage_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._second_stage_has("predict_proba"))
     def predict_proba(self, X: Features) -> Array:
         """Class probabilities; with a `predictor`, those that it predicts, if it does.
 

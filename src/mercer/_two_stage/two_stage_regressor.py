@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
@@ -45,7 +44,7 @@ from mercer._two_stage.two_stage import (
     split_by_rows,
     store_learner,
 )
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage
 
 _EIGENDECOMPOSED = 2000
@@ -215,7 +214,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         )
         return tags
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the kernel, choose alpha and fit the ridge regression.
 
@@ -275,7 +274,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             report()
         return self
 
-    @available_if(lambda self: self.predictor is None)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self.predictor is None)
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
         """Intervals that hold the response with a given probability, from held-out residuals.
 

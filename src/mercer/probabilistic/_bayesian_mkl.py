@@ -257,7 +257,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel and the posterior of the latent functions.
 

@@ -183,7 +183,7 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Learn the kernel, the noise and the posterior of the latent functions.
 
