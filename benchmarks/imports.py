@@ -27,7 +27,7 @@ PROCESSES = {
     "sklearn": ["-c", "import sklearn.svm"],
     "package": ["-c", "import sklearn.svm, mercer"],
     "names": ["-c", "import sklearn.svm\nfrom mercer import *"],
-    "command": ["-c", "from mercer._cli import main; main()", "--help"],
+    "command": ["-c", "from mercer_command import main; main()", "--help"],
 }
 
 

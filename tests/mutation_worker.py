@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cli_cases import call, pd
+from command_cases import call, pd
 from mutations import mutated_model, mutated_table
 from pyarrow import parquet
 
-from mercer._cli.table_columns import recognize_columns
-from mercer._cli.tables import read_table
+from mercer_command.table_columns import recognize_columns
+from mercer_command.tables import read_table
 
 MAX_MEMORY = 2 * 2**30
 MAX_SECONDS = 20

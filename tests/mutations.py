@@ -31,7 +31,7 @@ CALLS = (
     ("pickle", "loads"),
     ("numpy", "load"),
     ("sklearn.tree._tree", "Tree"),
-    ("mercer._cli.app", "fit"),
+    ("mercer_command.app", "fit"),
     ("functools", "partial"),
     ("operator", "methodcaller"),
 )

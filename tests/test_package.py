@@ -209,6 +209,10 @@ class TestLayers:
         }
         assert upward == set()
 
+    def test_the_library_does_not_import_the_command(self) -> None:
+        found = {name for path in FILES for name in imports(path) if name.startswith("mercer_")}
+        assert found == set()
+
     def test_no_file_name_occurs_twice(self) -> None:
         names = [path.name for path in FILES if path.name != "__init__.py"]
         assert sorted(names) == sorted(set(names))

@@ -37,7 +37,6 @@ from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
 from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
-from mercer._tables import TableReader
 from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.label_machines import LabelMachines
 from mercer._two_stage.priced_learners import PricedLearner
@@ -85,7 +84,6 @@ _TRUSTED_OF_MERCER = (
     RidgeMember,
     PricedLearner,
     RidgeChoice,
-    TableReader,
     TableViews,
     TargetEncoding,
     Temperature,
@@ -93,6 +91,10 @@ _TRUSTED_OF_MERCER = (
     UnitScale,
 )
 """Fitted estimators hold these types."""
+
+_TRUSTED_OF_COMMAND = ("mercer_command.table_reader.TableReader",)
+"""The first step of models of the command. The library does not import the command, which is
+imported when such a model is loaded."""
 
 _PLAIN = {
     *(f"builtins.{name}" for name in ("bool", "dict", "float", "int", "list", "set", "slice")),
@@ -123,7 +125,9 @@ def trusted_types() -> tuple[str, ...]:
     steps = (Step, MixingStep, WeightStep, ObjectiveStep)
     own = (*steps, *_TRUSTED_OF_MERCER, ColumnsOfKind, convert)
     types = [*estimators, *own, *_TRUSTED_OF_LIBRARIES]
-    return tuple(sorted({f"{t.__module__}.{t.__qualname__}" for t in types}))
+    return tuple(
+        sorted({*_TRUSTED_OF_COMMAND, *(f"{t.__module__}.{t.__qualname__}" for t in types)})
+    )
 
 
 def is_trusted(name: str) -> bool:

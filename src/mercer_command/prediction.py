@@ -1,0 +1,208 @@
+"""Predictions for the rows of a table, part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from mercer._typing import Array
+from mercer.preprocessing._columns import as_categories
+from mercer_command.date_cells import as_dates, format_dates
+from mercer_command.errors import InputError
+from mercer_command.fitting import intervals
+from mercer_command.shown_names import listing, shown
+from mercer_command.streaming import parquet_source
+from mercer_command.tables import appended_table, is_parquet, read_cells
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def predict_file(
+    model: Pipeline,
+    table: Path,
+    out: Path,
+    coverage: float | None = None,
+    *,
+    on_start: Callable[[int], None] = lambda n_rows: None,
+    on_rows: Callable[[int], None] = lambda n_rows: None,
+) -> tuple[int, list[str]]:
+    """Predict each row of a table, and write the predictions.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.fitting.fit`
+    table : Path
+        A CSV file, a Parquet file, or a folder of Parquet files.
+    out : Path
+        The file to write, which appears when it is complete.
+    coverage : float, default=None
+        Coverage of prediction intervals; no intervals if None.
+    on_start : callable, default=nothing
+        Called with the number of rows.
+    on_rows : callable, default=nothing
+        Called with numbers of rows that were done.
+
+    Returns
+    -------
+    n_rows : int
+        Number of predictions.
+    notes : list of str
+        What was ignored, and which categories the model was not fitted on.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read or has no rows, or see `predict`.
+
+    Notes
+    -----
+    Parquet files are read in parts, so that memory does not depend on their number of rows. Rows
+    in which the target is missing are predicted too.
+    """
+    names, total, frames = _parts(model, table)
+    found = Categories()
+    on_start(total)
+    with appended_table(out) as append:
+        for frame in frames:
+            append(predict(model, frame, coverage, found))
+            on_rows(len(frame))
+    extra = [name for name in names if name not in model.feature_names_in_]
+    notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
+    return total, notes + found.notes()
+
+
+def _parts(model: Pipeline, table: Path) -> tuple[list[str], int, Iterator[DataFrame]]:
+    """Return the names of a table's columns, its number of rows, and its parts."""
+    needed = list(model.feature_names_in_)
+    if not (table.exists() and is_parquet(table)):
+        cells = read_cells(table)
+        names = list(cells.frame.columns)
+        _check_names(needed, names)
+        return names, len(cells.frame), iter([cells.frame[needed]])
+    names = list(parquet_source(table).column_names)
+    _check_names(needed, names)
+    source = parquet_source(table, columns=needed)
+    n_rows = source.count_rows()
+    if n_rows == 0:
+        raise InputError(f"the table {table} has no rows")
+    return names, n_rows, (source.as_input(raw.X) for raw in source.raw_blocks())
+
+
+def _check_names(needed: list[str], names: list[str]) -> None:
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
+
+
+@dataclass
+class Categories:
+    """Numbers of rows with categories that a model was not fitted on, of each column.
+
+    Attributes
+    ----------
+    new : dict of str to Counter
+    """
+
+    new: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def notes(self) -> list[str]:
+        """Return one line for each column."""
+        return [
+            f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not "
+            f"fitted on: {listing(counts, most=4)}"
+            for name, counts in self.new.items()
+        ]
+
+
+def predict(
+    model: Pipeline, frame: DataFrame, coverage: float | None, found: Categories
+) -> DataFrame:
+    """Predict each row of a part of a table.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `mercer_command.fitting.fit`
+    frame : DataFrame of shape (n_rows, n_columns)
+        The columns that the model was fitted on, in that order.
+    coverage : float or None
+        Coverage of prediction intervals; no intervals if None.
+    found : Categories
+        The categories that the model was not fitted on are added.
+
+    Returns
+    -------
+    DataFrame of shape (n_rows, n_outputs)
+        The column `prediction`. For classifiers with decision values, one column of them for two
+        classes (positive for the second), else one for each class. For classifiers with
+        probabilities, one column for each class. For regressors with uncertainties, the column
+        `std` with the standard deviation of a new response. With `coverage`, the columns `lower`
+        and `upper`.
+
+    Raises
+    ------
+    InputError
+        If columns hold text where the model was fitted on numbers; or if the model predicts no
+        intervals.
+    """
+    import pandas as pd
+
+    typed = model["reader"].transform(frame)
+    _count_new_categories(model, typed, found)
+    encoded, step = model["columns"].transform(typed), model[-1]
+    role, notation = target_format(model)
+    predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
+    if hasattr(step, "decision_function"):
+        values: Array = step.decision_function(encoded)
+        if values.ndim == 1:
+            predictions[f"decision_{step.classes_[1]}"] = values
+        else:
+            predictions[[f"decision_{name}" for name in step.classes_]] = values
+    if hasattr(step, "predict_proba"):
+        names = [f"probability_{name}" for name in step.classes_]
+        predictions[names] = step.predict_proba(encoded)
+    if hasattr(step, "noise_variance_"):
+        _, predictions["std"] = step.predict(encoded, return_std=True, include_noise=True)
+    if coverage is not None:
+        bounds = intervals(step, encoded, coverage)
+        predictions["lower"] = _as_target(bounds[:, 0], role, notation)
+        predictions["upper"] = _as_target(bounds[:, 1], role, notation)
+    return predictions
+
+
+def target_format(model: Pipeline) -> tuple[str, str]:
+    """Return the role and the format of the column that a model predicts.
+
+    Parameters
+    ----------
+    model : fitted Pipeline
+    """
+    target = model["reader"].target
+    return (target[1], target[2]) if target else ("", "")
+
+
+def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
+    """Return predictions of dates as dates: in their notation, if they were text."""
+    if role not in ("date", "time"):
+        return predicted
+    return format_dates(predicted, notation) if notation else as_dates(predicted)
+
+
+def _count_new_categories(model: Pipeline, typed: DataFrame, found: Categories) -> None:
+    prepared = {name: (step, columns) for name, step, columns in model["columns"].transformers_}
+    for key in ("categories", "levels"):
+        encoder, names = prepared.get(key, (None, []))
+        if not len(names):
+            continue
+        step = encoder[-1] if hasattr(encoder[-1], "categories_") else encoder[-2]
+        for name, known in zip(names, step.categories_, strict=True):
+            values = as_categories(typed[[name]])[:, 0]
+            new = values[~np.isin(values.astype(str), known.astype(str)) & typed[name].notna()]
+            if len(new):
+                found.new.setdefault(name, Counter()).update(new)

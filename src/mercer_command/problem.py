@@ -1,0 +1,264 @@
+"""The features and the target of a table, and the task of predicting it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from mercer._targets import infer_task
+from mercer.preprocessing._columns import as_categories, as_days, as_numbers, kind_of
+from mercer_command.errors import InputError, checked_name, collected_warnings
+from mercer_command.shown_names import listing, shown
+from mercer_command.table_columns import Choice, Column, left_out_notes, recognize_columns
+from mercer_command.tables import Cells
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+Task: TypeAlias = Literal["classification", "regression"]
+Rows: TypeAlias = npt.NDArray[np.intp]
+
+MIN_ROWS = 10
+"""Fewer rows than this cannot be split into training and test rows, and those into folds."""
+
+_LARGEST = 1e100
+"""Larger responses are refused, because sums of their squares may overflow."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The features and the target of a table.
+
+    Attributes
+    ----------
+    features : DataFrame of shape (n_samples, n_features)
+        Columns to learn from, converted to their types.
+    target : ndarray of shape (n_samples,)
+        Classes or responses; of dates, the days since 1970.
+    name : str
+        Name of the target's column.
+    task : {"classification", "regression"}
+    columns : tuple of Column
+        How each column but the target was read and used.
+    target_column : Column
+        How the target was read.
+    notes : tuple of str
+        What was left out and why, and what may have been recognized wrongly.
+    n_rows : int or None
+        Number of rows of the table, if the problem holds a sample of them; None if all.
+    """
+
+    features: DataFrame
+    target: npt.NDArray[Any]
+    name: str
+    task: Task
+    columns: tuple[Column, ...]
+    target_column: Column
+    notes: tuple[str, ...] = ()
+    n_rows: int | None = None
+
+    @property
+    def unit(self) -> str:
+        """What a response is measured in."""
+        is_day = self.target_column.role in ("date", "time", "duration")
+        return "days" if is_day else "the target's unit"
+
+
+def as_problem(
+    table: DataFrame | Cells,
+    target: str,
+    task: str = "auto",
+    *,
+    choices: Mapping[str, Choice] | None = None,
+) -> Problem:
+    """Split a table into features and target.
+
+    Parameters
+    ----------
+    table : DataFrame or Cells of shape (n_rows, n_columns)
+    target : str
+        Name of the column to predict. Rows in which it is missing are left out.
+    task : {"auto", "classification", "regression"}, default="auto"
+        If "auto", the target's values determine it; see `option_names.TASK_RULE`.
+    choices : mapping from str to Choice, default=None
+        How columns are read and used; the others are recognized.
+
+    Raises
+    ------
+    InputError
+        If the target is missing, constant, different in every row, or not suitable for the task; if
+        fewer than ten rows or no columns to learn from are left; if a number is infinite.
+    """
+    cells = table if isinstance(table, Cells) else Cells(table)
+    frame, notes = cells.frame, list(cells.notes)
+    target = _found(target, [str(name) for name in frame.columns])
+    if len(frame) < MIN_ROWS:
+        raise InputError(
+            f"the table has {len(frame)} row{'s' * (len(frame) > 1)}; at least {MIN_ROWS} are "
+            "needed to learn from and to test on"
+        )
+    typed, columns = recognize_columns(frame, choices, separator=cells.separator)
+    used, values, decided, target_column = _known_target(typed, columns, target, task, notes)
+    if len(used) < len(frame):
+        # Rows that are left out may be all in which a column varies.
+        typed, columns = recognize_columns(frame.iloc[used], choices, separator=cells.separator)
+    rest = tuple(column for column in columns if column.name != target)
+    notes += left_out_notes(rest)
+    notes += [f"column '{shown(c.name)}': {text}" for c in rest for text in c.warnings]
+    features = typed[[column.name for column in rest if column.is_used]]
+    if not features.shape[1]:
+        raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
+    numbers = [column.name for column in rest if column.role == "number"]
+    as_numbers(features[numbers])  # It refuses infinite numbers.
+    return Problem(features, values, target, decided, rest, target_column, tuple(notes))
+
+
+def _found(target: str, names: list[str]) -> str:
+    """Return the name of the target's column, whose spaces around it do not matter."""
+    if target in names or (target := target.strip()) in names:
+        return target
+    raise InputError(f"the table has no column '{shown(target)}'; it has {listing(names)}")
+
+
+def _known_target(
+    typed: DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
+) -> tuple[Rows, npt.NDArray[Any], Task, Column]:
+    """Return the rows that can be learned from, and the target in them."""
+    [column] = [column for column in columns if column.name == target]
+    name = shown(target)
+    notes += [f"'{name}': {text}" for text in column.warnings]
+    used = np.flatnonzero(typed[target].notna().to_numpy())
+    if missing := len(typed) - len(used):
+        notes.append(f"{missing} rows without '{name}' are left out")
+    if len(used) < MIN_ROWS:
+        raise InputError(f"'{name}' is known in {len(used)} rows; {MIN_ROWS} are needed")
+    known = typed[target].iloc[used]
+    with collected_warnings(notes):
+        values, decided = _target_values(known, name, task)
+    kind = kind_of(known)
+    if column.role not in ("time", "duration"):
+        column = replace(
+            column, role="date" if kind == "date" else "number" if kind == "number" else "category"
+        )
+    if decided == "classification":
+        kept = _frequent(values, name, notes)
+        used, values = used[kept], values[kept]
+        if len(used) < MIN_ROWS:
+            raise InputError(f"{len(used)} rows are left to learn from; {MIN_ROWS} are needed")
+    return used, values, decided, column
+
+
+def _target_values(target: Series[Any], name: str, task: str) -> tuple[npt.NDArray[Any], Task]:
+    """Return the target's values and its task, after checking that they suit each other."""
+    task, kind = (
+        checked_name("task", task, ("auto", "classification", "regression")),
+        kind_of(target),
+    )
+    if kind == "other":
+        raise InputError(f"'{name}' holds neither numbers nor categories")
+    if target.nunique() == 1:
+        raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
+    if kind == "number":
+        values = as_numbers(target.to_frame())[:, 0]
+        if (np.abs(values) > _LARGEST).any():
+            raise InputError(f"'{name}' holds numbers beyond {_LARGEST:g}")
+    elif kind == "date":
+        check_no_dates(task, name)
+        return as_days(target.to_frame())[:, 0], "regression"
+    elif isinstance(target.iloc[0], bool | np.bool_):
+        values = target.to_numpy(bool)
+    else:
+        values = as_categories(target.to_frame())[:, 0].astype(str)
+    decided = infer_task(values) if task == "auto" else task
+    if decided == "regression":
+        _check_responses(values, name, inferred=task == "auto")
+        return values, "regression"
+    return _as_classes(values, name), "classification"
+
+
+def _all_whole(values: npt.NDArray[Any]) -> bool:
+    return bool(np.all(values == np.round(values)))
+
+
+def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> None:
+    """Check that values are numbers and, if their task was inferred, that they count no rows."""
+    if values.dtype.kind != "f":
+        raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
+    n_values = np.unique(values).size
+    if inferred and _all_whole(values) and n_values == np.ptp(values) + 1 == len(values):
+        raise InputError(
+            f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
+            "--task regression"
+        )
+
+
+def check_whole(values: npt.NDArray[Any], name: str) -> None:
+    """Check that labels that are numbers have no fractions.
+
+    Raises
+    ------
+    InputError
+        If some have.
+    """
+    if values.dtype.kind == "f" and not _all_whole(values):
+        raise InputError(
+            f"'{name}' holds numbers with fractions: it cannot be the target of classification"
+        )
+
+
+def check_no_dates(task: str, name: str) -> None:
+    """Check that dates are not to be classified.
+
+    Raises
+    ------
+    InputError
+        If they are.
+    """
+    if task == "classification":
+        raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
+
+
+def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    """Return values as classes, after checking that they do not identify the rows."""
+    check_whole(values, name)
+    if values.dtype.kind == "f":
+        values = values.astype(int)
+    if np.unique(values).size == values.size:
+        raise InputError(
+            f"'{name}' has a different value in every row, as an identifier does: there are no "
+            "classes to learn"
+        )
+    return values
+
+
+def _frequent(values: npt.NDArray[Any], name: str, notes: list[str]) -> Rows:
+    """Return the rows of classes that have two rows at least, one to learn from and one to test."""
+    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    rare = classes[counts < 2]
+    if rare.size:
+        if rare.size >= classes.size - 1:
+            raise InputError(
+                f"'{name}' has one class only that has two rows or more: there is nothing to learn"
+            )
+        notes.append(single_class_note(name, rare))
+    return np.flatnonzero(counts[codes] >= 2)
+
+
+def single_class_note(name: str, classes: npt.NDArray[Any]) -> str:
+    """Say that classes of a single row are left out.
+
+    Parameters
+    ----------
+    name : str
+        Name of the target's column, as it is shown.
+    classes : ndarray of shape (n_left_out,)
+    """
+    rows, noun = ("row is", "class") if classes.size == 1 else ("rows are", "classes")
+    return (
+        f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
+        f"{listing(classes)}"
+    )

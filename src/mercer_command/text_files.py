@@ -1,0 +1,365 @@
+"""Text files of tables: compression, encoding, separator and quotes are recognized."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import lzma
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
+
+from mercer_command.errors import InputError, one_line
+from mercer_command.shown_names import listing
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_SEPARATORS = (",", ";", "\t", "|")
+"""Characters that separate cells, besides spaces."""
+
+_INSPECTED_ROWS = 200
+"""Separator and quotes are recognized in this many rows."""
+
+_BLOCK = 1 << 20
+"""Bytes that are read at once."""
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
+    (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),
+    (codecs.BOM_UTF32_BE, "utf-32", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
+    (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
+)
+"""Byte order marks, and the names of the encodings for Python and for people. That of UTF-32 begins
+with that of UTF-16, and stands before it."""
+
+_NO_TABLES = (
+    ("JSON", "[{"),
+    ("JSON", '{"'),
+    ("HTML", "<!doctype html"),
+    ("HTML", "<html"),
+    ("XML", "<?xml"),
+)
+"""What files that hold no cells are, and how they begin."""
+
+_MOST_ABOVE = 20
+"""At most so many lines of titles and comments stand above the header."""
+
+_AGREEING = 0.9
+"""Lines are taken for titles if this share of the rows below them has the same number of cells."""
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+"""Suffixes of compressed files."""
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    r"""How a text file holds a table.
+
+    Attributes
+    ----------
+    separator : str
+        Between cells; ``\s+`` for any space.
+    encoding : str
+        A name that Python knows.
+    quote : str
+        It surrounds cells that hold separators.
+    n_skipped : int
+        Lines before the header.
+    names : tuple of str
+        The columns' names.
+    notes : tuple of str
+        What was recognized and is not usual.
+    """
+
+    separator: str
+    encoding: str
+    quote: str
+    n_skipped: int
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_text_table(path: Path) -> tuple[DataFrame, TextFormat]:
+    """Read the cells of a text file as text, without interpreting them.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix tells whether it is compressed (``.gz``, ``.bz2``, ``.xz``, ``.zip``).
+
+    Returns
+    -------
+    frame : DataFrame of str
+        Empty cells are empty text.
+    text_format : TextFormat
+
+    Raises
+    ------
+    InputError
+        If the file is no text, or its lines have more cells than the header.
+    ValueError, OSError, EOFError
+        If it cannot be decompressed.
+    """
+    import pandas as pd
+
+    found = recognize_format(path)
+    space = found.separator == r"\s+"
+    with _opened(path) as file, catch_warnings():
+        # Cells beyond the header would be dropped with a warning.
+        simplefilter("error", pd.errors.ParserWarning)
+        try:
+            frame = pd.read_csv(
+                file,
+                sep=found.separator,
+                quotechar=found.quote,
+                encoding=found.encoding,
+                skiprows=found.n_skipped,
+                header=0,
+                names=list(range(len(found.names))),
+                index_col=False,
+                dtype=str,
+                na_filter=False,
+                skipinitialspace=not space,
+                engine="c",
+            )
+        except pd.errors.ParserWarning:
+            raise InputError(f"{path} has lines of more cells than its header") from None
+        except pd.errors.ParserError as error:
+            raise InputError(_explained(error)) from error
+    # Cells that a short line lacks are missing.
+    frame = frame.fillna("")
+    frame.columns = pd.Index(found.names)
+    return frame, found
+
+
+def _explained(error: Exception) -> str:
+    """Say in other words which line of a file is too long."""
+    long = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+    if long is None:
+        return one_line(error) or str(error)
+    return f"line {long[2]} has {long[3]} cells, and the lines above it have {long[1]}"
+
+
+def recognize_format(path: Path) -> TextFormat:
+    """Recognize encoding, separator, quotes and names of the columns of a text file.
+
+    Parameters
+    ----------
+    path : Path
+
+    Raises
+    ------
+    InputError
+        If the file is no text, or empty.
+    """
+    encoding, notes = _encoding(path)
+    with _opened(path) as file:
+        text = codecs.getreader(encoding)(file)
+        lines = [line.rstrip("\r\n") for line in islice(text, _INSPECTED_ROWS)]
+    # Excel writes the separator into a line of its own.
+    told = lines[0].strip('"').strip() if lines else ""
+    separator = told[4:5] if told.lower().startswith("sep=") and len(told) in (4, 5) else ""
+    skipped = int(told.lower().startswith("sep=") and len(told) in (4, 5))
+    lines = lines[skipped:]
+    if not any(lines):
+        raise InputError("the file is empty")
+    if kind := next((kind for kind, start in _NO_TABLES if told.lower().startswith(start)), ""):
+        raise InputError(f"the file is {kind}, not a table of cells")
+    if skipped:
+        separator = separator or "\t"
+    else:
+        separator, skipped = _separator(lines)
+        lines = lines[skipped:]
+        if skipped:
+            above = "first line is" if skipped == 1 else f"first {skipped} lines are"
+            notes.append(f"the {above} left out, as titles or comments above the header")
+    quote = _quote(lines, separator)
+    rows = _parsed(lines, separator, quote)
+    names, more = _names(rows)
+    return TextFormat(separator, encoding, quote, skipped, names, (*notes, *more))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressed by its suffix."""
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.namelist() if not member.endswith("/")]
+            if len(members) != 1:
+                raise InputError(f"the archive holds {len(members)} files; one table is needed")
+            with archive.open(members[0]) as member:
+                yield member
+        return
+    openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    with openers.get(suffix, open)(path, "rb") as file:
+        yield file
+
+
+def _encoding(path: Path) -> tuple[str, list[str]]:
+    """Return the encoding, by the mark, by NUL bytes between letters, or by validity as UTF-8."""
+    with _opened(path) as file:
+        start = file.read(4096)
+        for mark, encoding, _ in _MARKS:
+            if start.startswith(mark):
+                return encoding, []
+        if b"\0" in start:
+            return _utf16_without_mark(start)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        unusual = set(start)
+        block = start
+        is_utf8 = True
+        while block:
+            if b"\0" in block:
+                raise InputError("the file holds NUL bytes, as no text does")
+            unusual.update(block)
+            if is_utf8:
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    is_utf8 = False
+            block = file.read(_BLOCK)
+    if is_utf8:
+        return "utf-8", []
+    # Windows-1252 has letters where Latin-1 has control characters, but for five bytes.
+    windows = unusual.isdisjoint({0x81, 0x8D, 0x8F, 0x90, 0x9D})
+    name, encoding = ("Windows-1252", "cp1252") if windows else ("Latin-1", "latin-1")
+    note = (
+        f"the file is not UTF-8, and is read as {name}; if letters look wrong, convert the file to "
+        "UTF-8"
+    )
+    return encoding, [note]
+
+
+def _utf16_without_mark(start: bytes) -> tuple[str, list[str]]:
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) < len(start) / 4 or min(even, odd) > len(start) / 50:
+        raise InputError("the file holds NUL bytes, as no text does")
+    encoding = "utf-16-le" if odd > even else "utf-16-be"
+    return encoding, ["the file is read as UTF-16, although it has no byte order mark"]
+
+
+def _parsed(lines: list[str], separator: str, quote: str = '"') -> list[list[str]]:
+    """Split lines into cells; a quoted cell may span lines."""
+    if separator == r"\s+":
+        return [line.split() for line in lines if line.strip()]
+    reader = csv.reader(
+        (line + "\n" for line in lines), delimiter=separator, quotechar=quote, skipinitialspace=True
+    )
+    try:
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise InputError(f"its lines cannot be split into cells ({error})") from error
+    return rows
+
+
+def _separator(lines: list[str]) -> tuple[str, int]:
+    """Return the separator, and the number of lines of titles and comments above the header.
+
+    The sniffer of Python's csv module takes decimal commas, or letters, for separators.
+    """
+    scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
+    best = max(scores, key=lambda separator: scores[separator])
+    if scores[best][0] > 0.0:
+        return best, 0
+    # Titles of as many words as there are columns do not make spaces of tabs, nor do decimal commas
+    # make separators of commas.
+    unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
+    if (found := _below_titles(lines, unlike_decimals)) is not None:
+        return found
+    if _score(lines, r"\s+")[0] == 1.0:
+        return r"\s+", 0
+    return _below_titles(lines, [","]) or (",", 0)
+
+
+def _below_titles(lines: list[str], separators: list[str]) -> tuple[str, int] | None:
+    """Return the separator of the lines below some first ones, and how many these are."""
+    for n_above in range(1, min(_MOST_ABOVE, len(lines) - 2) + 1):
+        for separator in separators if lines[n_above] else []:
+            if _score(lines[n_above:], separator)[0] >= _AGREEING:
+                return separator, n_above
+    return None
+
+
+def _score(lines: list[str], separator: str) -> tuple[float, int]:
+    """Return the share of rows that have the usual number of cells, if that is the header's too."""
+    rows = _parsed(lines, separator)
+    # The last row may be cut within a quoted cell.
+    sizes = [len(row) for row in rows[:-1] or rows]
+    n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
+    agreeing = sum(size == n_cells for size in sizes) / len(sizes)
+    fits = abs(len(rows[0]) - n_cells) <= 1
+    return (agreeing if n_cells > 1 and fits else 0.0), n_cells
+
+
+def _quote(lines: list[str], separator: str) -> str:
+    """Return the quotation mark: single ones if they alone give rows of one size."""
+    if separator == r"\s+":
+        return '"'
+    rows, single = (_parsed(lines, separator, quote) for quote in "\"'")
+    is_even, is_even_single = (len({len(row) for row in r[:-1] or r}) == 1 for r in (rows, single))
+    if is_even_single and not is_even:
+        return "'"
+    for column in zip(*rows[1:], strict=False):
+        cells = [cell.strip() for cell in column if cell.strip()]
+        if len(cells) > 1 and all(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in cells):
+            return "'"
+    return '"'
+
+
+def _names(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
+    """Return the columns' names, and notes on those that are invented or repeated."""
+    names, notes = [name.strip() for name in rows[0]], list[str]()
+    sizes = Counter(len(row) for row in rows[1:-1] or rows[1:])
+    if sizes and sizes.most_common(1)[0][0] == len(names) + 1:
+        names = ["row name", *names]
+        notes.append("the first column has no name and is called 'row name'")
+    if len(names) > 1 and all(_is_number(name) for name in names):
+        notes.append(
+            f"the first row is taken for names although it holds numbers: {listing(names)}"
+        )
+    unnamed = [position for position, name in enumerate(names) if not name]
+    for position in unnamed:
+        names[position] = f"Unnamed: {position}"
+    if unnamed:
+        notes.append(f"columns without a name are called {listing(names[p] for p in unnamed)}")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        notes.append(f"names occur twice and get a number: {listing(repeated)}")
+    return tuple(_numbered(names)), notes
+
+
+def _numbered(names: list[str]) -> list[str]:
+    """Append .1, .2, ... to names that occurred before."""
+    taken = set(names)
+    seen: set[str] = set()
+    out = []
+    for name in names:
+        new, count = name, 0
+        while new in seen:
+            count += 1
+            new = f"{name}.{count}"
+            if new in taken and new not in seen:
+                new = name
+        seen.add(new)
+        out.append(new)
+    return out
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

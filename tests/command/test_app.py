@@ -1,0 +1,376 @@
+"""The command line, end to end on small tables, and its one-line error messages."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, call, class_table, error_line, pd, response_table
+
+from mercer_command import main
+from mercer_command.models import load_model
+from mercer_command.tables import read_table
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return call
+
+
+@pytest.fixture
+def classes() -> Any:
+    return class_table()
+
+
+@pytest.fixture
+def responses() -> Any:
+    return response_table()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table and a model of it."""
+    folder = tmp_path_factory.mktemp("model")
+    class_table().to_csv(folder / "table.csv", index=False)
+    model = ("--learner", "uniform", "--out", folder / "m.skops")
+    assert call("fit", folder / "table.csv", "--target", "kind", *model).exit_code == 0
+    return folder
+
+
+class TestFit:
+    def test_equal_runs_give_equal_reports_that_embed_all_they_show(
+        self, run: Run, classes: Any
+    ) -> None:
+        classes.to_csv("table.csv", index=False)
+        pages = []
+        for _ in range(2):
+            run("fit", "table.csv", "--target", "kind", "--learner", "ca", "--report", "r.html")
+            pages.append(Path("r.html").read_bytes())
+        assert pages[0] == pages[1]
+        page = pages[0].decode()
+        assert page.count("<svg") >= 8
+        assert not re.search(r'(src|href)="(?!data:|#)|url\((?!#)', page)
+        assert "Rise of the error, percentage points" in page
+
+    def test_a_report_that_fails_leaves_the_model_and_the_result(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            raise AttributeError("no such font\nmore")
+
+        monkeypatch.setattr("mercer_command.commands.write_fit_report", fail)
+        classes.to_csv("table.csv", index=False)
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "kind", *options)
+        line = error_line(result)
+        assert "cannot write the report r.html (AttributeError: no such font)" in line
+        assert "model in m.skops" in result.stdout
+        assert "report in" not in result.stdout
+        assert load_model(Path("m.skops"))
+
+    def test_a_full_disk_leaves_the_old_model_and_shows_the_result(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(fd: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        classes.to_csv("table.csv", index=False)
+        Path("m.skops").write_text("old")
+        monkeypatch.setattr("os.fsync", full)
+        options = ("--learner", "uniform", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "table.csv", "--target", "kind", *options)
+        assert "cannot write m.skops: No space left on device; cannot write r.html" in error_line(
+            result
+        )
+        assert "Error (share misclassified)" in result.stdout
+        assert Path("m.skops").read_text() == "old"
+        assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "table.csv"]
+
+    def test_regression(self, run: Run, responses: Any) -> None:
+        responses.to_csv("table.csv", index=False)
+        result = run("fit", "table.csv", "--target", "y", "--learner", "ca", "--report", "r.html")
+        assert result.exit_code == 0, result.output
+        assert "a response to predict" in result.stdout
+        assert "R², the explained share of the variance" in result.stdout
+        assert "alignment with the target" in result.stdout
+
+    def test_names_are_escaped_in_the_report(self, run: Run, classes: Any) -> None:
+        classes.rename(columns={"kind": "<b>kind</b>"}).to_csv("table.csv", index=False)
+        arguments = ("--target", "<b>kind</b>", "--learner", "cka", "--report", "r.html")
+        run("fit", "table.csv", *arguments)
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert "<b>kind" not in page
+        assert "&lt;b&gt;kind&lt;/b&gt;" in page
+
+
+class TestPredict:
+    @pytest.fixture
+    def model(self, run: Run, folder: Path) -> str:
+        for path in folder.iterdir():
+            Path(path.name).write_bytes(path.read_bytes())
+        return "m.skops"
+
+    def test_the_target_is_ignored(self, run: Run, model: str) -> None:
+        result = run("predict", model, "table.csv", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        assert "columns that the model does not use are ignored: 'kind'" in " ".join(
+            result.stderr.split()
+        )
+        predictions = pd.read_csv("p.csv")
+        names = ["decision_cat & dog", "probability_<none>", "probability_cat & dog"]
+        assert list(predictions) == ["prediction", *names]
+        assert set(predictions["prediction"]) == {"cat & dog", "<none>"}
+        assert ((predictions["prediction"] == "cat & dog") == (predictions.iloc[:, 1] > 0)).all()
+
+    def test_decision_values_are_those_of_the_model(
+        self, run: Run, model: str, classes: Any
+    ) -> None:
+        run("predict", model, "table.csv", "--out", "p.parquet")
+        expected = load_model(Path(model)).decision_function(read_table(Path("table.csv")))
+        np.testing.assert_array_equal(pd.read_parquet("p.parquet").iloc[:, 1], expected)
+
+    def test_every_failure_to_predict_is_one_line(
+        self, run: Run, model: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*arguments: Any) -> None:
+            raise AttributeError("no attribute\nmore")
+
+        monkeypatch.setattr("mercer_command.prediction.predict", fail)
+        line = error_line(run("predict", model, "table.csv", "--out", "p.csv"))
+        assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
+        assert not Path("p.csv").exists()
+
+    def test_new_categories_are_named(self, run: Run, model: str, classes: Any) -> None:
+        classes.assign(color="violet").to_csv("new.csv", index=False)
+        result = run("predict", model, "new.csv", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        assert "80 rows hold categories of 'color' that the model was not fitted on" in " ".join(
+            result.stderr.split()
+        )
+
+    def test_each_of_several_classes_has_a_column(self, run: Run, classes: Any) -> None:
+        classes["kind"] = classes["color"].fillna("red")
+        classes.to_csv("table.csv", index=False)
+        run("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+        run("predict", "m.skops", "table.csv", "--out", "p.csv")
+        colors = ["blue", "green", "red"]
+        names = [f"{kind}_{color}" for kind in ("decision", "probability") for color in colors]
+        assert list(pd.read_csv("p.csv")) == ["prediction", *names]
+
+    def test_regression(self, run: Run, responses: Any) -> None:
+        responses.to_csv("table.csv", index=False)
+        run("fit", "table.csv", "--target", "y", "--learner", "cka", "--out", "m.skops")
+        run("predict", "m.skops", "table.csv", "--out", "p.csv")
+        predictions = pd.read_csv("p.csv")
+        assert list(predictions) == ["prediction"]
+        assert np.corrcoef(predictions["prediction"], responses["y"])[0, 1] > 0.9
+
+    def test_intervals_need_a_coverage_and_a_model_that_predicts_them(
+        self, run: Run, model: str
+    ) -> None:
+        arguments = ("predict", model, "table.csv", "--out", "p.csv", "--interval")
+        assert "the model predicts no intervals" in error_line(run(*arguments, 0.9))
+        assert "between 0 and 1; got 90" in error_line(run(*arguments, 90))
+        assert not Path("p.csv").exists()
+
+    def test_missing_columns_are_named(self, run: Run, model: str, classes: Any) -> None:
+        classes.drop(columns=["color", "flag"]).to_csv("new.csv", index=False)
+        line = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
+        assert "lacks columns of the model: 'color', 'flag'" in line
+        assert not Path("p.csv").exists()
+
+    def test_text_in_place_of_numbers_is_an_error(self, run: Run, model: str, classes: Any) -> None:
+        classes.assign(height="tall").to_csv("new.csv", index=False)
+        line = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
+        assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
+
+    def test_inputs_are_not_overwritten(self, run: Run, model: str) -> None:
+        before = Path("table.csv").read_bytes()
+        line = error_line(run("predict", model, "table.csv", "--out", "table.csv"))
+        assert "would overwrite" in line
+        assert Path("table.csv").read_bytes() == before
+
+    def test_an_unknown_output_format_is_an_error(self, run: Run, model: str) -> None:
+        line = error_line(run("predict", model, "table.csv", "--out", "p.xlsx"))
+        assert "must end in .csv" in line
+
+
+class TestCompare:
+    def test_methods_are_ranked_by_error(self, run: Run, classes: Any) -> None:
+        classes.to_csv("table.csv", index=False)
+        result = run(
+            *("compare", "table.csv", "--target", "kind", "--methods", "uniform, cka,grid"),
+            *("--repeats", 2, "--csv", "c.csv", "--report", "r.html"),
+        )
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        table = pd.read_csv("c.csv")
+        assert set(table["method"]) == {"uniform", "cka", "grid"}
+        np.testing.assert_allclose(
+            table["error"], table[["error_split_1", "error_split_2"]].mean(axis=1)
+        )
+        assert table["rank"].is_monotonic_increasing
+        assert table["rank"].sum() == 6
+        assert table["test_alignment"].between(0, 1).all()
+        page = Path("r.html").read_text(encoding="utf-8")
+        assert page.count("<svg") == 2
+        assert "grid search" in page
+
+    def test_regression_is_compared_with_kernel_ridge(self, run: Run, responses: Any) -> None:
+        responses[:30].to_csv("table.csv", index=False)
+        result = run(
+            *("compare", "table.csv", "--target", "y", "--methods", "align,grid", "--repeats", 1)
+        )
+        assert result.exit_code == 0, result.output
+        assert "Test rows of 1 split, best first" in result.stdout
+
+    def test_unknown_methods_are_errors(self, run: Run, classes: Any) -> None:
+        classes.to_csv("table.csv", index=False)
+        line = error_line(run("compare", "table.csv", "--target", "kind", "--methods", "ca,girdd"))
+        assert "no method 'girdd'" in line
+        line = error_line(run("compare", "table.csv", "--target", "kind", "--methods", ","))
+        assert "no method was named" in line
+
+
+def test_the_demo_compares_then_fits(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mercer_command.commands.DEMONSTRATED", ("uniform", "hsic"))
+    result = run("demo", "--repeats", 1)
+    assert result.exit_code == 0, result.output
+    assert "569 rows, 30 columns" in result.stdout
+    assert "one width, HSIC" in result.stdout
+    assert "Kernels found by stacking" in result.stdout
+
+
+class TestInvalidInput:
+    """Every invalid input ends with one readable line and exit code 2."""
+
+    def fit(self, run: Run, frame: Any, *arguments: object) -> str:
+        frame.to_csv("table.csv", index=False)
+        return error_line(run("fit", "table.csv", *arguments))
+
+    def test_unreadable_files(self, run: Run) -> None:
+        assert "there is no file none.csv" in error_line(run("fit", "none.csv", "--target", "y"))
+        Path("folder.csv").mkdir()
+        line = error_line(run("fit", "folder.csv", "--target", "y"))
+        assert "There is no Parquet file in the folder folder.csv" in line
+        assert "is a folder" in error_line(run("compare", "folder.csv", "--target", "y"))
+        Path("table.xlsx").touch()
+        assert "must end in .csv" in error_line(run("fit", "table.xlsx", "--target", "y"))
+        Path("empty.csv").touch()
+        assert "cannot read empty.csv" in error_line(run("fit", "empty.csv", "--target", "y"))
+        Path("header.csv").write_text("a,y\n")
+        assert "has no rows" in error_line(run("fit", "header.csv", "--target", "y"))
+        Path("ragged.csv").write_text("a,y\n1,2\n1,2,3,4\n")
+        assert "cannot read ragged.csv" in error_line(run("fit", "ragged.csv", "--target", "y"))
+        Path("noise.parquet").write_bytes(b"no parquet")
+        assert "cannot read noise.parquet" in error_line(
+            run("fit", "noise.parquet", "--target", "y")
+        )
+        Path("noise.csv").write_bytes(bytes(range(256)))
+        assert "cannot read noise.csv" in error_line(run("fit", "noise.csv", "--target", "y"))
+
+    def test_too_few_rows(self, run: Run, classes: Any) -> None:
+        line = self.fit(run, classes[:1], "--target", "kind")
+        assert "the table has 1 row; at least 10 are needed" in line
+        classes.loc[5:, "kind"] = None
+        assert "'kind' is known in 5 rows; 10 are needed" in self.fit(
+            run, classes, "--target", "kind"
+        )
+
+    def test_unsuitable_targets(self, run: Run, classes: Any) -> None:
+        line = self.fit(run, classes, "--target", "sort")
+        assert "no column 'sort'; it has 'height', 'width of it', 'color', 'flag', 'kind'" in line
+        assert "the same value in every row" in self.fit(
+            run, classes.assign(kind="cat"), "--target", "kind"
+        )
+        names = [f"row {i}" for i in range(80)]
+        line = self.fit(run, classes.assign(kind=names), "--target", "kind")
+        assert "a different value in every row, as an identifier" in line
+        line = self.fit(run, classes.assign(kind=range(80)), "--target", "kind")
+        assert "numbers the rows, as an identifier does" in line
+        line = self.fit(run, classes.assign(kind=["cat"] * 79 + ["dog"]), "--target", "kind")
+        assert "'kind' has one class only that has two rows or more" in line
+        line = self.fit(run, classes.assign(kind=[0.5] * 79 + [np.inf]), "--target", "kind")
+        assert "infinite" in line
+
+    def test_unsuitable_tasks(self, run: Run, classes: Any) -> None:
+        line = self.fit(run, classes, "--target", "kind", "--task", "regression")
+        assert "holds no numbers: it cannot be the target of regression" in line
+        arguments = ("--target", "width of it", "--task", "classification")
+        assert "it cannot be the target of classification" in self.fit(run, classes, *arguments)
+        line = self.fit(run, classes, "--target", "kind", "--task", "ranking")
+        assert "choose from auto, classification, regression" in line
+
+    def test_unsuitable_features(self, run: Run, classes: Any) -> None:
+        classes["dull"] = 1
+        line = self.fit(run, classes[["dull", "kind"]], "--target", "kind")
+        assert "no column is left to learn from" in line
+        assert "the same in every row: 'dull'" in line
+        classes.loc[2, "height"] = np.inf
+        assert "infinite numbers: height" in self.fit(run, classes, "--target", "kind")
+
+    def test_unknown_options(self, run: Run, classes: Any) -> None:
+        line = self.fit(run, classes, "--target", "kind", "--learner", "alinf")
+        assert "there is no learner 'alinf' (did you mean 'alignf'?); choose from stacking" in line
+        assert "Missing option '--target'" in error_line(run("fit", "table.csv"))
+        assert "test-size" in self.fit(run, classes, "--target", "kind", "--test-size", 2)
+        assert "too few for 2 classes" in self.fit(
+            run, classes, "--target", "kind", "--test-size", 0.01
+        )
+        assert "No such command" in error_line(run("fti"))
+
+    def test_outputs_that_cannot_be_written(self, run: Run, classes: Any) -> None:
+        line = self.fit(run, classes, "--target", "kind", "--out", "none/m.skops")
+        assert "the folder none for m.skops does not exist" in line
+        Path("there").mkdir()
+        line = self.fit(run, classes, "--target", "kind", "--report", "there")
+        assert "there is a folder" in line
+        line = self.fit(run, classes, "--target", "kind", "--report", "a", "--out", "a")
+        assert "would overwrite another file" in line
+
+    @pytest.mark.parametrize(("package", "extra"), [("matplotlib", "plot"), ("skops", "cli")])
+    def test_missing_packages(
+        self, run: Run, classes: Any, monkeypatch: pytest.MonkeyPatch, package: str, extra: str
+    ) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        arguments = ("--target", "kind", "--learner", "uniform")
+        line = self.fit(run, classes, *arguments, "--out", "m.skops", "--report", "r.html")
+        assert f"the package '{package}' is missing" in line
+        assert f'pip install "mercer[{extra}]"' in line
+        assert not list(Path().glob("*.skops"))
+
+    def test_missing_typer(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setitem(sys.modules, "typer", None)
+        monkeypatch.delitem(sys.modules, "mercer_command.app")
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        assert exit_.value.code == 2
+        install = 'pip install "mercer[cli]"'
+        expected = f"mercer: the package 'typer' is missing; install it with {install}\n"
+        assert capsys.readouterr().err == expected
+
+
+def test_an_interrupted_run_ends_with_exit_code_130(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer_command.commands.read_cells", interrupt)
+    result = run("fit", "table.csv", "--target", "y")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "mercer: interrupted"
+
+
+def test_no_command_shows_the_help(run: Run) -> None:
+    result = run()
+    assert result.exit_code == 0
+    assert "compare" in result.stdout

@@ -1,0 +1,89 @@
+"""Dates and times in cells of text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+pd = pytest.importorskip("pandas")
+
+from mercer_command.date_cells import (  # noqa: E402
+    as_dates,
+    date_formats,
+    format_dates,
+    is_compact,
+    parse_dates,
+    parse_times,
+    time_format,
+)
+
+
+@pytest.mark.parametrize(
+    ("cells", "first"),
+    [
+        (["2024-01-12", "2024-02-13"], "2024-01-12"),
+        (["2024-01-12T10:30:00", "2024-01-13T00:00:00"], "2024-01-12T10:30"),
+        (["2024-01-12 10:30", "2024-01-13 11:00"], "2024-01-12T10:30"),
+        (["2024-01-12T10:30:00+02:00", "2024-01-13T00:00:00Z"], "2024-01-12T08:30"),
+        (["2024/01/12", "2024/02/13"], "2024-01-12"),
+        (["12.1.2024", "31.12.2024"], "2024-01-12"),
+        (["12.01.24", "31.12.24"], "2024-01-12"),
+        (["01/12/2024", "12/31/2024"], "2024-01-12"),
+        (["12/01/2024", "31/12/2024"], "2024-01-12"),
+        (["12 Jan 2024", "31 Dec 2024"], "2024-01-12"),
+        (["January 12, 2024", "December 31, 2024"], "2024-01-12"),
+        (["12-Jan-24", "31-Dec-24"], "2024-01-12"),
+        (["1/12/24 3:04 PM", "12/31/24 3:05 AM"], "2024-01-12T15:04"),
+    ],
+)
+def test_formats_are_recognized(cells: list[str], first: str) -> None:
+    found = date_formats(pd.Series(cells))
+    assert parse_dates(pd.Series(cells), found[0])[0] == np.datetime64(first)
+    orders = {str(parse_dates(pd.Series(cells), name)[0]) for name in found}
+    assert len(orders) == 1
+
+
+def test_days_and_months_may_be_undecided() -> None:
+    found = date_formats(pd.Series(["01/02/2024", "03/04/2024"]))
+    assert set(found) == {"%m/%d/%Y", "%d/%m/%Y"}
+
+
+def test_other_text_is_no_date() -> None:
+    for cells in (["a", "b"], ["room 1", "room 2"], ["3-4", "5-6"], ["may", "june"]):
+        assert date_formats(pd.Series(cells)) == []
+    assert not is_compact(pd.Series(["20240131", "20241331", "12345678"]))
+    assert is_compact(pd.Series(["20240131", "20231231"]))
+
+
+def test_times_of_day() -> None:
+    cells = pd.Series(["08:30", "23:59"])
+    assert time_format(cells) == "%H:%M"
+    assert time_format(pd.Series(["08:30:15", "23:59:00"])) == "%H:%M:%S"
+    assert time_format(pd.Series(["8:30 AM", "11:59 PM"])) == "%I:%M %p"
+    assert time_format(pd.Series(["25:00", "99:99"])) is None
+    assert parse_times(cells, "%H:%M")[0] == np.datetime64("1970-01-01T08:30")
+
+
+def test_dates_are_written_as_they_were_read() -> None:
+    days = np.array([19734.4, np.nan])
+    assert format_dates(days, "%d.%m.%Y") == ["12.01.2024", ""]
+    assert format_dates(np.array([19734.5]), "ISO8601") == ["2024-01-12T12:00:00"]
+    assert as_dates(days, "%Y-%m-%d")[0] == np.datetime64("2024-01-12")
+    assert np.isnat(as_dates(days)[1])
+
+
+def test_predicted_days_become_the_nearest_date() -> None:
+    days = np.array([19734.4, 19734.6, -0.6, -1.4])
+    nearest = np.array(["2024-01-12", "2024-01-13", "1969-12-31", "1969-12-31"], "datetime64[D]")
+    assert_array_equal(as_dates(days, "%d.%m.%Y"), nearest)
+    assert format_dates(days[:2], "%d.%m.%Y") == ["12.01.2024", "13.01.2024"]
+
+
+@pytest.mark.parametrize("name", ["ISO8601", "%m/%d/%Y %I:%M:%S %p"])
+def test_times_are_those_that_were_read_to_the_second(name: str) -> None:
+    """Days since 1970 are not exact, and are a little less than the time for some seconds."""
+    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
+    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    assert (np.floor(days * 86_400e6) < np.round(days * 86_400e6)).any()
+    assert_array_equal(as_dates(days, name), times)

@@ -1,0 +1,174 @@
+"""Files that are replaced only when they are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from mercer_command.errors import InputError
+from mercer_command.files import check_outputs, remove_leftovers, replacing
+
+
+def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    path.write_text("old")
+
+    with contextlib.suppress(KeyboardInterrupt), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_keeps_the_old_file(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "p.csv.gz"
+    path.write_text("old")
+
+    def write(temporary: Path) -> None:
+        temporary.write_text("half")
+        raise OSError(number, os.strerror(number))
+
+    with pytest.raises(InputError, match=f"cannot write {path}: "), replacing(path) as temporary:
+        write(temporary)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    path.write_text("old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        with pytest.raises(InputError, match="File too large"), replacing(path) as temporary:
+            temporary.write_bytes(bytes(20_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_disk_that_is_found_full_at_the_end_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = tmp_path / "model.skops"
+    path.write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left"), replacing(path) as temporary:
+        temporary.write_text("new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOENT])
+def test_folders_in_which_nothing_can_be_written_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*arguments: Any) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(InputError, match=f"cannot write {tmp_path}"), replacing(tmp_path / "a"):
+        pytest.fail("the block must not run")
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file or directory"), replacing(tmp_path / "b/a"):
+        pytest.fail("the block must not run")
+
+
+def test_errors_of_other_files_keep_their_message(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"table\.csv"), replacing(tmp_path / "p.csv"):
+        (tmp_path / "table.csv").read_text()
+
+
+def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
+    real, link = tmp_path / "model.v2.csv.gz", tmp_path / "latest"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with replacing(link) as temporary:
+        assert temporary.suffixes[-2:] == [".csv", ".gz"]
+        gzip.open(temporary, "wt").close()
+    assert link.is_symlink()
+    assert gzip.decompress(real.read_bytes()) == b""
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_new_files_have_the_mode_of_other_new_files(tmp_path: Path) -> None:
+    with replacing(tmp_path / "a"):
+        pass
+    (tmp_path / "b").touch()
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
+
+
+def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
+    path = tmp_path / f"{'é' * 100}.{'x' * 50}"
+    with replacing(path) as temporary:
+        temporary.write_text("done")
+    assert path.read_text() == "done"
+
+
+def test_only_leftovers_of_ended_processes_are_removed(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from mercer_command.files import replacing\n"
+        "with replacing(Path(sys.argv[1])) as temporary:\n"
+        "    print(temporary.name, flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "m.skops")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as writer:  # type: ignore[call-overload]
+        name = writer.stdout.readline().strip()
+        remove_leftovers(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+        writer.kill()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    check_outputs(tmp_path / "m.skops")
+    assert not list(tmp_path.iterdir())
+
+
+def test_of_writers_at_once_one_wins(tmp_path: Path) -> None:
+    path, together = tmp_path / "p.csv", Barrier(8)
+
+    def write(number: int) -> None:
+        for _ in range(20):
+            together.wait()
+            with replacing(path) as temporary:
+                temporary.write_text(f"{number}" * 100_000)
+
+    threads = [Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert path.read_text() in {f"{number}" * 100_000 for number in range(8)}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_devices_and_read_only_files_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="is a device or a pipe"):
+        check_outputs(Path(os.devnull))
+    path = tmp_path / "p.csv"
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda p, mode: p != path)
+    with pytest.raises(InputError, match="is read-only"):
+        check_outputs(path)
+    monkeypatch.setattr(os, "access", lambda p, mode: p != tmp_path)
+    with pytest.raises(InputError, match="is not writable"):
+        check_outputs(path)

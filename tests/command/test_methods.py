@@ -1,0 +1,212 @@
+"""Every method by its name on the command line: fitted, saved, compared, or rejected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, call, class_table, error_line, pd, response_table
+from sklearn.exceptions import FitFailedWarning
+
+from mercer import EvidenceMaximization
+from mercer._history import MixingStep, WeightStep
+from mercer._model_selection.kernel_forms import FORMS
+from mercer_command.errors import InputError
+from mercer_command.importance import column_relevances
+from mercer_command.methods import (
+    METHODS,
+    check_fit,
+    check_size,
+    feasible,
+    make_model,
+)
+from mercer_command.models import load_model
+from mercer_command.option_names import COMPARED, DEMONSTRATED, DESCRIPTIONS, LEARNERS
+from mercer_command.problem import as_problem
+from mercer_command.tables import read_table
+
+ONE_STAGE = ("mkl", "mkl-2", "cr")
+SEARCHED = {"mkl": WeightStep, "cr": MixingStep}
+"""Methods whose penalty is searched for, and the records of their steps."""
+
+
+def learners(task: Any) -> list[str]:
+    return [name for name in LEARNERS if task in METHODS[name].factories]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in an empty folder that holds two tables."""
+    monkeypatch.chdir(tmp_path)
+    class_table().to_csv("classes.csv", index=False)
+    response_table().to_csv("responses.csv", index=False)
+    return call
+
+
+class TestFit:
+    @pytest.mark.parametrize("learner", learners("classification"))
+    def test_classes_are_predicted(self, run: Run, learner: str) -> None:
+        arguments = ("--target", "kind", "--learner", learner, "--out", "m.skops")
+        result = run("fit", "classes.csv", *arguments)
+        assert result.exit_code == 0, result.output
+        assert f"Kernels found by {learner} " in result.stdout
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        result = run("predict", "m.skops", "classes.csv", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        predicted, table = pd.read_csv("p.csv"), read_table(Path("classes.csv"))
+        probabilities = predicted.filter(regex="^probability_")
+        assert len(probabilities.columns) == 2
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        # The classes overlap: the best possible rule is right on 87 of 100 rows.
+        assert (predicted["prediction"] == table["kind"]).mean() > 0.8
+        model = load_model(Path("m.skops"))
+        np.testing.assert_allclose(probabilities, model.predict_proba(table), rtol=1e-12)
+        if learner in SEARCHED:
+            tried = np.asarray(model[-1].cv_results_["param_C"], dtype=float)
+            np.testing.assert_allclose(tried, [0.1, 1.0, 10.0, 100.0])
+            assert model[-1].best_params_["C"] in tried
+            steps = model[-1].best_estimator_.history_
+            assert all(type(step) is SEARCHED[learner] for step in steps)
+
+    @pytest.mark.parametrize("learner", learners("regression"))
+    def test_responses_are_predicted(self, run: Run, learner: str) -> None:
+        arguments = ("--target", "y", "--learner", learner, "--out", "m.skops")
+        report = ("--report", "r.html") if learner in ONE_STAGE else ()
+        result = run("fit", "responses.csv", *arguments, *report)
+        assert result.exit_code == 0, result.output
+        if report:
+            page = Path("r.html").read_text(encoding="utf-8")
+            assert page.count("<svg") >= 7
+            assert METHODS[learner].description in page
+            assert "Progress of the search after each step" in page
+        result = run("predict", "m.skops", "responses.csv", "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        errors = pd.read_csv("p.csv")["prediction"] - pd.read_csv("responses.csv")["y"]
+        if learner == "bayes":
+            std = pd.read_csv("p.csv")["std"]
+            assert (std > 0.0).all()
+            assert (errors.abs() < 3.0 * std).mean() > 0.9
+        # A response without noise, of variance 0.45.
+        assert (errors**2).mean() < 0.02
+
+    def test_a_stack_reports_its_candidates_and_predicts_intervals(self, run: Run) -> None:
+        response_table().assign(noise=np.tile([0.0, 1.0, 3.0, 2.0, 7.0], 14)).to_csv("t.csv")
+        files = ("--out", "m.skops", "--report", "r.html")
+        result = run("fit", "t.csv", "--target", "y", *files)
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        assert "responses in 90% intervals" in result.stdout
+        model = load_model(Path("m.skops"))
+        page = Path("r.html").read_text(encoding="utf-8")
+        for candidate in model[-1].candidates_:
+            assert candidate.description in " ".join(page.split())
+            assert f"{candidate.price:#.3g}" in result.stdout
+        # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
+        assert page.count("<svg") == 11
+        result = run("predict", "m.skops", "t.csv", "--interval", 0.8, "--out", "p.csv")
+        assert result.exit_code == 0, result.output
+        predicted, y = pd.read_csv("p.csv"), response_table()["y"]
+        assert list(predicted) == ["prediction", "lower", "upper"]
+        assert predicted["prediction"].between(predicted["lower"], predicted["upper"]).all()
+        assert y.between(predicted["lower"], predicted["upper"]).mean() >= 0.8
+        expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
+        np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
+
+    @pytest.mark.parametrize("kind", ["isotropic sum", "ard", "projection"])
+    def test_every_automatic_choice_is_saved_and_reported(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
+    ) -> None:
+        """Columns have relevances unless the kernel has one width."""
+        form = next(form for form in FORMS if form.kind == kind)
+        monkeypatch.setattr("mercer._two_stage.automatic_learner.choose_form", lambda *_: form)
+        arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "responses.csv", "--target", "y", *arguments)
+        assert result.exit_code == 0, result.output
+        model = load_model(Path("m.skops"))
+        learner = model[-1].learner_
+        differs = bool(np.ptp(learner.kernel_.relevance(learner.n_features_in_)) > 0.0)
+        assert np.isnan(list(column_relevances(model).values())).any() != differs
+        assert differs or kind != "ard"
+        assert isinstance(learner, EvidenceMaximization) == (kind == "ard")
+
+    @pytest.mark.parametrize("name", [*ONE_STAGE, "grid"])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+    @pytest.mark.filterwarnings("ignore:The least populated class")
+    @pytest.mark.filterwarnings("ignore:The smallest class has")
+    def test_a_fold_with_one_class_does_not_influence_the_choice(self, name: str) -> None:
+        problem = as_problem(class_table(), "kind")
+        # The second class has one row only: the fold that holds it out has one class to learn from.
+        rows = np.array([*range(25), 60])
+        model = make_model(name, problem, rows)
+        with pytest.warns(FitFailedWarning):
+            model.fit(problem.features.iloc[rows], problem.target[rows])
+        scores = model[-1].cv_results_["mean_test_score"]
+        assert np.isfinite(scores).all()
+        assert scores.max() > 0.7
+        assert model[-1].best_score_ == scores.max()
+
+
+class TestCompare:
+    @pytest.mark.parametrize(("table", "target"), [("classes", "kind"), ("responses", "y")])
+    def test_suitable_methods_are_compared_by_default(
+        self, run: Run, table: str, target: str
+    ) -> None:
+        pd.read_csv(f"{table}.csv")[::2].to_csv("half.csv", index=False)
+        files = ("--csv", "c.csv", "--report", "r.html")
+        result = run("compare", "half.csv", "--target", target, "--repeats", 1, *files)
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        figures = pd.read_csv("c.csv")
+        assert sorted(figures["method"]) == sorted(COMPARED)
+        assert {*ONE_STAGE, "grid"} <= set(figures["method"])
+        assert figures["test_alignment"].between(0, 1).all()
+        assert "one-stage" in Path("r.html").read_text(encoding="utf-8")
+
+    def test_l1_svm_is_mkl_with_norm_one(self, run: Run) -> None:
+        arguments = ("--methods", "mkl,l1-svm", "--repeats", 1, "--csv", "c.csv")
+        result = run("compare", "classes.csv", "--target", "kind", *arguments)
+        assert result.exit_code == 0, result.output
+        first, second = pd.read_csv("c.csv").drop(columns=["method", "fit_seconds"]).to_numpy()
+        np.testing.assert_array_equal(first, second)
+
+    def test_l2_krr_is_mkl_with_norm_two(self) -> None:
+        problem, rows = as_problem(response_table(), "y"), np.arange(40)
+        predicted = []
+        for name in ("mkl-2", "l2-krr"):
+            model = make_model(name, problem, rows).set_params(model__estimator__tol=1e-10)
+            model.fit(problem.features.iloc[rows], problem.target[rows])
+            predicted.append(model.predict(problem.features.iloc[40:]))
+        np.testing.assert_allclose(predicted[0], predicted[1], atol=1e-4)
+
+    def test_default_methods_support_both_tasks(self) -> None:
+        for task in ("classification", "regression"):
+            check_fit(COMPARED, task)
+        assert set(DEMONSTRATED) < set(COMPARED)
+        assert list(METHODS) == list(DESCRIPTIONS)
+        assert set(METHODS) - set(COMPARED) == {"ca-nd", "l1-svm", "l2-krr"}
+
+
+class TestUnsupportedTask:
+    def test_fit_suggests_the_learners_of_the_task(self, run: Run) -> None:
+        line = error_line(run("fit", "classes.csv", "--target", "kind", "--learner", "l2-krr"))
+        assert "not for classification: 'l2-krr'; choose from stacking, " in line
+        offered = line.split("choose from ")[1].strip().split(", ")
+        assert offered == learners("classification")
+        line = error_line(run("fit", "responses.csv", "--target", "y", "--learner", "l1-svm"))
+        assert "not for regression: 'l1-svm'" in line
+
+    def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delattr("mercer_command.comparison.make_model")
+        arguments = ("--target", "kind", "--methods", "ca,l2-krr")
+        assert "not for classification: 'l2-krr'" in error_line(
+            run("compare", "classes.csv", *arguments)
+        )
+
+
+def test_a_method_rejects_too_many_rows() -> None:
+    check_size(["bayes", "ca"], 2000)
+    assert feasible(["bayes", "ca"], 2001) == ["ca"]
+    with pytest.raises(InputError, match=r"bayes .* 2,001 rows; it is for at most 2,000"):
+        check_size(["ca", "bayes"], 2001)

@@ -1,0 +1,79 @@
+"""Saved models, and files that are not loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_cases import Run, call, class_table, error_line
+from scipy.sparse import csr_matrix
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from skops.io import dump, dumps, get_untrusted_types
+
+from mercer import KernelStackingClassifier, TwoStageClassifier
+from mercer._saved_models import trusted_types
+from mercer._saved_models.seals import seal
+from mercer_command.models import save_model
+
+
+class _Untrusted(DecisionTreeClassifier):
+    """An estimator of a type that skops does not know."""
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in a folder with a table and a model."""
+    monkeypatch.chdir(tmp_path)
+    class_table().to_csv("table.csv", index=False)
+    call("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    return call
+
+
+def test_untrusted_types_are_named(run: Run) -> None:
+    for step in (_Untrusted(), PCA()):
+        model, path = Pipeline([("model", step)]), Path("untrusted.skops")
+        with pytest.raises(ValueError, match=type(step).__name__):
+            save_model(model, path)
+        assert not path.exists()
+        dump(model, path)
+        seal(path)
+        line = error_line(run("predict", path, "table.csv", "--out", "p.csv"))
+        assert "holds types that are not trusted" in line
+        assert type(step).__name__ in line
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelStackingClassifier(),
+        TwoStageClassifier(),
+        KernelStackingClassifier(approximation="nystroem", n_components=20),
+        TwoStageClassifier(approximation="nystroem", n_components=20),
+    ],
+)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool) -> None:
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], y[::5]
+    model = Pipeline([("model", estimator)]).fit(csr_matrix(X) if sparse else X, y)
+    untrusted = set(get_untrusted_types(data=dumps(model)))
+    assert untrusted <= set(trusted_types())
+
+
+def test_files_that_are_no_models(run: Run) -> None:
+    line = error_line(run("predict", "none.skops", "table.csv", "--out", "p.csv"))
+    assert "there is no model file none.skops" in line
+    line = error_line(run("predict", "table.csv", "table.csv", "--out", "p.csv"))
+    assert "table.csv is not a model of mercer fit" in line
+    save_model(Pipeline([("model", StandardScaler())]), Path("other.skops"))
+    line = error_line(run("predict", "other.skops", "table.csv", "--out", "p.csv"))
+    assert "not a model of mercer fit" in line
+    Path("broken.skops").write_bytes(Path("m.skops").read_bytes()[:-200])
+    line = error_line(run("predict", "broken.skops", "table.csv", "--out", "p.csv"))
+    assert "not a model of mercer fit" in line

@@ -1,0 +1,121 @@
+"""Predictions of Parquet files, part by part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
+
+from mercer import ParquetSource
+from mercer_command.methods import make_model
+from mercer_command.models import load_model
+from mercer_command.prediction import Categories, predict
+from mercer_command.problem import as_problem
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in a folder with a model, and read Parquet files 16 rows at a time."""
+    monkeypatch.chdir(tmp_path)
+    class_table().to_csv("table.csv", index=False)
+    call("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+    monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
+    return call
+
+
+def interrupt(*arguments: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
+def test_all_rows_of_a_folder_are_predicted_in_order(
+    run: Run, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    frame = class_table()
+    frame.loc[[0, 40, 79], "kind"] = None
+    write_folder(frame.assign(color=frame["color"].replace("red", "violet")), Path("t"))
+    monkeypatch.setattr(ParquetSource, "take_raw", interrupt)
+    result = run("predict", "m.skops", "t", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "80 predictions" in result.stdout
+    found = pd.read_csv(out) if out == "p.csv" else pd.read_parquet(out)
+    model, table = load_model(Path("m.skops")), pd.read_parquet("t")
+    assert found["prediction"].tolist() == model.predict(table).tolist()
+    np.testing.assert_allclose(found.iloc[:, 1], model.decision_function(table))
+    notes = " ".join(result.stderr.split())
+    n_violet = int((table["color"] == "violet").sum())
+    assert f"{n_violet} rows hold categories of 'color' that the model was not fitted on" in notes
+    assert "ignored: 'kind'" in notes
+
+
+def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, Any, Categories]:
+    problem, found = as_problem(table, target), Categories()
+    model = make_model(learner, problem, np.arange(len(problem.target)))
+    model.fit(problem.features, problem.target)
+    return model, predict(model, frame[list(problem.features)], None, found), found
+
+
+def test_decision_values_are_positive_for_the_class_that_they_name() -> None:
+    frame = class_table()
+    _, found, _ = predicted("uniform", frame, "kind", frame)
+    assert list(found)[:2] == ["prediction", "decision_cat & dog"]
+    is_named = found["prediction"] == "cat & dog"
+    assert (is_named == (found["decision_cat & dog"] > 0.0)).all()
+    assert 0 < is_named.sum() < len(found)
+
+
+def test_deviations_are_those_of_new_responses() -> None:
+    frame = response_table()
+    frame["y"] += np.random.default_rng(0).normal(size=len(frame))
+    model, found, _ = predicted("bayes", frame, "y", frame)
+    noise = np.sqrt(np.mean(model[-1].noise_variance_))
+    assert noise > 0.5
+    assert (found["std"] > noise).all()
+
+
+def test_missing_categories_are_not_new() -> None:
+    frame = class_table()
+    known = frame[frame["color"].notna()]
+    changed = frame.assign(color=frame["color"].where(frame.index != 7, "violet"))
+    _, _, found = predicted("uniform", known, "kind", changed)
+    assert found.new == {"color": {"violet": 1}}
+
+
+def test_an_interruption_leaves_no_incomplete_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_folder(class_table(), Path("t"))
+    before = sorted(Path().iterdir())
+    parts = iter(range(2))
+
+    def check(*arguments: Any) -> None:
+        if next(parts, None) is None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mercer_command.prediction._count_new_categories", check)
+    result = run("predict", "m.skops", "t", "--out", "p.csv")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "mercer: interrupted"
+    assert sorted(Path().iterdir()) == before
+
+
+def test_text_in_a_later_part_is_an_error_without_a_file(run: Run) -> None:
+    frame = class_table().assign(height="1.5")
+    frame.loc[70, "height"] = "tall"
+    write_folder(frame, Path("t"))
+    line = error_line(run("predict", "m.skops", "t", "--out", "p.csv"))
+    assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
+    assert not Path("p.csv").exists()
+
+
+def test_tables_without_rows_or_columns_are_errors(run: Run) -> None:
+    class_table()[:0].to_parquet("none.parquet")
+    assert "has no rows" in error_line(run("predict", "m.skops", "none.parquet", "--out", "p.csv"))
+    class_table()[["flag"]].to_parquet("few.parquet")
+    line = error_line(run("predict", "m.skops", "few.parquet", "--out", "p.csv"))
+    assert "lacks columns of the model: 'height', 'width of it', 'color'" in line

@@ -1,0 +1,194 @@
+"""Tables in Parquet files that are read in parts: training and test rows, and their fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
+
+from mercer_command import streaming
+from mercer_command.errors import InputError
+from mercer_command.fitting import splits
+from mercer_command.models import load_model
+from mercer_command.problem import as_problem
+from mercer_command.streaming import is_streamed, streamed_table
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in an empty folder; more than 40 rows are approximated."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mercer._nystroem.approximation.EXACT_ROWS", 40)
+    return call
+
+
+def table_of(folder: Path, target: str, task: str = "auto", *, test_size: float = 0.25) -> Any:
+    return streamed_table(folder, target, task, test_size=test_size, seed=0)
+
+
+class TestRows:
+    @pytest.mark.parametrize("target", ["kind", "height"])
+    def test_few_rows_are_divided_as_in_memory(self, tmp_path: Path, target: str) -> None:
+        frame = class_table()
+        write_folder(frame, tmp_path / "t")
+        found, expected = table_of(tmp_path / "t", target), as_problem(frame, target)
+        [(train, test)] = splits(expected, test_size=0.25, repeats=1, seed=0)
+        np.testing.assert_array_equal(found.problem.target, expected.target)
+        np.testing.assert_array_equal(found.test, test)
+        np.testing.assert_array_equal(found.train, train)
+        np.testing.assert_array_equal(
+            np.concatenate([y for _, y in found.source.targets()]), expected.target[np.sort(train)]
+        )
+        assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
+
+    @pytest.mark.parametrize("target", ["kind", "y"])
+    def test_test_rows_are_not_learned_from(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+    ) -> None:
+        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 30)
+        frame = pd.DataFrame({"row": np.arange(200.0) / 2, "y": np.linspace(0, 1, 200) ** 2})
+        frame["kind"] = np.where(frame["row"] % 25 == 3.5, "rare", "common")
+        write_folder(frame, tmp_path / "t")
+        found = table_of(tmp_path / "t", target, test_size=0.1)
+        tested = found.problem.features["row"].to_numpy()[found.test]
+        learned = np.concatenate(
+            [found.source.as_input(b.X)["row"] for b in found.source.raw_blocks()]
+        )
+        assert len(tested) == 20
+        assert len(found.train) == 30
+        np.testing.assert_array_equal(np.sort(np.concatenate([tested, learned])), frame["row"])
+        assert found.problem.n_rows == 200
+        assert "30 rows that are drawn from 200" in " ".join(found.problem.notes)
+
+    def test_rows_without_a_target_are_left_out(self, tmp_path: Path) -> None:
+        frame = response_table()
+        frame.loc[[0, 30, 69], "y"] = np.nan
+        write_folder(frame, tmp_path / "t")
+        found = table_of(tmp_path / "t", "y")
+        assert found.problem.n_rows == 67
+        assert found.problem.notes == ("3 rows without 'y' are left out",)
+
+
+class TestTask:
+    @pytest.mark.parametrize(("n_values", "task"), [(20, "classification"), (21, "regression")])
+    def test_all_rows_tell_whether_whole_numbers_are_classes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_values: int, task: str
+    ) -> None:
+        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 25)
+        y = np.r_[np.zeros(160, dtype=int), np.tile(np.arange(n_values), 2)]
+        write_folder(pd.DataFrame({"x": np.arange(len(y)) ** 0.5, "y": y}), tmp_path / "t")
+        assert table_of(tmp_path / "t", "y").problem.task == task
+
+    def test_unsuitable_targets(self, tmp_path: Path) -> None:
+        frame = class_table().assign(when=pd.date_range("2020-01-01", periods=80), dull=1.0)
+        frame["span"] = frame["when"] - frame["when"].min()
+        frame["wide"] = frame.pop("width of it")
+        write_folder(frame, tmp_path / "t")
+        with pytest.raises(InputError, match=r"no column 'sort'; it has 'height'"):
+            table_of(tmp_path / "t", "sort")
+        with pytest.raises(InputError, match="'when' holds dates: it cannot be the target of clas"):
+            table_of(tmp_path / "t", "when", "classification")
+        with pytest.raises(InputError, match="neither numbers nor categories"):
+            table_of(tmp_path / "t", "span")
+        with pytest.raises(InputError, match="the same value in every row"):
+            table_of(tmp_path / "t", "dull")
+        with pytest.raises(InputError, match="cannot be the target of classification"):
+            table_of(tmp_path / "t", "wide", "classification")
+        with pytest.raises(InputError, match="cannot be the target of regression"):
+            table_of(tmp_path / "t", "kind", "regression")
+        with pytest.raises(InputError, match="choose from auto"):
+            table_of(tmp_path / "t", "kind", "ranking")
+
+    def test_dates_are_days(self, tmp_path: Path) -> None:
+        frame = class_table()[["height"]].assign(
+            day=pd.date_range("2020-01-01", periods=80).date,
+            time=pd.date_range("2020-01-01 06:00", periods=80, tz="Europe/Rome"),
+        )
+        write_folder(frame, tmp_path / "t")
+        for target, first in [("day", 18262.0), ("time", 18262.0 + 5 / 24)]:
+            found = table_of(tmp_path / "t", target)
+            assert found.problem.task == "regression"
+            assert found.problem.unit == "days"
+            expected = first + np.arange(80.0)
+            np.testing.assert_allclose(found.problem.target, expected, rtol=1e-12)
+            learned = np.concatenate([y for _, y in found.source.targets()])
+            np.testing.assert_allclose(learned, np.delete(expected, found.test), rtol=1e-12)
+
+
+def test_classes_of_one_row_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
+    frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 150 + ["b"] * 50})
+    frame.loc[[3, 70, 199], "kind"] = ["c", None, "d"]
+    write_folder(frame, tmp_path / "t")
+    found = table_of(tmp_path / "t", "kind")
+    assert (
+        "2 rows are left out, because 'kind' has one row only of classes 'c', 'd'"
+        in found.problem.notes
+    )
+    assert found.problem.n_rows == 197
+    tested = found.problem.features["x"].to_numpy()[found.test]
+    learned = np.concatenate([found.source.as_input(b.X)["x"] for b in found.source.raw_blocks()])
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([tested, learned])), frame["x"].drop([3, 70, 199])
+    )
+
+
+def test_classes_of_one_row_each_but_one_are_an_error(tmp_path: Path) -> None:
+    kinds = ["a"] * 70 + [f"kind {n}" for n in range(10)]
+    write_folder(class_table()[["height"]].assign(kind=kinds), tmp_path / "t")
+    with pytest.raises(InputError, match="one class only that has two rows or more"):
+        table_of(tmp_path / "t", "kind")
+
+
+class TestFit:
+    @pytest.mark.parametrize("learner", ["stacking", "cka"])
+    def test_a_folder_is_fitted_and_its_report_is_written(self, run: Run, learner: str) -> None:
+        frame = class_table()
+        frame.loc[7, "kind"] = None
+        write_folder(frame, Path("t"))
+        arguments = ("--learner", learner, "--out", "m.skops", "--report", "r.html")
+        result = run("fit", "t", "--target", "kind", *arguments)
+        assert result.exit_code == 0, result.output
+        assert "79 rows, 4 columns to learn from, 2 classes" in result.stdout
+        assert "59" in result.stdout.split("rows   ")[-1]
+        assert "1 rows without 'kind' are left out" in result.stderr
+        assert "table = pd.read_parquet(&#x27;t&#x27;)" in Path("r.html").read_text(
+            encoding="utf-8"
+        )
+        model = load_model(Path("m.skops"))
+        names = model["columns"].get_feature_names_out().tolist()
+        assert model[-1].feature_names_in_.tolist() == names
+        assert model[-1].n_features_in_ == len(names) > 4
+        accuracy = (model.predict(frame) == frame["kind"]).mean()
+        assert accuracy > 0.8
+
+    def test_a_small_folder_is_fitted_exactly(self, run: Run) -> None:
+        frame = response_table()[:30]
+        write_folder(frame, Path("t"))
+        frame.to_parquet("t.parquet")
+        lines = {}
+        for table in ("t", "t.parquet"):
+            result = run("fit", table, "--target", "y", "--learner", "cka", "--seed", 3)
+            assert result.exit_code == 0, result.output
+            [lines[table]] = [line for line in result.stdout.splitlines() if "RMSE" in line]
+        assert lines["t"] == lines["t.parquet"]
+
+    def test_folders_and_large_files_are_read_in_parts(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        response_table().to_parquet(tmp_path / "t.parquet")
+        assert is_streamed(tmp_path)
+        assert not is_streamed(tmp_path / "t.parquet")
+        assert not is_streamed(tmp_path / "none.csv")
+        monkeypatch.setattr(streaming, "_VALUES_IN_MEMORY", 209)
+        assert is_streamed(tmp_path / "t.parquet")
+
+    def test_methods_that_need_all_rows_are_refused(self, run: Run) -> None:
+        write_folder(class_table(), Path("t"))
+        line = error_line(run("fit", "t", "--target", "kind", "--learner", "mkl"))
+        assert "mkl needs all rows in memory; for this table, choose from stacking, ca, " in line

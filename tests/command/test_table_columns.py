@@ -1,0 +1,136 @@
+"""What columns hold, and a user's choices for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import call, class_table, error_line, pd
+
+from mercer_command.column_choices import read_choices, write_choices
+from mercer_command.errors import InputError
+from mercer_command.table_columns import Choice, Column, recognize_columns
+
+N = 60
+RNG = np.random.default_rng(0)
+
+
+def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
+    frame = pd.DataFrame({name: cells, **others})
+    return recognize_columns(frame)[1][0]
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "role"),
+    [
+        ("c", [str(i) for i in range(N)], "identifier"),
+        ("c", [str(i) for i in RNG.permutation(N) + 100_001], "identifier"),
+        ("year", [str(i) for i in range(1960, 1960 + N)], "number"),
+        ("customer_id", [str(i) for i in RNG.choice(10**6, N, replace=False)], "identifier"),
+        ("PassengerId", RNG.choice(10**6, N, replace=False), "identifier"),
+        ("income", [str(i) for i in RNG.choice(10**6, N, replace=False)], "number"),
+        ("c", [f"{i / 2}" for i in range(N)], "number"),
+        ("c", [f"A-{i:04d}" for i in range(N)], "identifier"),
+        ("c", [f"very {a}d car{i}" for i, a in enumerate("re" * 30)], "text"),
+        ("c", ["the red car"] * 30 + ["a blue boat"] * 30, "category"),
+        ("c", ["x"] * N, "constant"),
+        ("c", [""] * N, "empty"),
+        ("c", ["x", *[""] * (N - 1)], "category"),
+        ("c", ["yes ", " no"] * (N // 2), "category"),
+        ("c", ["true", "FALSE"] * (N // 2), "category"),
+        ("c", [f"2024010{i % 9 + 1}" for i in range(N)], "date"),
+        ("c", [f"{i % 24:02d}:15" for i in range(N)], "time"),
+        ("c", pd.to_timedelta(np.arange(N), "h"), "duration"),
+    ],
+)
+def test_roles(name: str, cells: Any, role: str) -> None:
+    assert recognized(cells, name).role == role
+
+
+def test_spaces_around_labels_are_stripped() -> None:
+    typed, [column] = recognize_columns(pd.DataFrame({"c": ["yes ", " no"] * 9}))
+    assert set(typed["c"]) == {"yes", "no"}
+    assert column.describe() == "2 levels"
+
+
+def test_categories_of_many_levels_say_how_they_are_encoded() -> None:
+    column = recognized([f"town {chr(97 + i % 26)}{i % 35}" for i in range(2000)])
+    assert column.role == "category"
+    assert "encoded by the target's mean in each" in column.describe()
+
+
+def test_a_guess_is_a_warning() -> None:
+    typed, [column] = recognize_columns(pd.DataFrame({"c": ["1,234", "5,678"]}), separator=";")
+    assert typed["c"].tolist() == [1.234, 5.678]
+    assert "the comma is taken for a decimal mark" in column.warnings[0]
+    column = recognized(["1,234", "5,678"])
+    assert "the comma is taken for a separator of thousands" in column.warnings[0]
+    column = recognized(["01/02/2024", "03/04/2024"])
+    assert "if days and months are swapped" in column.warnings[0]
+    assert recognized(["1,234", "5,678"], other=["1,5", "2,25"]).warnings == ()
+    assert recognized(["01/02/2024", "03/04/2024"], other=["13/02/2024"] * 2).warnings == ()
+
+
+def test_cells_that_cannot_be_read_are_named() -> None:
+    column = recognized([*map(str, range(0, 200, 3)), "unknown"])
+    assert column.role == "number"
+    assert column.warnings == ("1 cell counts as missing, not being a number: 'unknown'",)
+    assert "missing" in column.describe()
+
+
+def test_choices_are_followed_and_checked() -> None:
+    frame = pd.DataFrame({"c": [str(i) for i in range(N)], "d": ["1.2.2024", "2.2.2024"] * 30})
+    _, [number, date] = recognize_columns(
+        frame, {"c": Choice("number"), "d": Choice("date", "%m.%d.%Y")}
+    )
+    assert (number.role, date.role, date.format) == ("number", "date", "%m.%d.%Y")
+    _, [category, ignored] = recognize_columns(
+        frame, {"c": Choice("category"), "d": Choice("ignored")}
+    )
+    assert category.role == "category"
+    assert not ignored.is_used
+    with pytest.raises(InputError, match="'d' cannot be read as a number, as --columns says"):
+        recognize_columns(frame, {"d": Choice("number")})
+
+
+def test_a_file_of_columns_is_written_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    frame = class_table().assign(**{"=nr": range(80)})
+    frame.to_csv("t.csv", index=False)
+    result = call("columns", "t.csv", "--out", "c.csv")
+    assert result.exit_code == 0, result.output
+    assert "left out: it numbers the rows" in " ".join(result.stdout.split())
+    choices = pd.read_csv("c.csv").fillna("")
+    assert choices["name"].tolist()[-1] == "'=nr"
+    assert read_choices(Path("c.csv"), list(frame))["=nr"] == Choice("ignored")
+    choices.loc[choices["name"] == "'=nr", "role"] = "number"
+    choices.loc[choices["name"] == "flag", "role"] = "ignored"
+    choices.to_csv("c.csv", index=False)
+    arguments = ("t.csv", "--target", "kind", "--learner", "cka", "--columns", "c.csv")
+    result = call("fit", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "80 rows, 4 columns to learn from" in result.stdout
+
+
+def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    class_table().to_csv("t.csv", index=False)
+    for text, message in (
+        ("name,role\nnone,number\n", "names a column 'none'"),
+        ("name,role\nflag,size\n", "there is no role 'size'"),
+        ("a,b\n1,2\n", "must have the columns name, role, format"),
+    ):
+        Path("c.csv").write_text(text)
+        arguments = ("t.csv", "--target", "kind", "--columns", "c.csv")
+        assert message in error_line(call("fit", *arguments))
+
+
+def test_columns_are_written_as_recognized(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": ["1,5", "2,5"], "b": ["x", "y"]})
+    write_choices(recognize_columns(frame)[1], tmp_path / "c.csv")
+    choices = read_choices(tmp_path / "c.csv", ["a", "b"])
+    assert choices == {"a": Choice("number", "comma"), "b": Choice("category")}

@@ -1,0 +1,134 @@
+"""Reading tables, inferring the task, and preparing columns."""
+
+from __future__ import annotations
+
+import warnings
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+from mercer.preprocessing._columns import kind_of  # noqa: E402
+from mercer_command.methods import make_model  # noqa: E402
+from mercer_command.problem import as_problem  # noqa: E402
+from mercer_command.tables import appended_table, read_table  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [
+        (["a", "b"] * 10, "classification"),
+        ([True, False] * 10, "classification"),
+        ([1, 2] * 10, "classification"),
+        ([1.0, 2.0] * 10, "classification"),
+        ([0.5, 2.0] * 10, "regression"),
+        ([*range(21), *range(21)], "regression"),
+    ],
+)
+def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> None:
+    frame = pd.DataFrame({"x": np.arange(len(values)) / 2, "y": values})
+    assert as_problem(frame, "y").task == task
+
+
+def test_a_warning_about_the_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def inferred(values: Any) -> str:
+        warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)
+        return "classification"
+
+    monkeypatch.setattr("mercer_command.problem.infer_task", inferred)
+    frame = pd.DataFrame({"x": np.arange(20) / 2, "y": [1, 2] * 10})
+    assert as_problem(frame, "y").notes == ("The values are taken for classes.",)
+
+
+def test_rows_without_a_target_are_left_out() -> None:
+    frame = pd.DataFrame({"x": np.arange(12) / 2, "y": [None, *["a", "b"] * 5, "a"]})
+    problem = as_problem(frame, "y")
+    assert problem.features["x"].tolist() == [i / 2 for i in range(1, 12)]
+    assert problem.notes == ("1 rows without 'y' are left out",)
+
+
+def test_columns_without_information_are_left_out_and_named() -> None:
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "x": np.arange(n) / 2,
+            "name": [f"person {i}" for i in range(n)],
+            "when": pd.date_range("2020-01-01", periods=n),
+            "void": [None] * n,
+            "list": [[i] for i in range(n)],
+            "y": ["a", "b"] * (n // 2),
+        }
+    )
+    problem = as_problem(frame, "y")
+    assert list(problem.features) == ["x", "when"]
+    assert "a code of its own in every row: 'name'" in problem.notes[0]
+    assert "neither numbers nor categories: 'list'" in " ".join(problem.notes)
+    assert "no cell is filled: 'void'" in " ".join(problem.notes)
+
+
+def test_separators_and_compression_are_detected(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["x, y", "z"]})
+    for name, separator in [("a.csv", ";"), ("b.tsv", "\t"), ("c.csv.gz", ","), ("d.txt", "|")]:
+        frame.to_csv(tmp_path / name, index=False, sep=separator)
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), frame, check_dtype=False)
+
+
+def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "a": ["b", "c"] * 20,
+            "a_b": rng.normal(size=40),
+            "y": rng.choice(["u", "v"], size=40),
+        }
+    )
+    problem = as_problem(frame, "y")
+    model = make_model("uniform", problem, np.arange(40)).fit(problem.features, problem.target)
+    assert model[-1].n_features_in_ == 3
+
+
+def test_types_of_parquet_are_read(tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {
+            "text": pd.array(["a", None, "b"], dtype="string"),
+            "flag": pd.array([True, None, False], dtype="boolean"),
+            "code": pd.Categorical(["u", "v", "u"]),
+            "price": [Decimal("1.5"), None, Decimal("2")],
+            "count": pd.array([1, None, 3], dtype="Int64"),
+        }
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet")
+    kinds = ["category", "category", "category", "number", "number"]
+    assert [kind_of(read[name]) for name in read] == kinds
+    flags = pd.DataFrame({"x": np.arange(12) / 2, "flag": pd.array([True, False] * 6, "boolean")})
+    np.testing.assert_array_equal(as_problem(flags, "flag").target, [True, False] * 6)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.parquet"])
+def test_a_table_is_written_part_by_part(tmp_path: Path, name: str) -> None:
+    frame = pd.DataFrame({"x": np.arange(7.0), "name": list("abcdefg")})
+    with appended_table(tmp_path / name) as append:
+        append(frame[:3])
+        append(frame[3:])
+        assert not (tmp_path / name).exists()
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), frame, check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_an_interrupted_table_is_not_written(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("before")
+
+    def write() -> None:
+        with appended_table(tmp_path / name) as append:
+            append(pd.DataFrame({"x": np.arange(7.0)}))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "before")]

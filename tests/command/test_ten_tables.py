@@ -1,0 +1,134 @@
+"""Ten tables as people have them are read, learned from and predicted by the command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import call, pd
+from ten_tables import BAD_TABLES, LONG_NAME, N_ROWS, BadTable
+
+from mercer_command.problem import Problem, as_problem
+from mercer_command.table_columns import Column
+from mercer_command.tables import read_cells
+
+ROLES: dict[str, dict[str, str]] = {
+    "decimal_comma.csv": {"Fläche": "number", "Zimmer": "number"},
+    "unicode.txt": {"größe": "number", "miasto": "category"},
+    "latin1.csv": {"Urteil über uns": "text", "Rechnung": "number"},
+    "thousands.csv": {"people": "number", "rate": "number"},
+    "dates.csv": {"day": "date", "time": "time"},
+    "date_target.csv": {"ordered": "date", "km": "number"},
+    "odd_names.csv": {LONG_NAME: "number", "two\nlines": "number"},
+    "lonely_class.csv": {
+        "nr": "identifier",
+        "uuid": "identifier",
+        "x": "number",
+        "region": "constant",
+        "remark": "empty",
+    },
+    "leak.csv": {"income": "number", "age": "number", "closing fee": "number"},
+    "excel.csv.gz": {"shop": "category", "units": "number"},
+}
+"""The roles of columns that the tables were made for."""
+
+MOST_ERROR = 0.5
+"""The error relative to that of the constant; each table's columns explain most of its target."""
+
+
+def problem_of(table: BadTable, folder: Path) -> Problem:
+    path = folder / table.name
+    path.write_bytes(table.content)
+    return as_problem(read_cells(path), table.target)
+
+
+@pytest.mark.parametrize("make", BAD_TABLES, ids=lambda make: make.__name__)
+def test_columns_are_recognized(make: Callable[[], BadTable], tmp_path: Path) -> None:
+    table = make()
+    problem = problem_of(table, tmp_path)
+    roles = {column.name: column.role for column in problem.columns}
+    assert roles.items() >= ROLES[table.name].items()
+    assert len(problem.target) == N_ROWS - (table.name == "lonely_class.csv")
+
+
+def column_of(name: str, table: BadTable, folder: Path) -> tuple[Column, Any]:
+    problem = problem_of(table, folder)
+    [column] = [column for column in problem.columns if column.name == name]
+    return column, problem.features[name]
+
+
+def test_notations_are_told(tmp_path: Path) -> None:
+    tables = {make.__name__: make() for make in BAD_TABLES}
+    column, _ = column_of("people", tables["thousands"], tmp_path)
+    assert column.describe() == "commas between thousands; 4.2% missing"
+    column, values = column_of("rate", tables["thousands"], tmp_path)
+    assert column.describe() == "in %"
+    assert values.between(0, 40).all()
+    column, values = column_of("Fläche", tables["decimal_comma"], tmp_path)
+    assert column.describe() == "decimal comma"
+    assert values.between(20, 150).all()
+    column, values = column_of("units", tables["excel"], tmp_path)
+    assert column.describe() == "spaces between thousands"
+    assert values.between(500, 9000).all()
+    column, values = column_of("day", tables["dates"], tmp_path)
+    assert column.describe().startswith("day/month/year")
+    assert values.dt.year.isin([2023, 2024]).all()
+    problem = problem_of(tables["latin1"], tmp_path)
+    assert "read as Windows-1252" in problem.notes[0]
+    problem = problem_of(tables["lonely_class"], tmp_path)
+    assert "one row only of class 'perhaps'" in problem.notes[0]
+    assert set(problem.target) == {"yes", "no"}
+    problem = problem_of(tables["date_target"], tmp_path)
+    assert (problem.task, problem.unit) == ("regression", "days")
+
+
+def predictions_in_python(report: Path) -> Any:
+    """Run the lines by which a report says that its model is loaded."""
+    blocks = re.findall("<pre><code>(.*?)</code>", report.read_text(encoding="utf-8"), re.DOTALL)
+    [lines] = [unescape(block) for block in blocks if "import mercer" in block]
+    names: dict[str, Any] = {}
+    exec(lines, names)
+    return names["predictions"]
+
+
+@pytest.mark.parametrize("make", BAD_TABLES, ids=lambda make: make.__name__)
+def test_they_are_learned_from_and_predicted(
+    make: Callable[[], BadTable], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = make()
+    problem = problem_of(table, tmp_path)
+    arguments = ("--target", table.target, "--learner", "uniform", "--out", "m.skops")
+    result = call("fit", table.name, *arguments, "--report", "r.html")
+    assert result.exit_code == 0, result.output
+    result = call("predict", "m.skops", table.name, "--out", "p.csv")
+    assert result.exit_code == 0, result.output
+    found = pd.read_csv("p.csv")["prediction"]
+    assert len(found) == N_ROWS
+    if table.name == "odd_names.csv":
+        # Labels that begin like formulas are written as text.
+        assert set(found) == {"$x_1^$", "'=1+1", "<b>&"}
+    loaded = predictions_in_python(Path("r.html"))
+    if problem.unit != "days":
+        np.testing.assert_array_equal(
+            loaded if problem.task == "regression" else loaded.astype(str),
+            found if problem.task == "regression" else found.str.removeprefix("'"),
+        )
+    if problem.task == "classification":
+        truth = pd.Series(problem.target.astype(str))
+        labels = found.str.removeprefix("'")
+        if len(truth) < N_ROWS:
+            labels = labels.drop(17).reset_index(drop=True)
+        constant = 1.0 - truth.value_counts(normalize=True).iloc[0]
+        assert (labels != truth).mean() < MOST_ERROR * constant
+    else:
+        if problem.unit == "days":
+            assert found.str.fullmatch(r"202[45]-\d\d-\d\d").all()
+            found = (pd.to_datetime(found) - pd.Timestamp(0)).dt.days
+        error = np.sqrt(np.mean((found - problem.target) ** 2))
+        assert error < MOST_ERROR * problem.target.std()

@@ -1,0 +1,39 @@
+"""Progress bars."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+pytest.importorskip("rich")
+pytest.importorskip("pandas")
+
+from rich.console import Console
+
+from mercer_command import terminal
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
+    """Return what a bar shows after some rows."""
+    written = StringIO()
+    console = Console(file=written, force_terminal=is_terminal, width=120)
+    monkeypatch.setattr(terminal, "Console", lambda stderr: console)
+    with terminal.row_progress() as bar:
+        bar.step("reading [a]")
+        bar.advance(3)
+        bar.step("fitting all rows", 4000)
+        bar.advance(1000)
+        bar.advance(200)
+    return written.getvalue()
+
+
+def test_rows_and_the_time_left_are_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, is_terminal=True)
+    assert "fitting all rows" in text
+    assert "1,200 of 4,000 rows" in text
+    assert "left" in text
+
+
+def test_nothing_is_shown_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shown(monkeypatch, is_terminal=False).strip() == ""

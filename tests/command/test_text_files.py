@@ -1,0 +1,152 @@
+"""Encoding, separator, quotes, header and compression of text files."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from mercer_command.errors import InputError  # noqa: E402
+from mercer_command.text_files import read_text_table  # noqa: E402
+
+TEXT = "name,größe\nA,1\nB,2\n"
+CELLS = [["A", "1"], ["B", "2"]]
+
+
+def cells(path: Path, content: bytes) -> list[list[str]]:
+    path.write_bytes(content)
+    return read_text_table(path)[0].to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1"]
+)
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(TEXT.encode(encoding))
+    frame, found = read_text_table(path)
+    assert list(frame.columns) == ["name", "größe"]
+    assert frame.to_numpy().tolist() == CELLS
+    assert bool(found.notes) == (encoding in ("utf-16-le", "utf-16-be", "latin-1"))
+
+
+def test_windows_1252(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\n5 €,„x“\n6 €,y\n".encode("cp1252"))
+    assert read_text_table(path)[0].iloc[0].tolist() == ["5 €", "„x“"]
+
+
+def test_compression(tmp_path: Path) -> None:
+    content = TEXT.encode()
+    for suffix, compress in (
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".xz", lzma.compress),
+    ):
+        assert cells(tmp_path / f"t.csv{suffix}", compress(content)) == CELLS
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("t.csv", content)
+    assert read_text_table(tmp_path / "t.csv.zip")[0].to_numpy().tolist() == CELLS
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "a") as archive:
+        archive.writestr("u.csv", content)
+    with pytest.raises(InputError, match="2 files"):
+        read_text_table(tmp_path / "t.csv.zip")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a;b\n1,5;2,5\n2,5;3\n", [["1,5", "2,5"], ["2,5", "3"]]),
+        ("a\tb\n1, 2\t3\n4, 5\t6\n", [["1, 2", "3"], ["4, 5", "6"]]),
+        ("a|b\n1|2\n", [["1", "2"]]),
+        ("a  b c\n 1 2  3\n4 5 6\n", [["1", "2", "3"], ["4", "5", "6"]]),
+        ('a,b\n"x, y",1\n"say ""z""",2\n', [["x, y", "1"], ['say "z"', "2"]]),
+        ("a,b\n'x, y','z'\n'u','v'\n", [["x, y", "z"], ["u", "v"]]),
+        ('"sep=;"\na;b\n1;2\n', [["1", "2"]]),
+        ("sep=\t\na\tb\n1\t2\n", [["1", "2"]]),
+        ("a,b\n1,2\n\n3,4\n", [["1", "2"], ["3", "4"]]),
+        ('a,b\n"two\nlines",1\n', [["two\nlines", "1"]]),
+        ("a,b,c\n1,2\n3,4,5\n", [["1", "2", ""], ["3", "4", "5"]]),
+        ("y\n1\n2\n", [["1"], ["2"]]),
+    ],
+)
+def test_separators_and_quotes(tmp_path: Path, text: str, expected: list[list[str]]) -> None:
+    assert cells(tmp_path / "t.csv", text.encode()) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "names", "note"),
+    [
+        (" a , b", "1,2", ["a", "b"], ""),
+        ("a,a,a.1", "1,2,3", ["a", "a.2", "a.1"], "names occur twice"),
+        ("a,,c", "1,2,3", ["a", "Unnamed: 1", "c"], "columns without a name"),
+        ("a,b", "r1,1,2", ["row name", "a", "b"], "the first column has no name"),
+        ("1.5,2", "3,4", ["1.5", "2"], "holds numbers"),
+    ],
+)
+def test_names(tmp_path: Path, header: str, row: str, names: list[str], note: str) -> None:
+    (tmp_path / "t.csv").write_text("\n".join([header, row, row, ""]))
+    frame, found = read_text_table(tmp_path / "t.csv")
+    assert list(frame.columns) == names
+    assert len(found.notes) == bool(note)
+    assert all(note in text for text in found.notes)
+
+
+def test_one_long_row_does_not_make_a_column_of_row_names(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2,3\n" + "4,5\n" * 4)
+    with pytest.raises(InputError, match="lines of more cells than its header"):
+        read_text_table(path)
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)), b"", b"\n\n", b"a,b\n1,2\n1,2,3,4\n"])
+def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises((InputError, ValueError)):
+        cells(tmp_path / "t.csv", content)
+
+
+@pytest.mark.parametrize(
+    ("above", "n_lines"),
+    [("# made on Monday\n", 1), ("Sales of 2024\n\n", 2), ("# a\n# b, c\n\nStock\n", 4)],
+)
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_titles_above_the_header(tmp_path: Path, above: str, n_lines: int, separator: str) -> None:
+    path = tmp_path / "t.csv"
+    body = "name,size,kind\n" + "A,1,x\nB,2,y\n" * 6
+    path.write_text(above + body.replace(",", separator), encoding="utf-8")
+    frame, found = read_text_table(path)
+    assert list(frame.columns) == ["name", "size", "kind"]
+    assert frame.shape == (12, 3)
+    assert found.n_skipped == n_lines
+    assert "above the header" in found.notes[0]
+
+
+def test_single_columns_have_no_titles(tmp_path: Path) -> None:
+    content = b"text\n" + b"one, two\nthree\nfour, five, six\n" * 3
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"said\n" + b"yes\nno\n" * 5)
+    assert read_text_table(path)[1].n_skipped == 0
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="line 4 has 3 cells, and the lines above it have 2"):
+        read_text_table(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        ('[{"a": 1},\n{"a": 2}]\n', "JSON"),
+        ('{"a": 1}\n', "JSON"),
+        ("<!DOCTYPE html>\n<table>\n", "HTML"),
+        ('<?xml version="1.0"?>\n', "XML"),
+    ],
+)
+def test_other_formats_are_named(tmp_path: Path, content: str, kind: str) -> None:
+    (tmp_path / "t.csv").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=f"the file is {kind}, not a table"):
+        read_text_table(tmp_path / "t.csv")

@@ -1,0 +1,79 @@
+"""Calls of the command line, and small tables for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+typer_testing = pytest.importorskip("typer.testing")
+pytest.importorskip("skops.io")
+
+from mercer_command.app import app  # noqa: E402
+
+Run = Callable[..., Any]
+
+
+def call(*arguments: object) -> Any:
+    """Run the command in the current folder."""
+    return typer_testing.CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def error_line(result: Any) -> str:
+    """Return the one line on stderr of a run that must fail."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith("mercer: ")
+    assert result.stderr.count("\n") == 1
+    return str(result.stderr)
+
+
+def class_table() -> Any:
+    """Two overlapping classes, with missing numbers, a category and a flag."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    frame = pd.DataFrame(
+        {
+            "height": rng.normal(size=80) + 2.0 * y,
+            "width of it": rng.normal(size=80) - y,
+            "color": rng.choice(["red", "green", "blue"], size=80),
+            "flag": rng.random(80) < 0.5,
+            "kind": np.where(y == 1, "cat & dog", "<none>"),
+        }
+    )
+    frame.loc[3, "height"] = np.nan
+    frame.loc[5, "color"] = None
+    return frame
+
+
+def response_table() -> Any:
+    """A smooth response to two numbers."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 2))
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
+
+
+def recorded_axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The axes of the figures of a report, which are drawn from now on."""
+    from matplotlib.figure import Figure
+
+    found: list[Any] = []
+
+    def figure(draw: Callable[[Any], object], *, height: float = 3.8) -> str:
+        found.append(Figure().subplots())
+        draw(found[-1])
+        return ""
+
+    monkeypatch.setattr("mercer_command.html.figure", figure)
+    return found
+
+
+def write_folder(frame: Any, folder: Path, n_parts: int = 3) -> None:
+    """Write a table as a folder of Parquet files, in several row groups each."""
+    folder.mkdir()
+    for part, rows in enumerate(np.array_split(np.arange(len(frame)), n_parts)):
+        frame.iloc[rows].to_parquet(folder / f"part.{part}.parquet", row_group_size=20)
