@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,14 +12,15 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
+from mercer._data.sample import Sample, row_keys
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.memory import check_gram_memory, check_rows_memory
-from mercer._gram.sample_weights import repeated_rows, row_keys
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
-from mercer._weight_validation import positive_weights, with_class_weights
+from mercer._weight_validation import with_class_weights
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 
@@ -77,76 +78,53 @@ class KernelEstimator(CallbackSupportMixin, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class TrainingData:
-    """The validated arguments of a fit.
+class TrainingData(Sample):
+    """The validated arguments of a fit, as a source of tiles, targets and kernels.
 
     Attributes
     ----------
     table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
-        What kernels are bound to: the data frame as it was given, for its column names, else the
-        features.
-    features : ndarray or sparse matrix of shape (n_samples, n_features)
-        Or a stack of Gram matrices of shape (n_samples, n_samples, n_kernels).
+        What kernels are bound to: the data frame as it was given, for its column names, else X.
     stored : ndarray, sparse matrix or None
-        What the fitted estimator keeps to evaluate its kernel: the features, as a copy where they
-        are the caller's own array; None for stacks.
-    y : ndarray or None
-    rows : ndarray of int, or None
-        Samples of positive weight, to which all of the above but `stored` are restricted; None
-        where these are all.
-    weights : ndarray of shape (n_samples,), or None
-        Positive weights of the samples; None where all are one.
-    n_given : int
-        Number of samples that were given, those of weight zero among them.
+        What the fitted estimator keeps to evaluate its kernel: all samples that were given, as a
+        copy where they are the caller's own array; None for Gram matrices.
     """
 
-    table: Features
-    features: Features
-    stored: Features | None
-    y: Any
-    rows: Array | None = None
-    weights: Array | None = None
-    n_given: int = 0
+    table: Features | None = None
+    stored: Features | None = None
 
-    def of_all(self, values: Array) -> Array:
-        """Return values of the samples that were given: zeros for those of weight zero.
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`.
 
         Parameters
         ----------
-        values : ndarray of shape (n_samples, ...)
+        rows : ndarray of int
         """
-        if self.rows is None:
-            return values
-        result = np.zeros((self.n_given, *values.shape[1:]))
-        result[self.rows] = values
-        return result
+        found = super().take(rows)
+        same = self.table is self.X
+        return replace(found, table=found.X if same else _safe_indexing(self.table, rows))
 
-    def merged(self) -> TrainingData:
-        """Return the samples, equal ones with equal targets as one of a larger weight.
+    def merged(self) -> Self:
+        """The samples, equal ones with equal targets as one of a larger weight.
 
         Results then do not depend on whether a sample has a weight of two or is given twice: not
         even by rounding, which a learned noise near zero would magnify. Weighted samples have an
-        order of their own; samples that all differ and have no weights, and stacks, stay as they
-        are.
+        order of their own; samples that all differ and have no weights, and Gram matrices, stay as
+        they are.
         """
-        if self.stored is None:
+        if self.pairwise:
             return self
-        keys = row_keys(self.features, self.y)
+        keys = row_keys(self.X, self.y)
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        if first.size < 2 or (first.size == len(keys) and self.weights is None):
+        if first.size < 2 or (first.size == len(keys) and self.weights.is_unit):
             return self
-        weights = np.bincount(inverse, weights=self.weights)
-        return replace(
-            self,
-            table=_safe_indexing(self.table, first),
-            features=self.features[first],
-            y=self.y[first],
-            rows=first if self.rows is None else self.rows[first],
-            weights=None if np.all(weights == 1.0) else weights,
-        )
+        weights = np.bincount(inverse, weights=self.weights.given)
+        kept = first if self.kept is None else self.kept[first]
+        found = UnitWeights(len(first)) if np.all(weights == 1.0) else SampleWeights(weights)
+        return replace(self.take(first), weights=found, kept=kept)
 
     def samples(self, n_kernels: int = 1, *, keep: bool = True) -> Samples:
-        """Return the samples as a source of tiles of Gram matrices.
+        """The samples as a source of tiles of Gram matrices.
 
         Parameters
         ----------
@@ -155,10 +133,10 @@ class TrainingData:
         keep : bool, default=True
             Whether distances may be kept, for more than one pass.
         """
-        return Samples(self.features, n_kernels, keep=keep, weights=self.weights)
+        return Samples(self.X, n_kernels, keep=keep, weights=self.weights)
 
     def target(self, task: Task, output_kernel: Any = None) -> Target:
-        """Return the factor of the output kernel on `y`; see :func:`as_target`.
+        """The factor of the output kernel on `y`; see :func:`as_target`.
 
         Parameters
         ----------
@@ -166,17 +144,14 @@ class TrainingData:
         output_kernel : object, default=None
         """
         y = self.y
-        if self.rows is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
-            y = y[:, self.rows]
-        n_samples = self.features.shape[0]
-        return as_target(y, task, n_samples, output_kernel, weights=self.weights)
+        if self.kept is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
+            y = y[:, self.kept]
+        return as_target(y, task, len(self), output_kernel, weights=self.weights)
 
     @property
-    def repeated(self) -> Features:
+    def repeated(self) -> Any:
         """The table of rows that count as their weights say: what widths are read off."""
-        if self.weights is None:
-            return self.table
-        return _safe_indexing(self.table, repeated_rows(self.weights))
+        return self.weights.repeated(self.table)
 
     def dictionary(self, sources: Any) -> list[Kernel]:
         """Return the dictionary that a parameter `kernels` stands for, bound to the table.
@@ -191,8 +166,8 @@ class TrainingData:
         TypeError
             If the table is sparse and a kernel does not take sparse features.
         """
-        if self.stored is None:
-            return [Precomputed(index) for index in range(self.features.shape[2])]
+        if self.pairwise:
+            return [Precomputed(index) for index in range(self.X.shape[2])]
         if sources is None:
             features = self.samples().repeated
             low, high = distance_range(features.astype(np.float64, copy=False))
@@ -215,7 +190,7 @@ class TrainingData:
         if sources is None:
             return [Gaussian().bind(self.table)]
         kernels = as_dictionary(sources, self.repeated)
-        _check_sparse(kernels, self.features)
+        _check_sparse(kernels, self.X)
         return kernels
 
     def kernel(self, source: Any) -> Kernel:
@@ -230,10 +205,10 @@ class TrainingData:
         TypeError
             If the table is sparse and the kernel does not take sparse features.
         """
-        if self.stored is None:
+        if self.pairwise:
             return Precomputed(0)
         kernel = (Gaussian() if source is None else as_kernel(source)).bind(self.repeated)
-        _check_sparse([kernel], self.features)
+        _check_sparse([kernel], self.X)
         return kernel
 
 
@@ -284,28 +259,16 @@ def training_data(
     check_gram_memory(features.shape[0], matrices, MEMORY_ADVICE, announcer=announcer)
     if stacked:
         check_stack(features)
-        data = TrainingData(features, features, None, y, n_given=features.shape[0])
+        table, stored = features, None
     else:
         check_squares(features)
         table = X if hasattr(X, "columns") else features
-        owned = _owned(features, X)
-        data = TrainingData(table, features, owned, y, n_given=features.shape[0])
+        stored = _owned(features, X)
+    n = features.shape[0]
+    data = TrainingData(features, y, UnitWeights(n), None, n, stacked, table, stored)
     if class_weight is not None:
         sample_weight = with_class_weights(sample_weight, class_weight, np.ravel(y))
-    return _weighted(data, sample_weight)
-
-
-def _weighted(data: TrainingData, sample_weight: Any) -> TrainingData:
-    """The data with weights, restricted to samples of positive weight."""
-    weights, rows = positive_weights(sample_weight, data.features)
-    if rows is None:
-        return replace(data, weights=weights)
-    features = data.features[rows]
-    if data.stored is None:
-        features = features[:, rows]
-    table = _safe_indexing(data.table, rows) if data.table is not data.features else features
-    y = None if data.y is None else data.y[rows]
-    return replace(data, table=table, features=features, y=y, rows=rows, weights=weights)
+    return data.weighted(sample_weight)
 
 
 def new_samples(estimator: KernelEstimator, X: Features) -> Features:

@@ -175,5 +175,5 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
     """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there."""
     mean = float(found.weights @ found.traces) / data.samples().total
-    diagonal = WeightedSum(found.kernels, found.weights).diag(data.features)
+    diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)
     return mean if mean > _CONSTANT * float(np.abs(diagonal).max()) else 1.0

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from reference import median_gaussian
 from selection_cases import standardized
 
+from mercer._data.weights import UnitWeights
 from mercer._feature_selection.scorers import gaussian_scorer, radial_scorer
 from mercer._targets import Target
 from mercer.kernels import Gaussian
@@ -19,7 +20,7 @@ def test_the_series_has_all_digits(n: int, p: int) -> None:
     X = standardized(rng.standard_t(4, size=(n, p)))
     Y = rng.normal(size=(n, 2))
     Y -= Y.mean(axis=0)
-    target = Target(Y, np.ones(2))
+    target = Target(Y, np.ones(2), None, None, UnitWeights(len(Y)))
     left = np.flatnonzero(rng.uniform(size=p) < 0.8)
     value, without = gaussian_scorer(X, target)(left)
     expected, each = radial_scorer(X, target, Gaussian())(left)

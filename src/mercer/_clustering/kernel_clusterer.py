@@ -76,7 +76,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         """
         n = partition.labels.size
         rows = np.unique(np.linspace(0, n - 1, min(n, _SHIFT_SAMPLES)).round().astype(int))
-        sums = self._cluster_sums(data.features[rows])
+        sums = self._cluster_sums(data.X[rows])
         self._assignment = Assignment.from_partition(partition, rows, sums, scale)
 
     def _cluster_sums(self, X: Features) -> Array:
@@ -130,7 +130,7 @@ def clustering_data(clusterer: KernelClusterer, X: Features) -> TrainingData:
         If there are fewer samples than clusters, or X is not valid.
     """
     data = training_data(clusterer, X)
-    n_samples = data.features.shape[0]
+    n_samples = data.X.shape[0]
     if n_samples < clusterer.n_clusters:
         raise ValueError(f"n_samples={n_samples} should be >= n_clusters={clusterer.n_clusters}.")
     return data

@@ -147,7 +147,7 @@ class BAHSIC(DependenceSelector):
         _check_step(self.step)
         _check_kernel(self.kernel)
         data = selection_data(self, X, y, sample_weight)
-        weights = data.target.weights
+        weights = data.target.weights.given
         features = standardized_rows(data.X.astype(np.float64, copy=False), weights).T
         varying = np.asarray(features.any(axis=0))
         scorer = _scorer(self.kernel, features, data.target)

@@ -145,7 +145,7 @@ class HSICLasso(DependenceSelector):
             if self.n_features_to_select is not None:
                 raise ValueError("n_features_to_select and alpha must not both be given.")
         data = selection_data(self, X, y, sample_weight)
-        number, factors = data.number, FeatureFactors(data.X, data.target.weights)
+        number, factors = data.number, FeatureFactors(data.X, data.target.weights.given)
         self.scores_ = factors.relevance(data.target.centered)
         if self.alpha is None:
             point = lasso_with(number, self.scores_, factors.products)

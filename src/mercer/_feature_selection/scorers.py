@@ -145,17 +145,17 @@ def _summed(
 def _plain_target(target: Target) -> tuple[Array, float]:
     """Return a factor Y, and s with HSIC = s <K, Y Y'> for kernels as they are, without weights."""
     factor = target.centered
-    if target.weights is None:
+    if target.weights.given is None:
         return factor, 1.0 / (len(factor) - 1) ** 2
-    roots = np.sqrt(target.weights)[:, None]
-    return roots * factor, 1.0 / max(float(target.weights.sum()) - 1.0, 1.0) ** 2
+    roots = np.sqrt(target.weights.given)[:, None]
+    return roots * factor, 1.0 / max(float(target.weights.given.sum()) - 1.0, 1.0) ** 2
 
 
 def _representative(target: Target) -> Array:
     """Return the indices of the rows that the median distance is read off."""
-    if target.weights is None:
+    if target.weights.given is None:
         return np.arange(len(target.factor))
-    return repeated_rows(target.weights)
+    return repeated_rows(target.weights.given)
 
 
 def _gaussian(squared: Array) -> Array:

@@ -243,8 +243,12 @@ def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int
     first = np.arange(cells.shape[axis], dtype=cells.dtype) * size
     bins = cells + (first[:, None] if axis == 0 else first)
     summand = None
-    if samples.weights is not None:
-        others = samples.weights[tile.columns] if axis == 0 else samples.weights[tile.rows, None]
+    if samples.weights.given is not None:
+        others = (
+            samples.weights.given[tile.columns]
+            if axis == 0
+            else samples.weights.given[tile.rows, None]
+        )
         summand = np.broadcast_to(others, cells.shape).ravel()
     counts = np.bincount(bins.ravel(), summand, cells.shape[axis] * size)
     return counts.reshape(cells.shape[axis], size)
@@ -252,6 +256,6 @@ def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int
 
 def _pair_weights(samples: Samples, tile: Tile) -> Array | None:
     """Products of the weights of each pair of samples on a tile, flat; None where all are one."""
-    if samples.weights is None:
+    if samples.weights.is_unit:
         return None
-    return np.outer(samples.weights[tile.rows], samples.weights[tile.columns]).ravel()
+    return np.outer(samples.weights.values[tile.rows], samples.weights.values[tile.columns]).ravel()

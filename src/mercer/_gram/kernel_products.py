@@ -145,7 +145,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
         columns = inner_product_columns(kernels, samples.X.shape[1])
         if columns is not None and all(len(c) == 1 for c in columns):
             positions = np.concatenate(columns).astype(int)
-            weights = samples.weights
+            weights = samples.weights.given
             factors = table_columns(samples.X, positions, centered=centered, weights=weights)
             return _RankOneGrams(factors)
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
@@ -188,7 +188,7 @@ class _TiledGrams(BaseGrams):
         self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centered: bool
     ) -> None:
         self.samples = samples.unweighted
-        self.weights = samples.weights
+        self.weights = samples.weights.given
         self.kernels = list(kernels)
         self.scales = scales
         self.centered = centered

@@ -214,7 +214,7 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
         return None
     V = samples.X[:, np.concatenate(chosen).astype(int)]
     if sp.issparse(V):
-        weights, n = samples.weights, samples.total
+        weights, n = samples.weights.given, samples.total
         scaled = V if samples.roots is None else V.multiply(samples.roots[:, None]).tocsr()
         mean = np.asarray(V.mean(axis=0) if weights is None else weights @ V / n).ravel()
         square = np.asarray((scaled.T @ scaled).todense()) - n * np.outer(mean, mean)
@@ -223,7 +223,7 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
         cross = np.asarray(scaled.T @ Y)
         cross[constant] = 0.0
     else:
-        V = centered_features(V, samples.weights)
+        V = centered_features(V, samples.weights.given)
         square, cross = V.T @ V, V.T @ Y
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     traces = np.add.reduceat(np.diag(square), starts)

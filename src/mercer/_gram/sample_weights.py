@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
-import scipy.sparse as sp
 
-from mercer._typing import Array, Features
+from mercer._typing import Array
 
 _MOST_REPEATED = 20_000
 """Whole weights repeat rows up to this many; of a table of more, this many rows are drawn."""
@@ -116,36 +113,6 @@ def representative_rows(weights: Array) -> Array:
     array([1, 2])
     """
     return np.unique(proportional_rows(weights))
-
-
-def row_keys(X: Features, y: Array) -> Array:
-    """One sortable key for each sample, the same for equal features with equal targets.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-    """
-    table = y.reshape(len(y), -1)
-    axis = None if table.shape[1] == 1 else 0
-    codes = np.unique(table, axis=axis, return_inverse=True)[1].reshape(-1, 1)
-    if not sp.issparse(X):
-        # Zeros of both signs are equal, but not their bytes.
-        rows = np.ascontiguousarray(np.column_stack([X, codes]), dtype=np.float64) + 0.0
-        return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    X = sp.csr_array(X, dtype=np.float64, copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    keys = np.empty(len(codes), dtype=object)
-    for i, (start, stop) in enumerate(pairwise(X.indptr)):
-        part = slice(start, stop)
-        columns = X.indices[part].astype(np.int64)
-        keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
-    return keys
 
 
 def proportional_rows(weights: Array, n_rows: int | None = None) -> Array:

@@ -8,12 +8,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._gram.sample_weights import (
-    constant_vector,
-    repeated_rows,
-    representative_rows,
-    weighted_mean,
-)
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, tile_plan, working_memory
 from mercer._typing import Array, Features
 from mercer.kernels._distances import center_of, centered_distances, products, rows_squared
@@ -35,16 +30,13 @@ class Samples:
         Number of kernels that are usually computed together.
     keep : bool, default=True
         Whether distances may be kept in memory, for more than one pass.
-    weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples; None where all are one.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+        None where all are one.
 
     Attributes
     ----------
     plan : list of Tile
-    roots : ndarray of shape (n_samples,), or None
-        Square roots of the weights.
-    total : float
-        Sum of the weights, which takes the place of the number of samples.
+    weights : SampleWeights
 
     Notes
     -----
@@ -68,14 +60,12 @@ class Samples:
         n_kernels: int = 1,
         *,
         keep: bool = True,
-        weights: Array | None = None,
+        weights: SampleWeights | Array | None = None,
     ) -> None:
         self.stacked = getattr(X, "ndim", 2) == 3
         self.X = X if self.stacked else X.astype(np.float64, copy=False)
         self.n_samples: int = X.shape[0]
-        self.weights = weights
-        self.roots = None if weights is None else np.sqrt(weights)
-        self.total = float(self.n_samples if weights is None else weights.sum())
+        self.weights = as_weights(weights, self.n_samples)
         self.plan = tile_plan(self.n_samples, n_kernels)
         self._settings = (n_kernels, keep)
         self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
@@ -92,13 +82,12 @@ class Samples:
         rows : ndarray of int
         keep : bool, default=True
         """
-        weights = None if self.weights is None else self.weights[rows]
-        return Samples(self.X[rows], keep=keep, weights=weights)
+        return Samples(self.X[rows], keep=keep, weights=self.weights.take(rows))
 
     @property
     def unweighted(self) -> Samples:
         """The same samples, each of weight one: their tiles are those of the Gram matrix."""
-        return self if self.weights is None else self._each_once
+        return self if self.weights.is_unit else self._each_once
 
     @cached_property
     def _each_once(self) -> Samples:
@@ -106,19 +95,29 @@ class Samples:
         return Samples(self.X, n_kernels, keep=keep)
 
     @property
+    def roots(self) -> Array | None:
+        """Square roots of the weights; None where all are one."""
+        return None if self.weights.is_unit else self.weights.roots
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights, which takes the place of the number of samples."""
+        return self.weights.total
+
+    @property
     def constant(self) -> Array:
         """What centering removes, shape (n_samples,): ones, or the roots of the weights."""
-        return constant_vector(self.n_samples, self.roots)
+        return self.weights.roots
 
     @cached_property
     def repeated(self) -> Features:
         """The table of rows that count as their weights say: what intervals are read off."""
-        return self.X if self.weights is None else self.X[repeated_rows(self.weights)]
+        return self.weights.repeated(self.X)
 
     @cached_property
     def representative(self) -> Features:
         """The table of the rows that stand for the weighted ones: what labels are learned on."""
-        return self.X if self.weights is None else self.X[representative_rows(self.weights)]
+        return self.weights.representative(self.X)
 
     def scaled(self, values: Array, tile: Tile) -> Array:
         """Values on a tile times the roots of both samples' weights.
@@ -133,9 +132,7 @@ class Samples:
         ndarray
             The given array itself where all weights are one.
         """
-        if self.roots is None:
-            return values
-        return np.asarray(values * np.outer(self.roots[tile.rows], self.roots[tile.columns]))
+        return self.weights.scaled_gram(values, tile.rows, tile.columns)
 
     def blocks(self, kernels: Sequence[Kernel], tile: Tile, *, keep: bool = False) -> Array:
         """Values of kernels on a tile, up to what centering removes.
@@ -234,21 +231,20 @@ class Samples:
         return self._centered
 
 
-def centered_features(X: Array, weights: Array | None = None) -> Array:
+def centered_features(X: Array, weights: SampleWeights | Array | None = None) -> Array:
     """Features minus their means, exactly zero if a feature is constant up to rounding.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-    weights : ndarray of shape (n_samples,), default=None
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
         Weights of the samples, by whose square roots the result is multiplied.
     """
-    mean = weighted_mean(X, weights)
+    weights = as_weights(weights, len(X))
+    mean = weights.mean(X)
     result: Array = X - mean
     result[:, np.abs(result).max(axis=0) <= _CONSTANT_FEATURE * np.abs(mean)] = 0.0
-    if weights is not None:
-        result *= np.sqrt(weights)[:, None]
-    return result
+    return weights.scaled(result)
 
 
 def check_finite(kernels: Sequence[Kernel], sums: Array) -> None:

@@ -95,7 +95,7 @@ class ConvexCombination(Stage):
         Before the first step it is the centered target kernel, to which c c' tends for kernels that
         tend to zero.
         """
-        weights = self.samples.weights
+        weights = self.samples.weights.given
         factor = self.problems.Y
         if self.learned is not None:
             dual = self.learned.dual_certificate

@@ -185,18 +185,18 @@ class AlignmentMaximization(KernelLearner):
         Of weighted samples, they are those of R K R with the square roots R of the weights: kernel
         rows k become k R V V' R^-1. Columns of samples of weight zero are zero.
         """
-        gram = self.kernel_(data.features)
+        gram = self.kernel_(data.X)
         n = len(gram)
-        roots = np.ones(n) if data.weights is None else np.sqrt(data.weights)
+        roots = np.ones(n) if data.weights.given is None else np.sqrt(data.weights.given)
         gram *= np.outer(roots, roots)
         values, vectors = eigh((gram + gram.T) / 2.0)
         positive, values = vectors[:, values > 0.0], values[values > 0.0]
         self.projection_ = tuple(
-            _expanded(part, data.rows, self._n_features_out)
+            _expanded(part, data.kept, self._n_features_out)
             for part in (roots[:, None] * positive, positive / roots[:, None])
         )
         coordinates = positive * np.sqrt(values) / roots[:, None]
-        variance = float(np.square(weighted_deviation(coordinates, data.weights)).sum())
+        variance = float(np.square(weighted_deviation(coordinates, data.weights.given)).sum())
         if variance > 0.0:
             self.scale_ *= float(f"{variance:.{_SCALE_DIGITS}g}")
             self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)

@@ -317,7 +317,7 @@ class ContinuousAlignment(KernelLearner):
         """
         if self.scaling is None:
             return None
-        n_features = data.features.shape[1]
+        n_features = data.X.shape[1]
         scalable(families)
         if not isinstance(self.scaling, KernelOptimization):
             lengths = np.array(self.scaling, dtype=float)

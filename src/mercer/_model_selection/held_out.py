@@ -206,7 +206,7 @@ def lowest_loss_in_folds(
     -----
     Each fold counts alike, and takes an eigendecomposition of its training samples.
     """
-    gram, weights = centered_gram(samples, kernel), samples.weights
+    gram, weights = centered_gram(samples, kernel), samples.weights.given
     losses, references = np.zeros(len(alphas)), 0.0
     for train, test in splits:
         inside, outside = (None if weights is None else weights[part] for part in (train, test))
@@ -264,10 +264,10 @@ def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:
     """
     Y = target.factor[:, target.signs > 0]
     train, test = slice(0, n_train), slice(n_train, len(Y))
-    weights = None if target.weights is None else target.weights[train]
+    weights = None if target.weights.given is None else target.weights.given[train]
     # Tiles are K minus a constant, which centering removes anyway: wide kernels keep their digits.
     gram, unit = to_unit_scale(gram_tile(kernel, X, train, train), weights)
     rows = unit.apply(gram_tile(kernel, X, test, train))
     predicted = ridge_path(gram, Y[train], weights).predict(rows, ALPHAS)
     losses: Array = ((predicted - Y[test]) ** 2).sum(axis=2)
-    return losses if target.weights is None else losses * target.weights[test]
+    return losses if target.weights.given is None else losses * target.weights.given[test]

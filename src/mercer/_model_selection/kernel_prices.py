@@ -63,7 +63,7 @@ def price(
         rows = sample_rows(samples.n_samples, max_samples, target.codes, random_state)
         samples, target = samples.take(rows, keep=False), target.take(rows)
     gram = centered_gram(samples, kernel)
-    return leave_one_out(gram, target.values, alphas, weights=samples.weights)
+    return leave_one_out(gram, target.values, alphas, weights=samples.weights.given)
 
 
 def best_in_order(
@@ -183,7 +183,7 @@ def centered_gram(samples: Samples, kernel: Kernel) -> Array:
     )
     if samples.roots is not None:
         gram /= np.outer(samples.roots, samples.roots)
-    return to_unit_scale(gram, samples.weights)[0]
+    return to_unit_scale(gram, samples.weights.given)[0]
 
 
 def _of_every_class(codes: Array, max_samples: int, random_state: RandomState) -> Array:

@@ -81,7 +81,7 @@ def store_combination(
     assert found.learned is not None
     used, history = np.flatnonzero(found.weights), list(found.history)
     kernels, weights = [found.kernels[k] for k in used], found.weights[used]
-    traces = base_grams(found.samples, kernels, centered=True).traces(data.weights)
+    traces = base_grams(found.samples, kernels, centered=True).traces(data.weights.given)
     roots = found.samples.roots
     gram = scaled_gram(found.learned.gram, roots)
     alignment = gram_alignment(gram, target.centered, roots)

@@ -102,7 +102,7 @@ def fit_dictionary(
             rotated.problems,
             base_grams(rotated.samples, rotated.kernels, centered=False),
         )
-    traces = grams.traces(data.weights if rotated is None else None)
+    traces = grams.traces(data.weights.given if rotated is None else None)
     scales = np.ones(len(kernels))
     if model.normalize == "trace":
         scales = _reciprocal(traces / samples.total)

@@ -82,7 +82,9 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
         # Values of the logistic loss are the logarithms of odds.
         if self.loss != "logistic":
             assert target.codes is not None
-            self.temperature_ = held_out_temperature(fold_values, target.codes, target.weights)
+            self.temperature_ = held_out_temperature(
+                fold_values, target.codes, target.weights.given
+            )
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -233,7 +235,7 @@ def classification_problems(
     """
     assert target.classes is not None
     signs = one_against_rest(data.y, target.classes)
-    return Problems(loss.with_weights(data.weights), signs, intercept)
+    return Problems(loss.with_weights(data.weights.given), signs, intercept)
 
 
 def regression_problems(loss: Loss, data: TrainingData, *, intercept: bool) -> Problems:
@@ -249,7 +251,7 @@ def regression_problems(loss: Loss, data: TrainingData, *, intercept: bool) -> P
     responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
     Y = responses.reshape(len(responses), -1)
     check_squares(Y, "y")
-    return Problems(loss.with_weights(data.weights), Y, intercept)
+    return Problems(loss.with_weights(data.weights.given), Y, intercept)
 
 
 @dataclass(frozen=True)

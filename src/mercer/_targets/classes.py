@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._data.weights import SampleWeights
 from mercer._gram.low_rank import spectral_factor
 from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
@@ -58,7 +59,7 @@ def class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
 
 
 def class_factor(
-    codes: Array, n_classes: int, kernel: str | Array, weights: Array | None
+    codes: Array, n_classes: int, kernel: str | Array, weights: SampleWeights
 ) -> tuple[Array, Array]:
     """Return a factor Y of the output kernel on classes, and the signs of its columns.
 
@@ -67,8 +68,7 @@ def class_factor(
     codes : ndarray of int of shape (n_samples,)
     n_classes : int
     kernel : {"labels", "delta", "balanced"} or ndarray of shape (n_classes, n_classes)
-    weights : ndarray of shape (n_samples,), or None
-        Weights of the samples.
+    weights : SampleWeights
     """
     if isinstance(kernel, np.ndarray):
         if len(kernel) != n_classes:
@@ -85,7 +85,7 @@ def class_factor(
         factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
         return factor, np.append(np.ones(n_classes), -1.0)
     if kernel == "balanced":
-        one_hot /= np.sqrt(np.bincount(codes, weights))
+        one_hot /= np.sqrt(np.bincount(codes, weights.given))
     return one_hot, np.ones(n_classes)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor
-from mercer._gram.sample_weights import repeated_rows, weighted_deviation
 from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
@@ -22,15 +22,15 @@ _OUTPUT_GRAM = "The output Gram matrix"
 """Error messages call a given output Gram matrix by this name."""
 
 
-def response_factor(y: Any, kernel: str | Kernel, weights: Array | None = None) -> Array:
+def response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Array:
     """Return a factor Y of the output kernel L = Y Y'.
 
     Parameters
     ----------
     y : ndarray or sparse matrix of shape (n_samples,) or (n_samples, n_outputs)
     kernel : {"linear", "gaussian", "multilabel", "precomputed"} or Kernel
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples, by which responses are standardized and widths are read off.
+    weights : SampleWeights
+        Weights, by which responses are standardized and widths are read off.
 
     Returns
     -------
@@ -49,33 +49,29 @@ def response_factor(y: Any, kernel: str | Kernel, weights: Array | None = None) 
     table = table.reshape(table.shape[0], -1)
     if isinstance(kernel, Kernel):
         check_squares(table, "y")
-        return kernel_factor(kernel.bind(_representative(table, weights)), table)
+        return kernel_factor(kernel.bind(weights.repeated(table)), table)
     standard = _standardized(table, weights)
     if kernel == "linear":
         return kernel_factor(Linear(), standard)
-    width = median_distance(_representative(standard, weights))
+    width = median_distance(weights.repeated(standard))
     return kernel_factor(Gaussian(width), standard)
 
 
-def _representative(table: Array, weights: Array | None) -> Array:
-    """The rows that stand for the weighted ones."""
-    return table if weights is None else np.asarray(table[repeated_rows(weights)])
-
-
-def response_deviation(responses: Array, weights: Array | None) -> Array:
+def response_deviation(responses: Array, weights: SampleWeights | Array | None) -> Array:
     """Standard deviations of responses whose squares may over- or underflow.
 
     Parameters
     ----------
     responses : ndarray of shape (n_samples, n_outputs)
-    weights : ndarray of shape (n_samples,), or None
+    weights : SampleWeights or ndarray of shape (n_samples,), or None
     """
+    weights = as_weights(weights, len(responses))
     # Multiplied by powers of two, no digit changes.
     exponents = np.frexp(np.abs(responses).max(axis=0))[1]
-    return np.ldexp(weighted_deviation(np.ldexp(responses, -exponents), weights), exponents)
+    return np.ldexp(weights.deviation(np.ldexp(responses, -exponents)), exponents)
 
 
-def _standardized(responses: Array, weights: Array | None) -> Array:
+def _standardized(responses: Array, weights: SampleWeights) -> Array:
     """Divide responses by their standard deviations."""
     scale = response_deviation(responses, weights)
     constant = scale <= 1e-14 * np.abs(responses).max(axis=0)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer._gram.sample_weights import representative_rows, scaled_centered
+from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._targets.classes import check_similarities, class_codes, class_factor
 from mercer._targets.responses import RESPONSE_KERNELS, response_factor
 from mercer._typing import Array
@@ -52,15 +52,14 @@ class Target:
         The labels, sorted; None where y holds no classes.
     codes : ndarray of int of shape (n_samples,), or None
         Index of each sample's class in `classes`.
-    weights : ndarray of shape (n_samples,), or None
-        Weights of the samples; None where all are one.
+    weights : SampleWeights
     """
 
     factor: Array
     signs: Array
-    classes: np.ndarray[Any, Any] | None = None
-    codes: Array | None = None
-    weights: Array | None = None
+    classes: np.ndarray[Any, Any] | None
+    codes: Array | None
+    weights: SampleWeights
 
     def take(self, rows: Array) -> Target:
         """Return the target of some of the samples.
@@ -70,7 +69,7 @@ class Target:
         rows : ndarray of int
         """
         codes = None if self.codes is None else self.codes[rows]
-        weights = None if self.weights is None else self.weights[rows]
+        weights = self.weights.take(rows)
         return Target(self.factor[rows], self.signs, self.classes, codes, weights)
 
     @property
@@ -79,19 +78,20 @@ class Target:
 
         Its rows are multiplied by the square roots of the weights.
         """
-        return scaled_centered(self.factor[:, self.signs > 0], self.weights)
+        return self.weights.centered(self.factor[:, self.signs > 0])
 
     @property
     def representative(self) -> Target:
         """The target of the rows that stand for the weighted ones, without weights."""
-        if self.weights is None:
+        if self.weights.is_unit:
             return self
-        return replace(self.take(representative_rows(self.weights)), weights=None)
+        rows = self.weights.representative_rows()
+        return replace(self.take(rows), weights=UnitWeights(len(rows)))
 
     @property
     def scaled(self) -> Array:
         """The factor, its rows multiplied by the square roots of the weights."""
-        return self.factor if self.weights is None else np.sqrt(self.weights)[:, None] * self.factor
+        return self.weights.scaled(self.factor)
 
 
 def as_target(
@@ -101,7 +101,7 @@ def as_target(
     output_kernel: Any = None,
     *,
     name: str = "output_kernel",
-    weights: Array | None = None,
+    weights: SampleWeights | Array | None = None,
 ) -> Target:
     """The target that labels, responses, sets of labels or an output Gram matrix define.
 
@@ -137,8 +137,8 @@ def as_target(
         * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
     name : str, default="output_kernel"
         The parameter's name, for messages.
-    weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+        None where all are one.
 
     Returns
     -------
@@ -192,6 +192,7 @@ def as_target(
             "Found input variables with inconsistent numbers of samples: "
             f"[{n_samples}, {y.shape[0]}]"
         )
+    weights = as_weights(weights, y.shape[0])
     if kernel is None:
         task = infer_task(y) if task == "auto" else task
         return _target(y, task, "labels" if task == "classification" else "linear", weights)
@@ -315,7 +316,7 @@ def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
     return kernel[np.ix_(there, there)]
 
 
-def _target(y: Any, task: Task, kernel: OutputKernel, weights: Array | None) -> Target:
+def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
     """Return the target that `y` defines under a checked output kernel."""
     if isinstance(kernel, np.ndarray) or (isinstance(kernel, str) and kernel in _CLASS_KERNELS):
         if task == "regression":
@@ -327,7 +328,7 @@ def _target(y: Any, task: Task, kernel: OutputKernel, weights: Array | None) -> 
     signs = np.ones(factor.shape[1])
     if task == "classification" and kernel not in ("multilabel", "precomputed"):
         return Target(factor, signs, *class_codes(y), weights)
-    return Target(factor, signs, weights=weights)
+    return Target(factor, signs, None, None, weights)
 
 
 def _description(kernel: OutputKernel, name: str) -> str:

@@ -111,7 +111,7 @@ def priced_learners(
     # An invalid target is refused before any work.
     data.target(task)
     classes = task == "classification"
-    target = encode_target(data.y, classification=classes, weights=data.weights)
+    target = encode_target(data.y, classification=classes, weights=data.weights.given)
     n_searched = int(np.clip(len(target.values) // 2, *SEARCH_ROWS))
     searched = _part(data.samples(), target, n_searched, splits)
     compared = _part(data.samples(), target, PRICE_ROWS, splits)

@@ -64,14 +64,14 @@ class BayesianMKL(KernelEstimator):
         """Set the fitted attributes that classifiers and regressors share."""
         self.weights_ = model.weights
         self.kernel_ = WeightedSum(model.kernels, model.weights)
-        roots = None if data.weights is None else np.sqrt(data.weights)
+        roots = None if data.weights.given is None else np.sqrt(data.weights.given)
         self.alignment_ = gram_alignment(scaled_gram(model.K, roots), target.centered, roots)
         self.shares_ = trace_shares(model.weights, model.traces)
         self.dual_coef_ = data.of_all(model.posterior.alpha)
         factors = model.posterior.factors
         self.cholesky_ = np.array([factor for factor, _ in factors])
         self.scale_ = np.array([scale for _, scale in factors])
-        self.rows_ = np.arange(data.n_given) if data.rows is None else data.rows
+        self.rows_ = np.arange(data.n_given) if data.kept is None else data.kept
         self.objective_ = model.value
         self.history_ = model.history
         self.objective_history_ = np.array([step.objective for step in model.history])
@@ -82,7 +82,7 @@ class BayesianMKL(KernelEstimator):
             self.dual_gap_ = model.gap
         self.X_fit_ = data.stored
         if data.stored is None:
-            self.diagonal_ = np.einsum("iik->ik", data.features).copy()
+            self.diagonal_ = np.einsum("iik->ik", data.X).copy()
 
     def _means(self, X: Features) -> Array:
         """Return posterior means of the latent functions, shape (n_new, n_problems)."""

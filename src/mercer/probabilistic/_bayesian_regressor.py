@@ -339,8 +339,8 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.y_mean_ = np.zeros(responses.shape[1])
         self.y_scale_ = np.ones(responses.shape[1])
         if self.normalize_y:
-            self.y_mean_ = weighted_mean(responses, data.weights)
-            self.y_scale_ = weighted_deviation(responses, data.weights)
+            self.y_mean_ = weighted_mean(responses, data.weights.given)
+            self.y_scale_ = weighted_deviation(responses, data.weights.given)
         return np.asarray((responses - self.y_mean_) / self.y_scale_)
 
     def _shaped(self, values: Array) -> Array:

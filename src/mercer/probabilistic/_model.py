@@ -135,7 +135,7 @@ def learn_model(
         evidence = replace(settings, objective="vb", learns_parameters=False)
         known = learn_model(samples, kernels, Y, evidence, on_step).noise
         settings = replace(settings, noise=known)
-    size = float(weighted_mean(Y * Y, samples.weights).mean())
+    size = float(weighted_mean(Y * Y, samples.weights.given).mean())
     noise = _FIRST_NOISE * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
@@ -146,7 +146,7 @@ def learn_model(
         Y,
         np.full(len(kernels), size / len(kernels)),
         noise=Noise(
-            None if settings.exact else settings.of_noise(noise, samples.weights),
+            None if settings.exact else settings.of_noise(noise, samples.weights.given),
             noise,
             settings.learns_noise,
         ),
@@ -172,9 +172,9 @@ class _WeightedDictionary:
         noise: float,
     ) -> None:
         self.kernels, self.settings, self.noise = list(kernels), settings, noise
-        self.size = float(weighted_mean(Y * Y, samples.weights).mean())
+        self.size = float(weighted_mean(Y * Y, samples.weights.given).mean())
         plain = base_grams(samples, self.kernels, centered=False)
-        self.traces = plain.traces(samples.weights)
+        self.traces = plain.traces(samples.weights.given)
         if (self.traces < 0.0).any():
             name = self.kernels[int(self.traces.argmin())].describe()
             raise ValueError(
@@ -192,13 +192,13 @@ class _WeightedDictionary:
         objective: Objective
         grams: BaseGrams = self.plain
         if self.noise_is_weight:
-            smallest, weights = _SMALLEST_NOISE * self.size, samples.weights
+            smallest, weights = _SMALLEST_NOISE * self.size, samples.weights.given
             objective = JointMAP.marginal_likelihood(smallest, weights, learns_noise=True)
             grams = GramsWithIdentity(self.plain, samples.n_samples, weights=weights)
         else:
             objective = as_objective(
                 "marginal_likelihood" if settings.exact else settings.objective,
-                settings.of_noise(noise, samples.weights),
+                settings.of_noise(noise, samples.weights.given),
                 jitter=settings.jitter,
                 weight_penalty=settings.weight_penalty,
                 norm=settings.norm,

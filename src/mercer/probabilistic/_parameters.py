@@ -183,7 +183,7 @@ class _EvidenceProblem:
         rows = np.unique(np.linspace(0, n - 1, _SUBSAMPLE).round().astype(int))
         samples, noise = self.samples.take(rows), self.noise
         if noise.likelihood is not None:
-            noise = replace(noise, likelihood=noise.likelihood.with_weights(samples.weights))
+            noise = replace(noise, likelihood=noise.likelihood.with_weights(samples.weights.given))
         return _EvidenceProblem(samples, self.kernels, self.Y[rows], noise)
 
     def start(self, log_weights: Array, shift: float) -> Array:
@@ -249,7 +249,7 @@ class _EvidenceProblem:
 
     def _gaussian(self, K: Array, noise: float) -> tuple[float, Array, Array]:
         """Return the objective, the Cholesky factor of K + noise I, and the dual variables."""
-        weights, total = self.samples.weights, self.samples.total
+        weights, total = self.samples.weights.given, self.samples.total
         K[np.diag_indices_from(K)] += noise if weights is None else noise / weights
         n, m = self.Y.shape
         factor = definite_factor(K)
@@ -267,7 +267,7 @@ class _EvidenceProblem:
         if self.Y.shape[1] > 1:
             inverse *= self.Y.shape[1]
         by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
-        weights, (n, m) = self.samples.weights, self.Y.shape
+        weights, (n, m) = self.samples.weights.given, self.Y.shape
         slope = noise * float((by_sample if weights is None else by_sample / weights).sum())
         slope += m * (self.samples.total - n)
         return _Evidence(value, slope, inverse, alpha)

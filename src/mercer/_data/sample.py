@@ -1,0 +1,157 @@
+"""Samples: a table, what is to be predicted for its rows, and their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from mercer._data.weights import SampleWeights, UnitWeights, as_weights
+from mercer._typing import Array, Features
+from mercer._weight_validation import positive_weights
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A table, targets and weights, of samples that all have a positive weight.
+
+    Attributes
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Or a mapping of names to several views of the same samples, or Gram matrices of shape
+        (n_samples, n_samples, ...).
+    y : ndarray of shape (n_samples,) or (n_samples, n_outputs), or None
+    weights : SampleWeights
+    kept : ndarray of int of shape (n_samples,), or None
+        Indices among the samples that were given; None where these are all.
+    n_given : int
+        Number of samples that were given, those of weight zero among them.
+    pairwise : bool
+        Whether X holds Gram matrices.
+    """
+
+    X: Any
+    y: Any = None
+    weights: SampleWeights = field(default_factory=lambda: UnitWeights(0))
+    kept: Array | None = None
+    n_given: int = 0
+    pairwise: bool = False
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @classmethod
+    def of(cls, X: Any, y: Any, sample_weight: Any = None, *, pairwise: bool = False) -> Self:
+        """The samples of positive weight.
+
+        Parameters
+        ----------
+        X : object
+            See above; not a mapping.
+        y : ndarray of shape (n_samples, ...), or None
+        sample_weight : array-like of shape (n_samples,), or None
+        pairwise : bool, default=False
+
+        Raises
+        ------
+        ValueError
+            If a weight is negative, NaN or infinite, or fewer than two are positive.
+        """
+        n = _num_samples(X)
+        return cls(X, y, UnitWeights(n), n_given=n, pairwise=pairwise).weighted(sample_weight)
+
+    def weighted(self, sample_weight: Any) -> Self:
+        """The samples of positive weight, where all had the weight one.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n_samples,), or None
+
+        Raises
+        ------
+        ValueError
+            If a weight is negative, NaN or infinite, or fewer than two are positive.
+        """
+        values, kept = positive_weights(sample_weight, self.X)
+        found = self if kept is None else self.take(kept)
+        return replace(found, weights=as_weights(values, len(found)), kept=kept)
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        y = None if self.y is None else _safe_indexing(self.y, rows)
+        kept = None if self.kept is None else self.kept[rows]
+        X = self.across(rows, rows)
+        return replace(self, X=X, y=y, weights=self.weights.take(rows), kept=kept)
+
+    def across(self, rows: Array, train: Array) -> Any:
+        """Some of the table's rows, to be evaluated by what was fitted to others.
+
+        Parameters
+        ----------
+        rows, train : ndarray of int
+            The rows, and the samples that something was fitted to.
+        """
+        if self.pairwise:
+            return self.X[np.ix_(rows, train)]
+        if isinstance(self.X, Mapping):
+            return {name: _safe_indexing(view, rows) for name, view in self.X.items()}
+        return _safe_indexing(self.X, rows)
+
+    def of_all(self, values: Array) -> Array:
+        """Values of the samples that were given: zeros for those of weight zero.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, ...)
+        """
+        if self.kept is None:
+            return values
+        result = np.zeros((self.n_given, *values.shape[1:]))
+        result[self.kept] = values
+        return result
+
+    @property
+    def repeated(self) -> Any:
+        """The table of rows that count as their weights say: what widths are read off."""
+        return self.weights.repeated(self.X)
+
+
+def row_keys(X: Features, y: Array) -> Array:
+    """One sortable key for each sample, the same for equal features with equal targets.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+    """
+    table = y.reshape(len(y), -1)
+    axis = None if table.shape[1] == 1 else 0
+    codes = np.unique(table, axis=axis, return_inverse=True)[1].reshape(-1, 1)
+    if not sp.issparse(X):
+        # Zeros of both signs are equal, but not their bytes.
+        rows = np.ascontiguousarray(np.column_stack([X, codes]), dtype=np.float64) + 0.0
+        return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    X = sp.csr_array(X, dtype=np.float64, copy=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    keys = np.empty(len(codes), dtype=object)
+    for i, (start, stop) in enumerate(pairwise(X.indptr)):
+        part = slice(start, stop)
+        columns = X.indices[part].astype(np.int64)
+        keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
+    return keys

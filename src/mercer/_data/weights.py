@@ -1,0 +1,328 @@
+"""Weights of samples: means, scaled rows, and the rows that stand for weighted ones."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from mercer._typing import Array
+
+_MOST_REPEATED = 20_000
+"""Whole weights repeat rows up to this many; of a table of more, this many rows are drawn."""
+
+
+class SampleWeights:
+    """Positive weights of samples.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples,)
+    is_unit : bool
+        Whether all weights are one; see :class:`UnitWeights`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weights = SampleWeights(np.array([1.0, 3.0]))
+    >>> weights.total, float(weights.mean(np.array([0.0, 4.0])))
+    (4.0, 3.0)
+    """
+
+    is_unit: ClassVar[bool] = False
+
+    def __init__(self, values: Array) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def given(self) -> Array | None:
+        """The weights, or None where all are one."""
+        return self.values
+
+    @property
+    def fit_params(self) -> dict[str, Any]:
+        """The argument of `fit` that passes the weights on."""
+        return {"sample_weight": self.values}
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights, which takes the place of the number of samples."""
+        return float(self.values.sum())
+
+    @cached_property
+    def roots(self) -> Array:
+        """Square roots of the weights."""
+        return np.sqrt(self.values)
+
+    def take(self, rows: Any) -> SampleWeights:
+        """Weights of some of the samples.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        return SampleWeights(self.values[rows])
+
+    def relative(self) -> SampleWeights:
+        """Weights with a mean of one; unit weights where all are equal.
+
+        Examples
+        --------
+        >>> SampleWeights(np.array([2e-3, 1e-3, 3e-3])).relative().values
+        array([1. , 0.5, 1.5])
+        >>> SampleWeights(np.array([7.3, 7.3])).relative().is_unit
+        True
+        """
+        if np.all(self.values == self.values[0]):
+            return UnitWeights(len(self))
+        # Division by the largest weight keeps their sum from overflowing.
+        found = self.values / self.values.max()
+        return SampleWeights(found / found.mean())
+
+    def mean(self, values: Array) -> Array:
+        """Mean over the samples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        """
+        return np.asarray(self.values @ values / self.values.sum())
+
+    def deviation(self, values: Array) -> Array:
+        """Standard deviation over the samples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        """
+        return np.sqrt(self.mean(np.square(values - self.mean(values))))
+
+    def spread(self, values: Array) -> float:
+        """Standard deviation of all entries.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_columns)
+        """
+        mean = self.mean(values).mean()
+        return float(np.sqrt(self.mean(np.square(values - mean)).mean()))
+
+    def sum(self, values: Array) -> float:
+        """Sum over the samples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples,)
+        """
+        return float(self.values @ values)
+
+    def scaled(self, values: Array) -> Array:
+        """Rows times the square roots of the weights; the given array where all are one.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_columns)
+        """
+        return np.asarray(self.roots[:, None] * values)
+
+    def scaled_gram(self, values: Array, rows: Any = slice(None), columns: Any = None) -> Array:
+        """Gram matrices times the roots of both samples' weights.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_rows, n_columns)
+        rows, columns : slice or ndarray of int
+            Samples of the rows, by default all, and of the columns, by default the same.
+
+        Returns
+        -------
+        ndarray of shape (..., n_rows, n_columns)
+            The given array itself where all weights are one.
+        """
+        columns = rows if columns is None else columns
+        return np.asarray(values * np.outer(self.roots[rows], self.roots[columns]))
+
+    def centered(self, values: Array) -> Array:
+        """Columns less their means, times the square roots of the weights.
+
+        The inner products of the result are weighted sums over the samples.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_columns)
+        """
+        return self.scaled(values - self.mean(values))
+
+    def repeated_rows(self) -> Array:
+        """Indices of rows whose quantiles are those of the weighted table.
+
+        Returns
+        -------
+        ndarray of int
+            Where weights are whole and not too many, each index as often as its weight. Otherwise
+            indices in proportion to the weights, at least one for each sample in all.
+
+        Examples
+        --------
+        >>> SampleWeights(np.array([1.0, 3.0])).repeated_rows()
+        array([0, 1, 1, 1])
+        >>> SampleWeights(np.array([0.5, 1.5])).repeated_rows()
+        array([0, 1])
+        """
+        n, total = len(self), self.total
+        if total <= _MOST_REPEATED and np.array_equal(self.values, np.round(self.values)):
+            return np.repeat(np.arange(n), self.values.astype(int))
+        return self.proportional_rows(int(np.clip(round(total), n, max(n, _MOST_REPEATED))))
+
+    def representative_rows(self) -> Array:
+        """Indices of rows that stand for a weighted table where labels are learned without weights.
+
+        Returns
+        -------
+        ndarray of int
+            Ascending. Rows of large weights, and none twice, as kernels that are learned from
+            copies are too narrow.
+
+        Examples
+        --------
+        >>> SampleWeights(np.array([0.1, 3.0, 2.0, 0.2])).representative_rows()
+        array([1, 2])
+        """
+        return np.unique(self.proportional_rows())
+
+    def proportional_rows(self, n_rows: int | None = None) -> Array:
+        """Indices of rows, each in proportion to its weight.
+
+        Parameters
+        ----------
+        n_rows : int, default=None
+            Number of indices; the number of samples if None.
+
+        Returns
+        -------
+        ndarray of int of shape (n_rows,)
+            Ascending, at even steps along the cumulative weights.
+
+        Examples
+        --------
+        >>> SampleWeights(np.array([1.0, 3.0, 1.0, 1.0])).proportional_rows()
+        array([0, 1, 1, 3])
+        """
+        n_rows = len(self) if n_rows is None else n_rows
+        cumulative = np.cumsum(self.values / self.values.max())
+        # A step that ends with a row, up to the rounding of the sum, belongs to that row.
+        rounding = len(self) * np.finfo(np.float64).eps
+        steps = (np.arange(n_rows) + 0.5) * (cumulative[-1] / n_rows) * (1.0 - rounding)
+        return np.minimum(np.searchsorted(cumulative, steps), len(self) - 1)
+
+    def repeated(self, table: Any) -> Any:
+        """The rows of a table that count as the weights say: what statistics are read off.
+
+        Parameters
+        ----------
+        table : array-like, sparse matrix or data frame of n_samples rows
+        """
+        return _safe_indexing(table, self.repeated_rows())
+
+    def representative(self, table: Any) -> Any:
+        """The rows of a table that stand for the weighted ones: what labels are learned on.
+
+        Parameters
+        ----------
+        table : array-like, sparse matrix or data frame of n_samples rows
+        """
+        return _safe_indexing(table, self.representative_rows())
+
+
+class UnitWeights(SampleWeights):
+    """Weights that are all one: every method is that of samples without weights.
+
+    Parameters
+    ----------
+    n_samples : int
+    """
+
+    is_unit: ClassVar[bool] = True
+
+    def __init__(self, n_samples: int) -> None:
+        self._n_samples = n_samples
+
+    def __len__(self) -> int:
+        return self._n_samples
+
+    @cached_property
+    def values(self) -> Array:  # type: ignore[override]
+        """Ones."""
+        return np.ones(self._n_samples)
+
+    @property
+    def given(self) -> Array | None:
+        return None
+
+    @property
+    def fit_params(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def total(self) -> float:
+        return float(self._n_samples)
+
+    @property
+    def roots(self) -> Array:
+        return self.values
+
+    def take(self, rows: Any) -> SampleWeights:
+        return UnitWeights(np.arange(len(self))[rows].size)
+
+    def relative(self) -> Self:
+        return self
+
+    def mean(self, values: Array) -> Array:
+        return np.asarray(values.mean(axis=0))
+
+    def deviation(self, values: Array) -> Array:
+        return np.asarray(values.std(axis=0))
+
+    def spread(self, values: Array) -> float:
+        return float(values.std())
+
+    def sum(self, values: Array) -> float:
+        return float(values.sum())
+
+    def scaled(self, values: Array) -> Array:
+        return values
+
+    def scaled_gram(self, values: Array, rows: Any = slice(None), columns: Any = None) -> Array:
+        return values
+
+    def repeated_rows(self) -> Array:
+        return np.arange(self._n_samples)
+
+    representative_rows = repeated_rows
+
+    def repeated(self, table: Any) -> Any:
+        return table
+
+    representative = repeated
+
+
+def as_weights(weights: SampleWeights | Array | None, n_samples: int) -> SampleWeights:
+    """Weights as an object, unit weights for None.
+
+    Parameters
+    ----------
+    weights : SampleWeights, ndarray of shape (n_samples,), or None
+    n_samples : int
+    """
+    if isinstance(weights, SampleWeights):
+        return weights
+    return UnitWeights(n_samples) if weights is None else SampleWeights(weights)
