@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from mercer._blocks import ParquetSource
-from mercer._stacking.kernel_stacking import KernelStacking, PricedCandidate
+from mercer._stacking.kernel_stacking import EvaluatedCandidate, KernelStacking
 from mercer._typing import Array, Features
 from mercer.inspection._display import kernel_shares, learned, learned_terms
 from mercer_command.baselines import (
@@ -63,15 +63,15 @@ class Stack:
 
     Attributes
     ----------
-    candidates : list of PricedCandidate
-        The largest weight comes first, and the lowest price among those that were left out.
+    candidates : list of EvaluatedCandidate
+        The largest weight comes first, and the lowest error among those that were left out.
     loo_score : float
         Accuracy, or R², of the leave-one-out predictions.
     covered : float or None
         Share of the held-out rows whose response is in its prediction interval; None for classes.
     """
 
-    candidates: list[PricedCandidate]
+    candidates: list[EvaluatedCandidate]
     loo_score: float
     covered: float | None
 
@@ -286,7 +286,7 @@ def learned_stack(model: Pipeline, covered: float | None = None) -> Stack:
     """
     step = model[-1]
     return Stack(
-        candidates=sorted(step.candidates_, key=lambda c: (-c.weight, c.price)),
+        candidates=sorted(step.candidates_, key=lambda c: (-c.weight, c.loo_error)),
         loo_score=step.loo_score_,
         covered=covered,
     )

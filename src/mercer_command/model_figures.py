@@ -56,14 +56,14 @@ _SHARES_EXPLAINED = (
 )
 """What shares are, below their figure."""
 
-_PRICES_EXPLAINED = (
-    "Stacking combines the predictions of several kernels. A price measures each by itself, "
+_ERRORS_EXPLAINED = (
+    "Stacking combines the predictions of several kernels. The error is that of each by itself, "
     "without a test set: of ridge regression, the mean squared leave-one-out error relative to "
     "that of the mean, or of the class frequencies; of a support vector machine, the share of rows "
-    "that it misclassifies out of fold. Weights combine the predictions; they do not follow prices "
+    "that it misclassifies out of fold. Weights combine the predictions; they do not follow errors "
     "alone, because kernels that err on different rows complement each other."
 )
-"""What prices are, below their figure."""
+"""What the errors are, below their figure."""
 
 _IMPORTANCE_EXPLAINED = (
     "The error rises by this much if the cells of a column are shuffled among held-out rows (mean "
@@ -123,20 +123,20 @@ def kernel_section(model: Pipeline, found: LearnedKernel | Stack) -> list[str]:
     found : LearnedKernel or Stack
     """
     if isinstance(found, Stack):
-        header = ["Candidate", "Kernel", "Penalty", "Price", "Weight"]
+        header = ["Candidate", "Kernel", "Penalty", "Error", "Weight"]
         rows = [
             [
                 c.description,
                 c.kernel.describe(),
                 f"{c.alpha:.3g}",
-                f"{c.price:#.3g}",
+                f"{c.loo_error:#.3g}",
                 f"{c.weight:.3f}",
             ]
             for c in found.candidates
         ]
         parts = [
             html.table(header, rows, numeric={2, 3, 4}),
-            html.paragraph(_PRICES_EXPLAINED),
+            html.paragraph(_ERRORS_EXPLAINED),
         ]
         n_drawn = sum(c.weight > 0 for c in found.candidates)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 DESCRIPTIONS = {
-    "stacking": "priced and stacked",
+    "stacking": "compared and stacked",
     "ca": "searched widths",
     "ca-nd": "searched, per feature",
     "auto": "per feature if better",

@@ -290,13 +290,13 @@ def _kernels(title: str, found: LearnedKernel) -> Table:
 def _candidates(title: str, found: Stack) -> Table:
     candidates = _table(title)
     candidates.add_column("Kernel", overflow="fold")
-    candidates.add_column("Price", justify="right")
+    candidates.add_column("Error", justify="right")
     candidates.add_column("Weight", justify="right")
     candidates.add_column("", min_width=_BAR_LENGTH, no_wrap=True)
     largest = max(c.weight for c in found.candidates)
     for c in found.candidates[:_MAX_KERNELS]:
         name, bar = escape(c.description), _bar(c.weight, largest)
-        candidates.add_row(name, f"{c.price:#.3g}", f"{c.weight:.3f}", bar)
+        candidates.add_row(name, f"{c.loo_error:#.3g}", f"{c.weight:.3f}", bar)
     if len(found.candidates) > _MAX_KERNELS:
         candidates.add_row(f"and {len(found.candidates) - _MAX_KERNELS} more", "", "", "")
     return candidates

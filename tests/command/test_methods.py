@@ -102,7 +102,7 @@ class TestFit:
         page = Path("r.html").read_text(encoding="utf-8")
         for candidate in model[-1].candidates_:
             assert candidate.description in " ".join(page.split())
-            assert f"{candidate.price:#.3g}" in result.stdout
+            assert f"{candidate.loo_error:#.3g}" in result.stdout
         # Errors, four of predictions, importance, three of dependence, candidates, Gram matrix.
         assert page.count("<svg") == 11
         result = run("predict", "m.skops", "t.csv", "--interval", 0.8, "--out", "p.csv")

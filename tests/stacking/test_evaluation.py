@@ -68,7 +68,7 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
     assert_array_equal(predicted, 1)
     errors = np.square(predicted_by(found, target) - target.values).mean()
     mean_errors = np.square((target.values - target.values.mean(axis=0)) * 40 / 39).mean()
-    assert_allclose(found.price, errors / mean_errors)
+    assert_allclose(found.loo_error, errors / mean_errors)
 
 
 def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
@@ -139,7 +139,7 @@ def test_tiny_penalties_are_raised() -> None:
     y = np.sin(X[:, 0])
     found = evaluated(Recorder(), X, encode_target(y, classification=False), y)
     assert found.alpha >= 1e-8
-    assert found.price < 1e-6
+    assert found.loo_error < 1e-6
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])

@@ -283,7 +283,7 @@ def test_attributes_agree(estimator: Any) -> None:
         sorted(found.weight for found in positive), sorted(model.weights_[model.weights_ > 0.0])
     )
     assert len(model.kernels_) == len(model.weights_)
-    assert all(0.0 <= found.price < 2.0 and found.alpha > 0.0 for found in model.candidates_)
+    assert all(0.0 <= found.loo_error < 2.0 and found.alpha > 0.0 for found in model.candidates_)
     assert model.relevance_.shape == (4,)
     assert_allclose(model.relevance_.sum(), 1.0)
 

@@ -85,7 +85,7 @@ def test_predictions_are_the_classes_of_highest_probability() -> None:
     model = KernelStackingClassifier(KERNELS).fit(X, labels(y))
     probabilities = outputs(model, X)
     assert_array_equal(model.predict(X), model.classes_[probabilities.argmax(axis=1)])
-    prices = [found.price for found in model.candidates_[: len(KERNELS)]]
+    prices = [found.loo_error for found in model.candidates_[: len(KERNELS)]]
     assert prices == sorted(prices)
     assert_allclose(model.weights_.sum(), 1.0)
 

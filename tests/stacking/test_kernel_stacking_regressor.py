@@ -74,7 +74,7 @@ def test_weights_are_those_of_the_leave_one_out_predictions_of_refits(
     for found, candidate in zip(own, model.candidates_, strict=True):
         errors = y - left_out_means(y) - found
         price = np.sum(errors**2) / np.sum((y - left_out_means(y)) ** 2)
-        assert_allclose(candidate.price, price, rtol=1e-5)
+        assert_allclose(candidate.loo_error, price, rtol=1e-5)
 
 
 def test_left_out_predictions_are_those_of_stacks_that_were_chosen_without_the_fold(

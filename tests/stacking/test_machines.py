@@ -38,8 +38,8 @@ def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> Non
     assert "a kernel" in found.description
     assert found.deviations.shape == (60, n_classes)
     decisions = found.deviations / found.slope + found.center
-    assert_allclose(found.price, (decisions.argmax(axis=1) != codes).mean())
-    assert found.price < (codes != np.bincount(codes).argmax()).mean()
+    assert_allclose(found.loo_error, (decisions.argmax(axis=1) != codes).mean())
+    assert found.loo_error < (codes != np.bincount(codes).argmax()).mean()
     gram, _ = unit_gram(found.kernel, X)
     for train, test in parts(target, 0, 5):
         machine = SVC(C=1.0 / found.alpha, kernel="precomputed")

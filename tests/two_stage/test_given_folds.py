@@ -115,7 +115,7 @@ def test_losses_are_those_of_refits(cv: Any, weighted: bool) -> None:
     for candidate in priced_learners(X, y, "regression", sample_weight, splits=splits):
         kernel = candidate.learner.fit(X, y, sample_weight=sample_weight).kernel_
         errors, of_mean = refitted(kernel(X), y, candidate.alpha, splits, weights)
-        assert_allclose(candidate.price, sum(errors) / sum(of_mean), rtol=1e-7)
+        assert_allclose(candidate.loo_error, sum(errors) / sum(of_mean), rtol=1e-7)
 
 
 def test_no_other_width_or_alpha_is_better_in_the_folds() -> None:
@@ -127,7 +127,7 @@ def test_no_other_width_or_alpha_is_better_in_the_folds() -> None:
             kernel = UniformCombination([family(width)]).fit(X, y).kernel_
             for alpha in 10.0 ** np.arange(-5.0, 4.0):
                 errors, of_mean = refitted(kernel(X), y, alpha, splits, np.ones(60))
-                assert best.price < 1.01 * sum(errors) / sum(of_mean)
+                assert best.loo_error < 1.01 * sum(errors) / sum(of_mean)
 
 
 def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
@@ -141,7 +141,9 @@ def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
     monkeypatch.setattr(pricing, "SEARCH_ROWS", (12, 12))
     monkeypatch.setattr(pricing, "PRICE_ROWS", 12)
     found = priced_learners(X, y, "regression", splits=splits)
-    assert [candidate.price for candidate in found] == [candidate.price for candidate in expected]
+    assert [candidate.loo_error for candidate in found] == [
+        candidate.loo_error for candidate in expected
+    ]
 
 
 # --- every kind of `cv` ------------------------------------------------------------------------
@@ -237,7 +239,7 @@ def test_folds_choose_the_kernel_where_they_choose_no_penalty(model: Any) -> Non
     alone = model.fit(X, y).candidates_
     by_group = model.set_params(cv=group_folds(X, y, groups)).fit(X, y).candidates_
     model.set_params(cv=None)
-    assert by_group[0].price > 2.0 * alone[0].price
+    assert by_group[0].loo_error > 2.0 * alone[0].loo_error
 
 
 def test_machines_of_labels_choose_kernel_and_c_in_given_folds() -> None:

@@ -16,7 +16,7 @@ from two_stage_cases import brute_force_leave_one_out, centered, shuffled
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._two_stage.priced_learners import (
-    PricedLearner,
+    EvaluatedLearner,
     comparable,
     priced_learners,
     vertex,
@@ -38,7 +38,7 @@ def additive(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
     return X, np.abs(X).sum(axis=1)
 
 
-def the_kernel(candidate: PricedLearner) -> Kernel:
+def the_kernel(candidate: EvaluatedLearner) -> Kernel:
     assert isinstance(candidate.learner, UniformCombination)
     (kernel,) = candidate.learner.kernels
     return kernel
@@ -63,10 +63,10 @@ def test_prices_are_those_of_refits(problem: Any) -> None:
     assert [type(the_kernel(c)) for c in found] == (
         [Gaussian, Laplacian] if problem is smooth else [Laplacian, Gaussian]
     )
-    assert found[0].price < found[1].price
+    assert found[0].loo_error < found[1].loo_error
     for candidate in found:
         expected = relative_error(the_kernel(candidate), X, y, candidate.alpha)
-        assert_allclose(candidate.price, expected, rtol=1e-4)
+        assert_allclose(candidate.loo_error, expected, rtol=1e-4)
         assert candidate.description == the_kernel(candidate).describe()
 
 
@@ -78,7 +78,7 @@ def test_no_octave_is_cheaper(problem: Any) -> None:
     for factor in (0.5, 2.0):
         other = kernel.with_theta(kernel.theta + np.log(factor))
         for alpha in 10.0 ** np.arange(-9, 2):
-            assert best.price < 1.01 * relative_error(other, X, y, alpha)
+            assert best.loo_error < 1.01 * relative_error(other, X, y, alpha)
 
 
 def test_kernels_of_support_vector_machines_are_wider() -> None:
@@ -104,19 +104,19 @@ def test_units_and_the_order_of_rows_do_not_matter() -> None:
         priced_learners(1e3 * X + 5.0, 1e-6 * y, "regression"),
         priced_learners(X[order], y[order], "regression"),
     ):
-        assert_allclose([c.price for c in other], [c.price for c in plain], rtol=1e-5)
+        assert_allclose([c.loo_error for c in other], [c.loo_error for c in plain], rtol=1e-5)
 
 
 def test_many_rows_are_priced_on_some() -> None:
     X, y = smooth(1200)
     found = priced_learners(X, y, "regression")
     assert isinstance(the_kernel(found[0]), Gaussian)
-    assert found[0].price < 1e-3
+    assert found[0].loo_error < 1e-3
 
 
 def test_only_near_prices_are_compared_further() -> None:
     learner = UniformCombination()
-    found = [PricedLearner("", learner, price, 1.0) for price in (0.5, 0.59, 0.61)]
+    found = [EvaluatedLearner("", learner, price, 1.0) for price in (0.5, 0.59, 0.61)]
     assert comparable(found) == found[:2]
     assert comparable(found[:1]) == found[:1]
 

@@ -32,14 +32,14 @@ from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._stacking.combination import LinearCombination, LogisticCombination
-from mercer._stacking.kernel_stacking import PricedCandidate
+from mercer._stacking.kernel_stacking import EvaluatedCandidate
 from mercer._stacking.machines import MachineMember
 from mercer._stacking.members import RidgeMember
 from mercer._stacking.nystroem_members import NystroemMember
 from mercer._stacking.table_views import TableViews
 from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.label_machines import LabelMachines
-from mercer._two_stage.priced_learners import PricedLearner
+from mercer._two_stage.priced_learners import EvaluatedLearner
 from mercer.preprocessing._calendar import CalendarFeatures
 from mercer.preprocessing._columns import ColumnsOfKind, convert
 from mercer.preprocessing._text_features import TextFeatures
@@ -80,9 +80,9 @@ _TRUSTED_OF_MERCER = (
     MachineMember,
     NystroemMember,
     NystroemModel,
-    PricedCandidate,
+    EvaluatedCandidate,
     RidgeMember,
-    PricedLearner,
+    EvaluatedLearner,
     RidgeChoice,
     TableViews,
     TargetEncoding,

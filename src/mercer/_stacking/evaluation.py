@@ -1,4 +1,4 @@
-"""Leave-one-out predictions of candidates, by which they are priced and combined."""
+"""Leave-one-out predictions of candidates, by which they are compared and combined."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ class Evaluation:
     description : str
     view : {"given", "scaled", "quantiles"}
     kernel : Kernel
-        Learned from all samples that are priced.
+        Learned from all samples of the table.
     alpha : float
         The best ridge penalty, for a Gram matrix of unit scale.
     deviations : ndarray of shape (n_samples, n_outputs)
         Of the prediction for each sample, by ridge regression on all others with a kernel that was
         learned without it, from the mean of these others, in the target's encoding.
-    price : float
+    loo_error : float
         Mean squared error of the predictions, relative to that of the mean.
     uses_labels, learns_widths : bool
         See :class:`Candidate`.
@@ -110,7 +110,7 @@ class Evaluation:
     kernel: Kernel
     alpha: float
     deviations: Array
-    price: float
+    loo_error: float
     uses_labels: bool = False
     learns_widths: bool = True
 
@@ -173,18 +173,18 @@ def evaluate(
     on_step: Callable[[], None] = lambda: None,
     on_failure: Callable[[str], None] = warn,
 ) -> list[Evaluation]:
-    """Price candidates, in threads; those that fail are left out with a warning.
+    """Evaluate candidates, in threads; those that fail are left out with a warning.
 
     Parameters
     ----------
     candidates : sequence of Candidate
     table : LabeledTable
-        The samples that candidates are priced on.
+        The samples that candidates are evaluated on.
     random_state : int, RandomState instance or None
         Divides the samples into parts.
     others : LabeledTable, default=None
         Other samples, from which kernels are learned. Without them, kernels are learned from those
-        that they are priced on.
+        that they are evaluated on.
     on_step : callable, default=None
         Called after each candidate.
     on_failure : callable, default=warn
@@ -233,8 +233,8 @@ def _evaluated(
             gram, _ = unit_gram(unseen[position], X, weights)
             residuals = leave_one_out_residuals(gram, target.values, fit.alpha, weights)
             predictions[part] = (target.values - residuals)[part]
-        price = relative_loss(target.values - predictions, target.values, weights)
-        if not np.isfinite(price):
+        loo_error = relative_loss(target.values - predictions, target.values, weights)
+        if not np.isfinite(loo_error):
             raise ValueError("its predictions are not finite")
         found.append(
             Evaluation(
@@ -243,7 +243,7 @@ def _evaluated(
                 kernel,
                 fit.alpha,
                 predictions - target.left_out_means,
-                price,
+                loo_error,
                 candidate.uses_labels,
                 candidate.learns_widths,
             )

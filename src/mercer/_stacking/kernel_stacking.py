@@ -64,15 +64,15 @@ _SAMPLED_ROWS = 20_000
 """Of a table that is not fitted exactly, views, centers and the combination are learned from at
 most this many rows."""
 
-_LEARNED_PER_PRICED = 2
-"""Kernels of a large table are learned from so many samples for each that they are priced on."""
+_LEARNED_PER_EVALUATED = 2
+"""Ratio of training to evaluation samples of the kernels of a large table."""
 
 _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
 
 
 @dataclass(frozen=True)
-class PricedCandidate:
+class EvaluatedCandidate:
     """A candidate of a stack, as the fitted estimator reports it.
 
     Attributes
@@ -82,7 +82,7 @@ class PricedCandidate:
     alpha : float
         Penalty of ridge regression, or 1 / C of a support vector machine, for a kernel of unit
         scale.
-    price : float
+    loo_error : float
         Of ridge regression, the mean squared leave-one-out error relative to that of the mean; of a
         machine, the fraction of samples that it misclassifies out of fold.
     weight : float
@@ -92,7 +92,7 @@ class PricedCandidate:
     description: str
     kernel: Kernel
     alpha: float
-    price: float
+    loo_error: float
     weight: float
 
 
@@ -170,7 +170,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
             Combined predictions in which the sample's own label had no part.
         """
         candidates = self._fit_views(data)
-        table, rows = LabeledTable(self._training, data.y, target), self._priced_rows(target)
+        table, rows = LabeledTable(self._training, data.y, target), self._evaluated_rows(target)
         found = self._selection(candidates, rows, table, data)
         members, seen = self._fit_members(found.kept, table, data), target.take(rows)
         deviations, combination = [e.deviations for e in found.kept], found.combination
@@ -188,7 +188,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         self.candidates_ = []
         for e in found.evaluations:
             kernel, share = fitted.get(id(e), (e.kernel, 0.0))
-            reported = PricedCandidate(e.description, kernel, e.alpha, e.price, float(share))
+            reported = EvaluatedCandidate(e.description, kernel, e.alpha, e.loo_error, float(share))
             self.candidates_.append(reported)
         used = combination.used
         self._members = [members[k] for k in used]
@@ -236,7 +236,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         settings["random_state"] = self.random_state
         found = evaluate(candidates, table, **settings)
         if self.candidates is None and found and learns_relevance(table.views["scaled"]):
-            best = min(found, key=lambda evaluation: evaluation.price)
+            best = min(found, key=lambda evaluation: evaluation.loo_error)
             found += evaluate(relevance_candidates(best.view), table, **settings)
         return self._choose(found, table, exact)
 
@@ -252,14 +252,14 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         return found
 
     def _others(self, rows: Array, table: LabeledTable, data: TrainingRows) -> LabeledTable | None:
-        """Samples of a large table that candidates are not priced on, to learn kernels from."""
+        """Samples of a large table that candidates are not evaluated on, to learn kernels from."""
         if data.source is None:
             return None
         rest = np.setdiff1d(np.arange(len(data.y)), rows)
         if len(rest) < len(rows):
             return None
         inside = table.target.take(rest)
-        n_learned = _LEARNED_PER_PRICED * len(rows)
+        n_learned = _LEARNED_PER_EVALUATED * len(rows)
         chosen = sample_rows(len(rest), n_learned, inside.codes, self.random_state)
         return table.take(rest[chosen])
 
@@ -292,7 +292,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         Its ridge regressions are fitted to all rows but one, its machines without a fold.
         """
         inside = table.take(train)
-        inside = inside.take(self._priced_rows(inside.target))
+        inside = inside.take(self._evaluated_rows(inside.target))
         found = self._select(candidates, inside, True, on_failure=lambda message: None)
         deviations = [e.left_out_deviations(table, self.random_state) for e in found.kept]
         return found.combination, deviations
@@ -312,8 +312,8 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
             self._training = {name: table[rows] for name, table in self._training.items()}
         self._reach = largest_gap(next(iter(self._training.values())))
 
-    def _priced_rows(self, target: EncodedTarget) -> Array:
-        """Rows that candidates are priced on: all, or a sample of many."""
+    def _evaluated_rows(self, target: EncodedTarget) -> Array:
+        """Rows that candidates are evaluated on: all, or a sample of many."""
         n = len(target.values)
         return sample_rows(n, self.max_samples, target.codes, self.random_state)
 

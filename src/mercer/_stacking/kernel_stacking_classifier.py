@@ -20,7 +20,7 @@ from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
-"""Ridge regressions on so many kernels of lowest price are combined."""
+"""Ridge regressions on this many kernels of lowest error are combined."""
 
 _N_MACHINES = 2
 """Support vector machines on so many kernels are combined with them."""
@@ -60,10 +60,11 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
 
     Attributes
     ----------
-    candidates_ : list of PricedCandidate
-        The candidates: `description`, `kernel`, `alpha`, `price` and `weight`. The price of a ridge
-        regression is the mean squared leave-one-out error of class indicators, relative to that of
-        the class frequencies; that of a machine is its error out of fold.
+    candidates_ : list of EvaluatedCandidate
+        The candidates: `description`, `kernel`, `alpha`, `loo_error` and `weight`. The error of a
+        ridge regression is the mean squared leave-one-out error of class indicators, relative to
+        that of the class frequencies; that of a machine is the fraction of samples that it
+        misclassifies out of fold.
     kernels_ : list of Kernel
         The kernels that are kept.
     weights_ : ndarray of shape (n_kernels,)
@@ -149,7 +150,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
 
     @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
-        """Price the candidates, combine the best, and fit them to all samples.
+        """Compare the candidates, combine the best, and fit them to all samples.
 
         Parameters
         ----------
@@ -226,7 +227,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
     def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
-        found = sorted(found, key=lambda e: e.price)
+        found = sorted(found, key=lambda e: e.loo_error)
         kept: list[Evaluation] = found[:_N_RIDGE]
         if exact:
             # Machines are on kernels whose parameters were not learned from labels.

@@ -58,8 +58,8 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     Attributes
     ----------
-    candidates_ : list of PricedCandidate
-        The candidates: `description`, `kernel`, `alpha`, `price`, which is the mean squared
+    candidates_ : list of EvaluatedCandidate
+        The candidates: `description`, `kernel`, `alpha`, `loo_error`, which is the mean squared
         leave-one-out error relative to that of the mean, and `weight`.
     kernels_ : list of Kernel
         The kernels that are kept.
@@ -131,7 +131,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
 
     @with_callbacks
     def fit(self, X: Features, y: Any = None, sample_weight: Any = None) -> Self:
-        """Price the candidates, combine them, and fit those that are kept.
+        """Compare the candidates, combine them, and fit those that are kept.
 
         Parameters
         ----------

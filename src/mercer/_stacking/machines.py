@@ -1,4 +1,4 @@
-"""Support vector machines on candidates' kernels, priced by their decisions out of fold."""
+"""Support vector machines on candidates' kernels, compared by their decisions out of fold."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class MachineEvaluation(Evaluation):
     """A support vector machine with C = 1 / alpha, and its decision values out of fold.
 
     Its deviations are ``slope * (decisions - center)``, fitted to the class indicators less their
-    means by least squares; its price is the fraction of samples that the decisions misclassify.
+    means by least squares; its error is the fraction of samples that the decisions misclassify.
 
     Attributes
     ----------
@@ -154,11 +154,11 @@ def _best_machine(
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)
             wrong = decisions.argmax(axis=1) != target.codes
-            price = float(weighted_mean(wrong, target.weights))
+            error = float(weighted_mean(wrong, target.weights))
             # Of machines with equal errors the first one is taken, whatever rounding errors are.
-            if best is None or price < best.price - _TIE:
+            if best is None or error < best.loo_error - _TIE:
                 description = f"support vector machine on {found.description}"
-                best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, price)
+                best = MachineEvaluation(description, found.view, kernel, 1.0 / C, decisions, error)
     assert best is not None
     return _on_indicators(best, target)
 

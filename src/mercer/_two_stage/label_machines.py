@@ -42,7 +42,7 @@ def label_learner(learner: Any, data: LabeledSamples, splits: Splits | None = No
     Parameters
     ----------
     learner : estimator, "auto" or None
-        Of None, the isotropic kernel of the lowest price for ridge regression on the indicators.
+        Of None, the isotropic kernel of the lowest error for ridge regression on the indicators.
     data : LabeledSamples
         With indicators.
     splits : list of (ndarray, ndarray), default=None

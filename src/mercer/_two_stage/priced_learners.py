@@ -48,7 +48,7 @@ _OCTAVES = (-4, 5)
 
 
 @dataclass(frozen=True)
-class PricedLearner:
+class EvaluatedLearner:
     """A learner that is a candidate, and what its kernel costs on held-out samples.
 
     Attributes
@@ -57,7 +57,7 @@ class PricedLearner:
         Name and width of the kernel.
     learner : KernelLearner
         Not fitted.
-    price : float
+    loo_error : float
         Mean squared error of ridge regression over samples left out one at a time, or held out in
         the folds that were given, relative to that of the mean of the others, with the width of the
         kernel's family at which it is lowest; 1e-12 at least.
@@ -67,7 +67,7 @@ class PricedLearner:
 
     description: str
     learner: KernelLearner
-    price: float
+    loo_error: float
     alpha: float
 
 
@@ -80,7 +80,7 @@ def priced_learners(
     *,
     machines: bool = True,
     splits: Splits | None = None,
-) -> list[PricedLearner]:
+) -> list[EvaluatedLearner]:
     """Return one isotropic kernel of each family, of the width of lowest price, cheapest first.
 
     Parameters
@@ -97,7 +97,7 @@ def priced_learners(
 
     Returns
     -------
-    list of PricedLearner
+    list of EvaluatedLearner
 
     Notes
     -----
@@ -122,19 +122,19 @@ def priced_learners(
         kernel = family.kernel(octave + (family.svm_octave if classes and machines else 0.0))
         learner = UniformCombination([kernel], task=task)
         least = max(cost.loss, _LEAST_PRICE)
-        found.append(PricedLearner(kernel.describe(), learner, least, cost.alpha))
-    return sorted(found, key=lambda candidate: candidate.price)
+        found.append(EvaluatedLearner(kernel.describe(), learner, least, cost.alpha))
+    return sorted(found, key=lambda candidate: candidate.loo_error)
 
 
-def comparable(candidates: list[PricedLearner]) -> list[PricedLearner]:
+def comparable(candidates: list[EvaluatedLearner]) -> list[EvaluatedLearner]:
     """Return the candidates whose price is so near the lowest that it does not decide.
 
     Parameters
     ----------
-    candidates : list of PricedLearner
+    candidates : list of EvaluatedLearner
         Cheapest first.
     """
-    return [c for c in candidates if c.price <= _NEAR * candidates[0].price]
+    return [c for c in candidates if c.loo_error <= _NEAR * candidates[0].loo_error]
 
 
 @dataclass(frozen=True)

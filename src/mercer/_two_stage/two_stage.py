@@ -40,7 +40,7 @@ from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._two_stage.automatic_learner import candidate_learners
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted
 from mercer._two_stage.penalty_grids import grid_results
-from mercer._two_stage.priced_learners import PricedLearner, comparable, priced_learners
+from mercer._two_stage.priced_learners import EvaluatedLearner, comparable, priced_learners
 from mercer._two_stage.stage_checks import check_folds, check_learner, check_predictor
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number, table_advice, warn
@@ -81,7 +81,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
     learner_: Any
     kernel_: Any
     predictor_: Any
-    candidates_: list[PricedLearner]
+    candidates_: list[EvaluatedLearner]
     _kept: NDArray[np.intp] | None = None
     """Columns of stacks that hold kernels with samples of positive weight; None for all."""
 
@@ -232,7 +232,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         return learner._refitted(kernel.kernels, table, part.y, part.weights)
 
     def _learner_of(self, data: LabeledSamples) -> Any:
-        """The learner, chosen by prices of ridge regression where none is given."""
+        """The learner, chosen by leave-one-out errors of ridge regression where none is given."""
         if self.learner is None:
             self.candidates_ = priced_learners(
                 data.X, data.y, self._task, data.weights, machines=False
@@ -252,7 +252,7 @@ class TwoStage(CallbackSupportMixin, BaseEstimator):
         """Return this estimator, not fitted, with each learner among which it chooses.
 
         They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
-        `candidates_`, which is set, of nearly the lowest price. Folds choose where `cv` is given,
+        `candidates_`, which is set, of nearly the lowest error. Folds choose where `cv` is given,
         and the penalty if it `searches` for one.
         """
         with table_advice():

@@ -96,10 +96,10 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
-    candidates_ : list of PricedLearner
-        With ``learner=None``: `description`, `learner`, `price` and `alpha` of the kernels that
-        were compared, cheapest first. On Nyström features, the first has the width that is used,
-        and the price of the width that was rescaled to it.
+    candidates_ : list of EvaluatedLearner
+        With ``learner=None``: `description`, `learner`, `loo_error` and `alpha` of the kernels that
+        were compared, the lowest error first. On Nyström features, the first has the width that is
+        used, and the error of the width that was rescaled to it.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float
@@ -136,13 +136,13 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     serves every kernel.
 
     ``learner=None`` compares the Gaussian kernel and the product Laplacian, exp(-|x - x'|_1 / s).
-    The width of each is that of the lowest price: the mean squared error of ridge regression on
-    class indicators over samples left out one at a time, which is exact, for every penalty, from
-    one eigendecomposition, or over those that `cv` holds out. Machines err least with Gaussians
-    about twice as wide, so that this one's width is doubled. If the prices differ by less than a
+    The width of each is that of the lowest mean squared error of ridge regression on class
+    indicators over samples left out one at a time, which is exact, for every penalty, from one
+    eigendecomposition, or over those that `cv` holds out. The best width of a Gaussian for support
+    vector machines is about twice that, so that it is doubled. If the errors differ by less than a
     fifth, the kernel is taken whose machine predicts more held-out samples correctly. This takes
     about a twentieth of the time of a grid search over ten widths and eleven values of C. Several
-    labels have one kernel, of the lowest price, for ``learner="auto"`` too.
+    labels have one kernel, of the lowest error, for ``learner="auto"`` too.
 
     ``C="auto"`` tries five values from 1/2 to 128, and the next one as long as the best, of equal
     ones the smallest, is at an end, unless larger values would take very many iterations; beyond

@@ -102,10 +102,10 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         The fitted learner.
     kernel_ : Kernel
         The learned kernel.
-    candidates_ : list of PricedLearner
-        With ``learner=None``: `description`, `learner`, `price` and `alpha` of the kernels that
-        were compared, cheapest first. On Nyström features, the first has the width that is used,
-        and the price of the width that was rescaled to it.
+    candidates_ : list of EvaluatedLearner
+        With ``learner=None``: `description`, `learner`, `loo_error` and `alpha` of the kernels that
+        were compared, the lowest error first. On Nyström features, the first has the width that is
+        used, and the error of the width that was rescaled to it.
     weights_ : ndarray of shape (n_kernels,)
         Its coefficients.
     alignment_ : float
@@ -260,7 +260,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         splits = given_folds(self.cv, given, data)
         with reported_steps(self, 2) as report:
             if self._chooses_learner():
-                # Priced learners are sorted by price; of the others, the last has predicted better.
+                # Isotropic kernels are sorted by error; of others, the last predicted better.
                 searches = self.predictor is None and not isinstance(self.alpha, Real)
                 candidates = self._candidates(data, splits, searches=searches)
                 report()
