@@ -15,8 +15,7 @@ from mercer._gram.dense import (
     scaled_system,
     with_diagonal,
 )
-from mercer._gram.dictionaries_in_memory import GramsWithIdentity
-from mercer._gram.kernel_products import BaseGrams
+from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer._typing import Array, Features
 from mercer._validation import check_number, check_positive
 from mercer.probabilistic._descent import Minimum, minimize

@@ -13,8 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
-from mercer._gram.dictionaries_in_memory import DenseGram
-from mercer._gram.kernel_products import base_grams
+from mercer._gram.kernel_products import DenseGram, base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer.kernels import Gaussian

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._callbacks import CallbackSupportMixin
 from mercer._data.sample import Sample, row_keys
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._gram.memory import check_gram_memory, check_rows_memory
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
+from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice

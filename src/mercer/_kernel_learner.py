@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._gram.memory import check_gram_memory
-from mercer._gram.moments import moments
-from mercer._gram.shares import trace_shares
+from mercer._gram.moments import moments, trace_shares
+from mercer._gram.tiles import check_gram_memory
 from mercer._history import Step
 from mercer._kernel_estimator import (
     MEMORY_ADVICE,

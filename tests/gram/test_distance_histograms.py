@@ -16,8 +16,14 @@ from scipy.optimize import nnls
 from scipy.spatial.distance import cdist
 
 from mercer._criteria import Sensitivity
-from mercer._gram.distance_histograms import DistanceHistogram, linear_binning, squared_range
-from mercer._gram.distance_meshes import LogarithmicMesh, Mesh, UniformMesh
+from mercer._gram.distance_histograms import (
+    DistanceHistogram,
+    LogarithmicMesh,
+    Mesh,
+    UniformMesh,
+    linear_binning,
+    squared_range,
+)
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
 from mercer._search.width_search import HistogramSearch

@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, gaussian
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.dictionaries_in_memory import DenseGram, GramsWithIdentity
-from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.kernel_products import BaseGrams, DenseGram, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,

@@ -17,7 +17,7 @@ from reference import center, gaussian
 from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.moments import moments
+from mercer._gram.moments import moments, trace_shares
 from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -311,3 +311,18 @@ def test_little_working_memory_gives_the_same_numbers(container: Any) -> None:
         again = moments(Samples(container(X)), kernels, Y)
     assert_allclose(again.M, found.M, rtol=1e-12)
     assert_allclose(again.a, found.a, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "traces", "expected"),
+    [
+        ([1.0, 3.0], [6.0, 2.0], [0.5, 0.5]),
+        ([-1.0, 1.0, 0.0], [3.0, 1.0, 5.0], [0.75, 0.25, 0.0]),
+        ([2.0, 1.0], [-1e-17, 4.0], [0.0, 1.0]),
+        ([0.0, 1.0], [1.0, 0.0], [0.0, 0.0]),
+    ],
+)
+def test_shares_are_parts_of_the_trace(
+    weights: list[float], traces: list[float], expected: list[float]
+) -> None:
+    assert_array_equal(trace_shares(np.array(weights), np.array(traces)), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from mercer._gram import memory
+from mercer._gram import tiles
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
 from mercer.kernels._structure import Distance
@@ -74,7 +75,7 @@ def test_distances_of_several_norms_and_columns(container: Any, keep: bool) -> N
 
 
 def test_large_matrices_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
+    monkeypatch.setattr(tiles, "available_memory", lambda: 1e6)
 
     def block(tile: Tile) -> np.ndarray:
         raise AssertionError("work began")
@@ -83,3 +84,63 @@ def test_large_matrices_beyond_memory_are_refused(monkeypatch: pytest.MonkeyPatc
         MemoryError, match="100,000 rows need about 75 GiB of memory for a Gram matrix"
     ):
         assembled(tile_plan(3), 100_000, block)
+
+
+def test_what_fits_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "available_memory", lambda: 16e6)
+    tiles.check_gram_memory(1000)
+    with pytest.raises(MemoryError):
+        tiles.check_gram_memory(1415)
+
+
+def test_more_than_half_of_the_memory_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "available_memory", lambda: 16e6)
+    message = "1,001 rows need about 8 MiB of memory for a Gram matrix, and 15 MiB are available"
+    with pytest.warns(UserWarning, match=message):
+        tiles.check_gram_memory(1001)
+
+
+def test_the_kernel_of_many_new_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "available_memory", lambda: 2.0**30)
+    tiles.check_rows_memory(10_000, 3000)
+    message = (
+        "1,000,000 new rows need about 22 GiB of memory for their kernel with 3,000 training "
+        "samples, and 1.0 GiB are available; pass fewer rows at a time"
+    )
+    with pytest.raises(MemoryError, match=message):
+        tiles.check_rows_memory(1_000_000, 3000)
+
+
+def test_the_size_is_printed_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    tiles.check_gram_memory(1000, 4)
+    assert not capsys.readouterr().out
+    tiles.check_gram_memory(1000, 4, announcer="MKLRegressor")
+    assert capsys.readouterr().out == (
+        "[MKLRegressor] 1,000 rows need about 31 MiB of memory for 4 Gram matrices\n"
+    )
+
+
+def test_the_message_says_what_is_needed_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "available_memory", lambda: 3.0 * 2**30)
+    with pytest.raises(MemoryError) as error:
+        tiles.check_gram_memory(200_000, 1, "use approximation='nystroem'")
+    assert str(error.value) == (
+        "200,000 rows need about 298 GiB of memory for a Gram matrix, and 3.0 GiB are available; "
+        "use approximation='nystroem'."
+    )
+    with pytest.raises(MemoryError, match="for 3 Gram matrices"):
+        tiles.check_gram_memory(200_000, 3)
+
+
+def test_unknown_memory_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "available_memory", lambda: None)
+    tiles.check_gram_memory(10**9)
+
+
+def test_available_memory_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal:  100 kB\nMemAvailable:   50 kB\n")
+    monkeypatch.setattr(tiles, "_MEMINFO", tmp_path / "meminfo")
+    assert tiles.available_memory() == 50 * 1024
+    monkeypatch.setattr(tiles, "_MEMINFO", tmp_path / "none")
+    found = tiles.available_memory()
+    assert found is None or found > 0.0

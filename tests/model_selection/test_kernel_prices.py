@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
-from mercer._gram.unit_scale import to_unit_scale
+from mercer._gram.dense import to_unit_scale
 from mercer._model_selection.kernel_prices import best_in_order, descended, price, sample_rows
 from mercer._model_selection.leave_one_out import encode_target, leave_one_out
 from mercer.kernels import Gaussian, Linear

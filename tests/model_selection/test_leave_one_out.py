@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import ridge_with_intercept
 
-from mercer._gram.unit_scale import to_unit_scale
+from mercer._gram.dense import to_unit_scale
 from mercer._model_selection.leave_one_out import (
     LEAST_ALPHA,
     MOST_ALPHA,

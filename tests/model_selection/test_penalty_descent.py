@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from mercer._gram.unit_scale import to_unit_scale
+from mercer._gram.dense import to_unit_scale
 from mercer._model_selection import penalty_descent
 from mercer._model_selection.leave_one_out import LEAST_ALPHA, leave_one_out
 from mercer._model_selection.penalty_descent import TriedPenalties, penalties_downhill

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from stacking_cases import problem
 
 from mercer import ContinuousAlignment, KernelOptimization
-from mercer._gram.unit_scale import unit_gram
+from mercer._gram.dense import unit_gram
 from mercer._model_selection.leave_one_out import encode_target, leave_one_out
 from mercer._stacking.candidates import (
     given_candidates,

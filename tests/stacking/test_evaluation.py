@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from stacking_cases import labels, problem
 
-from mercer._gram.unit_scale import unit_gram
+from mercer._gram.dense import unit_gram
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate, parts

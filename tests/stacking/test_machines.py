@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC
 from stacking_cases import labels, problem
 
-from mercer._gram.unit_scale import unit_gram
+from mercer._gram.dense import unit_gram
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._stacking.evaluation import Evaluation, LabeledTable, parts
 from mercer._stacking.machines import MachineEvaluation, evaluate_machines

@@ -173,7 +173,7 @@ def test_one_class_and_missing_numbers_are_refused() -> None:
 
 @KINDS
 def test_an_exact_fit_beyond_memory_is_refused(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer._gram.memory.available_memory", lambda: 1e5)
+    monkeypatch.setattr("mercer._gram.tiles.available_memory", lambda: 1e5)
     with pytest.raises(MemoryError, match=r"400 rows need .* use approximation='nystroem'"):
         kind(approximation="exact").fit(*problem(kind))
 

@@ -21,7 +21,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
-from mercer._gram.unit_scale import to_unit_scale
+from mercer._gram.dense import to_unit_scale
 from mercer._model_selection.leave_one_out import encode_target, leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._weights.ridge import leave_one_out_residuals

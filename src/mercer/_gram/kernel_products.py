@@ -63,49 +63,23 @@ class BaseGrams(ABC):
 
     @abstractmethod
     def scaled(self, scales: Array) -> BaseGrams:
-        """The same matrices multiplied by other scales.
-
-        Parameters
-        ----------
-        scales : ndarray of shape (n_kernels,)
-        """
+        """The same matrices multiplied by other scales, shape (n_kernels,)."""
 
     @abstractmethod
     def traces(self, weights: Array | None = None) -> Array:
-        """Traces of the matrices, shape (n_kernels,).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_samples,), default=None
-            Those of the samples. The traces are of samples that are repeated as often as these say.
-        """
+        """Traces of the matrices, shape (n_kernels,), with each sample counted by its weight."""
 
     @abstractmethod
     def weighted_sum(self, weights: Array) -> Array:
-        """Weighted sum of the scaled matrices, shape (n_samples, n_samples).
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-        """
+        """Weighted sum of the scaled matrices, shape (n_samples, n_samples)."""
 
     @abstractmethod
     def inner_products(self, P: Array) -> Array:
-        """Inner products <P, K_k> of every scaled matrix with a symmetric matrix, (n_kernels,).
-
-        Parameters
-        ----------
-        P : ndarray of shape (n_samples, n_samples)
-        """
+        """Inner products <P, K_k> of every scaled matrix with a symmetric matrix, (n_kernels,)."""
 
     @abstractmethod
     def kernel_products(self, C: Array) -> KernelProducts:
-        """Products of every scaled matrix with vectors.
-
-        Parameters
-        ----------
-        C : ndarray of shape (n_samples, n_vectors)
-        """
+        """Products of every scaled matrix with vectors, the columns of C."""
 
     def sum_with_squares(self, weights: Array, squares: Array, products: KernelProducts) -> Array:
         """The sum of weights_k K_k + squares_k K_k c c'K_k, shape (n_samples, n_samples).
@@ -175,6 +149,79 @@ class DenseProducts(KernelProducts):
 
     def inner_products(self, d: Array, vector: int) -> Array:
         return self.products[vector] @ d
+
+
+class GramsWithIdentity(BaseGrams):
+    """Gram matrices followed by the identity, the Gram matrix of white noise.
+
+    Parameters
+    ----------
+    grams : BaseGrams
+    n_samples : int
+    scale : float, default=1.0
+        What the identity is multiplied by.
+    weights : ndarray of shape (n_samples,), default=None
+        Weights of the samples, which divide the diagonal: a mean of w independent values has the
+        variance 1 / w.
+    """
+
+    def __init__(
+        self,
+        grams: BaseGrams,
+        n_samples: int,
+        scale: float = 1.0,
+        weights: Array | None = None,
+    ) -> None:
+        self.grams, self.n_samples, self.scale, self.weights = grams, n_samples, scale, weights
+        self.diagonal = np.full(n_samples, scale) if weights is None else scale / weights
+        self.n_kernels = grams.n_kernels + 1
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        others, scale = self.grams.scaled(scales[:-1]), float(scales[-1])
+        return GramsWithIdentity(others, self.n_samples, scale, self.weights)
+
+    def traces(self, weights: Array | None = None) -> Array:
+        total = self.diagonal.sum() if weights is None else self.diagonal @ weights
+        return np.append(self.grams.traces(weights), total)
+
+    def weighted_sum(self, weights: Array) -> Array:
+        result = self.grams.weighted_sum(weights[:-1])
+        result[np.diag_indices_from(result)] += self.diagonal * weights[-1]
+        return result
+
+    def inner_products(self, P: Array) -> Array:
+        return np.append(self.grams.inner_products(P), self.diagonal @ np.diag(P))
+
+    def kernel_products(self, C: Array) -> KernelProducts:
+        others = self.grams.kernel_products(C)
+        own = (self.diagonal * C.T)[:, None]
+        quadratics = np.vstack([others.quadratics, self.diagonal @ (C * C)])
+        return DenseProducts(np.concatenate([others.as_array(), own], axis=1), quadratics)
+
+
+class DenseGram(BaseGrams):
+    """One Gram matrix that is in memory, shape (n_samples, n_samples)."""
+
+    n_kernels = 1
+
+    def __init__(self, K: Array) -> None:
+        self.K = K
+
+    def scaled(self, scales: Array) -> BaseGrams:
+        return DenseGram(scales[0] * self.K)
+
+    def traces(self, weights: Array | None = None) -> Array:
+        return np.array([np.trace(self.K) if weights is None else np.diag(self.K) @ weights])
+
+    def weighted_sum(self, weights: Array) -> Array:
+        return np.asarray(weights[0] * self.K)
+
+    def inner_products(self, P: Array) -> Array:
+        return np.array([np.vdot(P, self.K)])
+
+    def kernel_products(self, C: Array) -> KernelProducts:
+        products = (self.K @ C).T[:, None]
+        return DenseProducts(products, np.einsum("mkn,nm->km", products, C))
 
 
 class _TiledGrams(BaseGrams):

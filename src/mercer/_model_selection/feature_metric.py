@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_solve
 
-from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.dense import UnitScale, definite_factor, unit_gram, unit_rows, with_diagonal
 from mercer._gram.input_gradients import gradient_outer_product
 from mercer._gram.tiles import serial_algebra
-from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.held_out import clearly_best, held_out_splits
 from mercer._model_selection.kernel_prices import RandomState, best_in_order
 from mercer._search.spread_rows import spread_rows

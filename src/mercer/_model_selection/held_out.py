@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
+from mercer._gram.dense import UnitScale, to_unit_scale
 from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
-from mercer._gram.unit_scale import UnitScale, to_unit_scale
 from mercer._model_selection.kernel_prices import RandomState, centered_gram
 from mercer._model_selection.leave_one_out import ALPHAS, EncodedTarget
 from mercer._targets import Target

@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
+from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import assembled
-from mercer._gram.unit_scale import to_unit_scale
 from mercer._model_selection.leave_one_out import (
     ALPHAS,
     EncodedTarget,

@@ -273,7 +273,7 @@ def leave_one_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer._gram.unit_scale import to_unit_scale
+    >>> from mercer._gram.dense import to_unit_scale
     >>> from mercer.kernels import Gaussian
     >>> x = np.linspace(0.0, 3.0, 20)
     >>> gram, _ = to_unit_scale(Gaussian(1.0)(x[:, None]))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._gram.dense import to_unit_scale
 from mercer._gram.sample_weights import weighted_mean
-from mercer._gram.unit_scale import to_unit_scale
 from mercer._model_selection.kernel_prices import descended, sample_rows
 from mercer._model_selection.leave_one_out import LEAST_ALPHA, MOST_ALPHA, leave_one_out
 from mercer._typing import Array

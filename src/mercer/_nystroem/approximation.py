@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer._gram.memory import check_gram_memory
+from mercer._gram.tiles import check_gram_memory
 from mercer._validation import check_choice, check_number
 
 EXACT_ROWS = 3000

@@ -9,9 +9,8 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from mercer._blocks import BlockStatistic
-from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.dense import definite_factor, to_unit_scale, with_diagonal
 from mercer._gram.sample_weights import constant_vector, scaled_rows
-from mercer._gram.unit_scale import to_unit_scale
 from mercer._nystroem.column_products import ColumnProducts, ResidualSums
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.kernel_columns import KernelColumns

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra
-from mercer._gram.unit_scale import to_unit_scale
 from mercer._nystroem.array_libraries import is_foreign, like
 from mercer._nystroem.kernel_columns import KernelColumns
 from mercer._typing import Array, Features

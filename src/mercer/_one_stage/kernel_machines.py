@@ -13,9 +13,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._gram.memory import check_rows_memory
+from mercer._gram.moments import trace_shares
 from mercer._gram.samples import Samples
-from mercer._gram.shares import trace_shares
+from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
 from mercer._model_selection.temperature import Temperature
 from mercer._one_stage.held_out_values import FoldValues, class_values, held_out_temperature

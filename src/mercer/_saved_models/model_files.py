@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import ZipFile
 
-from mercer._gram.memory import available_memory
+from mercer._gram.tiles import available_memory
 from mercer._saved_models.archive_checks import UntrustedTypesError, check_archive
 from mercer._saved_models.fitted_checks import check_fitted
 from mercer._saved_models.model_types import is_trusted, trusted_types

@@ -22,7 +22,7 @@ from mercer import (
     preprocessing,
     probabilistic,
 )
-from mercer._gram.unit_scale import UnitScale
+from mercer._gram.dense import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._model_selection.temperature import Temperature

@@ -11,8 +11,15 @@ from scipy.signal import czt
 
 from mercer._criteria import Sensitivity
 from mercer._gram.dense import center_tiles
-from mercer._gram.distance_histograms import linear_binning, squared_range
-from mercer._gram.distance_meshes import CELL_BITS, FINE_BITS, LogarithmicMesh, Mesh, UniformMesh
+from mercer._gram.distance_histograms import (
+    CELL_BITS,
+    FINE_BITS,
+    LogarithmicMesh,
+    Mesh,
+    UniformMesh,
+    linear_binning,
+    squared_range,
+)
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
 from mercer._search.parameter_search import (

@@ -9,8 +9,12 @@ from typing import TypeAlias
 import numpy as np
 
 from mercer._criteria import Criterion, Sensitivity
-from mercer._gram.distance_histograms import DistanceHistogram, linear_binning, squared_range
-from mercer._gram.distance_meshes import LogarithmicMesh
+from mercer._gram.distance_histograms import (
+    DistanceHistogram,
+    LogarithmicMesh,
+    linear_binning,
+    squared_range,
+)
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
 from mercer._search.parameter_search import (

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from mercer._gram.unit_scale import unit_gram
+from mercer._gram.dense import unit_gram
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
+from mercer._gram.dense import unit_gram
 from mercer._gram.sample_weights import representative_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._gram.unit_scale import unit_gram
 from mercer._model_selection.leave_one_out import (
     EncodedTarget,
     LeaveOneOut,

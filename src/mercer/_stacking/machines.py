@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.tiles import serial_algebra
-from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.evaluation import Evaluation, LabeledTable, parts
 from mercer._stacking.table_views import ViewName

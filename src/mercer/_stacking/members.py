@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_solve
 
-from mercer._gram.dense import definite_factor, with_diagonal
+from mercer._gram.dense import UnitScale, definite_factor, unit_gram, unit_rows, with_diagonal
 from mercer._gram.sample_weights import scaled_centered, scaled_rows
-from mercer._gram.unit_scale import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features

@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._gram.dense import UnitScale
 from mercer._gram.sample_weights import repeated_rows, weighted_mean
-from mercer._gram.unit_scale import UnitScale
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.held_out import Splits
 from mercer._model_selection.kernel_prices import sample_rows

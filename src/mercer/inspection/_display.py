@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._gram.shares import trace_shares
+from mercer._gram.moments import trace_shares
 from mercer._stacking.combined_gram import combined_gram
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._typing import Array, Features

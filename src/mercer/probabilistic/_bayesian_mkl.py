@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._gram.dense import gram_alignment, scaled_gram
-from mercer._gram.shares import trace_shares
+from mercer._gram.moments import trace_shares
 from mercer._kernel_estimator import (
     KernelEstimator,
     TrainingData,

@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mercer._gram.dense import definite_factor, with_diagonal
-from mercer._gram.dictionaries_in_memory import GramsWithIdentity
-from mercer._gram.kernel_products import BaseGrams, base_grams
+from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep

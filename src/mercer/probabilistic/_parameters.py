@@ -12,8 +12,7 @@ from scipy.optimize import OptimizeResult
 from scipy.optimize import minimize as descend
 
 from mercer._gram.dense import definite_factor, inverted, log_determinant
-from mercer._gram.dictionaries_in_memory import DenseGram
-from mercer._gram.kernel_products import base_grams
+from mercer._gram.kernel_products import DenseGram, base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra
 from mercer._typing import Array
