@@ -12,7 +12,7 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import CallbackSupportMixin
-from mercer._data.sample import Sample, row_keys
+from mercer._data.sample import Sample, row_keys, with_class_weights
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
@@ -20,7 +20,6 @@ from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
-from mercer._weight_validation import with_class_weights
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
 from mercer.kernels._distances import check_squares, distance_range
 

@@ -17,7 +17,7 @@ from mercer._blocks import (
     reduce_blocks,
     weighted,
 )
-from mercer._weight_validation import with_class_weights
+from mercer._data.sample import with_class_weights
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 2))

@@ -21,13 +21,13 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import block_source, folds_at
+from mercer._data.sample import with_class_weights
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import with_width_factor
 from mercer._stacking.evaluation import Evaluation, LabeledTable
 from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews
-from mercer._weight_validation import with_class_weights
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400

@@ -9,12 +9,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import _safe_indexing, compute_class_weight
+from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._typing import Array, Features
-from mercer._weight_validation import positive_weights
 
 
 @dataclass(frozen=True)
@@ -155,3 +154,85 @@ def row_keys(X: Features, y: Array) -> Array:
         columns = X.indices[part].astype(np.int64)
         keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
     return keys
+
+
+def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Array | None]:
+    """Return the positive ones of validated weights, and the indices of their samples.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+    X : array-like of shape (n_samples, ...)
+
+    Returns
+    -------
+    weights : ndarray of shape (n_positive,), or None
+        Of double precision; None where all are one.
+    rows : ndarray of int of shape (n_positive,), or None
+        None where no weight is zero.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative, NaN or infinite, or fewer than two are positive.
+
+    Examples
+    --------
+    >>> positive_weights([2.0, 0.0, 0.5], np.zeros((3, 1)))
+    (array([2. , 0.5]), array([0, 2]))
+    """
+    if sample_weight is None:
+        return None, None
+    weights = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+    )
+    rows = np.flatnonzero(weights)
+    if rows.size < 2:
+        raise ValueError(
+            f"Found {rows.size} sample(s) of positive sample_weight, "
+            "while a minimum of 2 is required."
+        )
+    positive = None if np.all(weights[rows] == 1) else weights[rows]
+    return positive, None if rows.size == weights.size else rows
+
+
+def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:
+    """Return weights of samples times those of their classes.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), or None
+    class_weight : dict, "balanced" or None
+        By label; `"balanced"` gives all classes the same total weight.
+    y : ndarray of shape (n_samples,)
+        Labels.
+
+    Returns
+    -------
+    array-like of shape (n_samples,), or None
+        The given weights where `class_weight` is None.
+
+    Raises
+    ------
+    ValueError
+        If `class_weight` is neither, or names a class that is not there.
+
+    Examples
+    --------
+    >>> with_class_weights(None, "balanced", np.array([0, 0, 0, 1]))
+    array([0.66666667, 0.66666667, 0.66666667, 2.        ])
+    """
+    if class_weight is None:
+        return sample_weight
+    weights = np.ones(_num_samples(y))
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
+    present, codes = np.unique(np.asarray(y)[weights > 0.0], return_inverse=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights[weights > 0.0])
+        by_class = totals.sum() / (len(present) * totals)
+    else:
+        by_class = compute_class_weight(class_weight, classes=present, y=y)
+    result = weights.copy()
+    result[weights > 0.0] *= by_class[codes]
+    return result

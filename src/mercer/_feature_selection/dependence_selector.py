@@ -13,10 +13,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_scalar
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._data.sample import positive_weights
 from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_target_values
-from mercer._weight_validation import positive_weights
 
 
 class DependenceSelector(SelectorMixin, BaseEstimator):

@@ -23,9 +23,9 @@ from mercer._blocks import (
     sample_positions,
 )
 from mercer._blocks.dask_source import is_dask
+from mercer._data.sample import positive_weights, with_class_weights
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
-from mercer._weight_validation import positive_weights, with_class_weights
 
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 """What scikit-learn's validation is asked for: numbers of single or double precision."""

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._data.weights import as_weights
 from mercer._gram.sample_weights import representative_rows
 from mercer._model_selection.kernel_prices import sample_rows
 from mercer._model_selection.leave_one_out import EncodedTarget
@@ -49,7 +50,6 @@ from mercer._stacking.nystroem_members import fit_member
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number
-from mercer._weight_validation import relative_weights
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -152,7 +152,7 @@ class KernelStacking(CallbackSupportMixin, BaseEstimator):
         else:
             settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}
             data = sampled_rows(self, X, y, sample_weight, **settings, **checks)
-        return replace(data, weights=relative_weights(data.weights))
+        return replace(data, weights=as_weights(data.weights, len(data.y)).relative().given)
 
     def _fit_stack(self, data: TrainingRows, target: EncodedTarget, means: Array) -> Array:
         """Choose, fit and combine the members, and set what all stacks report of them.

@@ -1,6 +1,6 @@
 """Labels and responses as factors of output kernels."""
 
-from mercer._targets.classes import one_against_rest
+from mercer._targets.factors import one_against_rest
 from mercer._targets.target import (
     TASKS,
     Target,

@@ -9,8 +9,13 @@ import numpy as np
 from sklearn.utils import check_array
 
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
-from mercer._targets.classes import check_similarities, class_codes, class_factor
-from mercer._targets.responses import RESPONSE_KERNELS, response_factor
+from mercer._targets.factors import (
+    RESPONSE_KERNELS,
+    check_similarities,
+    class_codes,
+    class_factor,
+    response_factor,
+)
 from mercer._typing import Array
 from mercer._validation import check_choice, check_target_values, warn
 from mercer.kernels import Kernel, as_kernel

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
+from mercer._data.sample import positive_weights
 from mercer._typing import Array, Features
-from mercer._weight_validation import positive_weights
 
 
 @dataclass(frozen=True)

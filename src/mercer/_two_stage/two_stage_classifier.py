@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
+from mercer._data.sample import with_class_weights
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._two_stage.automatic_learner import as_accurate, most_accurate
 from mercer._two_stage.label_machines import fit_label_machines, label_indicators, label_learner
@@ -35,7 +36,6 @@ from mercer._two_stage.two_stage import (
     store_learner,
 )
 from mercer._typing import Array, Features, available_if
-from mercer._weight_validation import with_class_weights
 
 _FIRST_TRIED = slice(2, 7)
 """Positions in `C_GRID` of the values tried first, which suit most tables at unit scale."""

@@ -19,7 +19,7 @@ from mercer._model_selection.penalty_descent import penalties_downhill
 from mercer._nystroem.array_libraries import to_numpy
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._stacking.intervals import residual_intervals
-from mercer._targets.responses import response_deviation
+from mercer._targets.factors import response_deviation
 from mercer._two_stage.centered_ridge import centered_ridge
 from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
 from mercer._two_stage.learning_folds import (
