@@ -60,7 +60,10 @@ PUBLIC_NAMES = {
         "alignment",
         "centered_alignment",
         "hsic",
+        "infer_task",
         "load",
+        "pass_hooks",
+        "save",
     ],
     "mercer.datasets": [
         "SINE_FREQUENCIES",
@@ -112,7 +115,13 @@ PUBLIC_NAMES = {
         "centered_alignment",
         "hsic",
     ],
-    "mercer.preprocessing": ["SoftClippingScaler", "table_encoder"],
+    "mercer.preprocessing": [
+        "SoftClippingScaler",
+        "column_encoders",
+        "convert",
+        "kind_of",
+        "table_encoder",
+    ],
     "mercer.probabilistic": [
         "BayesianMKLClassifier",
         "BayesianMKLRegressor",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         KernelOptimization,
         UniformCombination,
     )
-    from mercer._loading import load
+    from mercer._loading import load, save
+    from mercer._nystroem.pass_hooks import pass_hooks
     from mercer._one_stage import (
         L1SVM,
         L2KRR,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         MKLRegressor,
     )
     from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
+    from mercer._targets import infer_task
     from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
     from mercer.inspection import (
         AlignmentPathDisplay,
@@ -74,7 +76,10 @@ __all__ = [
     "alignment",
     "centered_alignment",
     "hsic",
+    "infer_task",
     "load",
+    "pass_hooks",
+    "save",
 ]
 
 _MODULES = {
@@ -97,7 +102,8 @@ _MODULES = {
         "KernelOptimization",
         "UniformCombination",
     ),
-    "mercer._loading": ("load",),
+    "mercer._loading": ("load", "save"),
+    "mercer._nystroem.pass_hooks": ("pass_hooks",),
     "mercer._one_stage": (
         "ContinuousMKLClassifier",
         "ContinuousMKLRegressor",
@@ -110,6 +116,7 @@ _MODULES = {
         "KernelStackingClassifier",
         "KernelStackingRegressor",
     ),
+    "mercer._targets": ("infer_task",),
     "mercer._two_stage": (
         "TwoStageClassifier",
         "TwoStageRegressor",

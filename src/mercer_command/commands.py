@@ -7,8 +7,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from mercer._blocks import ParquetSource
-from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
+from mercer import ParquetSource, pass_hooks
 from mercer_command import comparison, fitting, terminal
 from mercer_command.cluster import check_cluster, cluster_client
 from mercer_command.column_choices import read_choices, write_choices
@@ -225,7 +224,9 @@ def _fit(
     notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
     with terminal.row_progress() as bar:
         bar.step(f"learning a kernel for {shown(problem.name)}")
-        hooks = PassHooks(lambda n_rows: bar.step("fitting all rows", n_rows), bar.advance, client)
+
+        def begin(n_rows: int) -> None:
+            bar.step("fitting all rows", n_rows)
 
         def save(model: Pipeline) -> None:
             # What follows may fail; the model is safe before.
@@ -234,7 +235,7 @@ def _fit(
                     save_model(model, out)
                     written["model"] = out
 
-        with collected_warnings(notes), pass_hooks(hooks):
+        with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
             result = fitting.fit(
                 problem,
                 learner,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sklearn.pipeline import Pipeline
 
-from mercer import _saved_models
+import mercer
 from mercer_command.errors import InputError
 from mercer_command.files import replacing
 
@@ -14,7 +14,7 @@ from mercer_command.files import replacing
 def save_model(model: Pipeline, path: Path) -> None:
     """Write a fitted model; an interruption leaves the old file or the new one."""
     with replacing(path) as temporary:
-        _saved_models.write_model(model, temporary)
+        mercer.save(model, temporary)
 
 
 def load_model(path: Path) -> Pipeline:
@@ -29,7 +29,7 @@ def load_model(path: Path) -> Pipeline:
     if not path.is_file():
         raise InputError(f"there is no model file {path}")
     try:
-        model = _saved_models.load_model(path)
+        model = mercer.load(path)
     except ValueError as error:
         raise InputError(str(error)) from error
     if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):

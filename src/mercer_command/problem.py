@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mercer._targets import infer_task
+from mercer import infer_task
 from mercer.preprocessing._columns import as_categories, as_days, as_numbers, kind_of
 from mercer_command.errors import InputError, checked_name, collected_warnings
 from mercer_command.shown_names import listing, shown

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from mercer import infer_task
 from mercer._blocks import (
     ClassCounts,
     ClassStatistics,
     ParquetSource,
     class_counts,
     reduce_blocks,
-    sample_positions,
 )
 from mercer._blocks.parquet_files import find_parquet
-from mercer._targets import infer_task
 from mercer._typing import Array
 from mercer_command.column_choices import read_choices
 from mercer_command.date_cells import as_dates
@@ -160,8 +159,8 @@ def streamed_table(
             source = source.without_rows(single)
     n_rows = source.count_rows()
     n_test = n_tested(n_rows, test_size)
-    positions = sample_positions(
-        source, n_test + _SAMPLED_ROWS, seed, stratify=decided == "classification"
+    positions = source.sample_positions(
+        n_test + _SAMPLED_ROWS, seed, stratify=decided == "classification"
     )
     drawn, values = source.take_raw(positions)
     assert values is not None
@@ -218,7 +217,7 @@ def _task_of(source: ParquetSource, name: str, task: str) -> Task:
 
 def _sampled_target(source: ParquetSource) -> Array:
     """The target's values in a sample of rows."""
-    rows = sample_positions(source, _SAMPLED_ROWS, 0)
+    rows = source.sample_positions(_SAMPLED_ROWS, 0)
     found: list[Array] = []
     for start, y in source.targets():
         here = np.searchsorted(rows, [start, start + len(y)])

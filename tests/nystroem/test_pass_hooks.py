@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from mercer import KernelStackingClassifier, KernelStackingRegressor, TwoStageRegressor
+from mercer import KernelStackingClassifier, KernelStackingRegressor, TwoStageRegressor, pass_hooks
 from mercer._learners import KernelOptimization
-from mercer._nystroem.pass_hooks import PassHooks, pass_hooks
 from mercer.kernels import Gaussian
 
 SETTINGS = {"approximation": "nystroem", "n_components": 10}
@@ -29,7 +28,7 @@ def test_all_rows_that_are_announced_are_reported(estimator: BaseEstimator) -> N
     y = np.sin(X[:, 0])
     announced: list[int] = []
     done: list[int] = []
-    with pass_hooks(PassHooks(announced.append, done.append)):
+    with pass_hooks(announced.append, done.append):
         estimator.fit(X, y if hasattr(estimator, "alpha") else np.round(y))
     assert len(announced) == 1
     assert announced[0] in (60, 120)

@@ -238,6 +238,29 @@ class ParquetSource(BlockSource):
                 targets += [] if raw.y is None else [raw.y[inside]]
         return pa.Table.from_batches(taken), np.concatenate(targets) if targets else None
 
+    def sample_positions(
+        self, max_samples: int, random_state: Any = None, *, stratify: bool = False
+    ) -> Array:
+        """Draw rows without replacement, such as those that an encoder is fitted to.
+
+        Parameters
+        ----------
+        max_samples : int
+            Number of rows to draw; all rows of a source that has fewer.
+        random_state : int, RandomState instance or None, default=None
+        stratify : bool, default=False
+            Whether the target has classes, which are drawn in proportion, with at least five rows
+            of each class that has them.
+
+        Returns
+        -------
+        ndarray of int of shape (n_drawn,)
+            Positions, increasing; `take_raw` reads the rows.
+        """
+        from mercer._blocks.row_sample import sample_positions
+
+        return sample_positions(self, max_samples, random_state, stratify=stratify)
+
     def reduce(
         self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
     ) -> State:

@@ -40,22 +40,36 @@ _CURRENT: ContextVar[PassHooks] = ContextVar("mercer_pass_hooks")
 
 
 @contextmanager
-def pass_hooks(hooks: PassHooks) -> Iterator[None]:
-    """Let the fits inside the block report their passes, and run them on a cluster.
+def pass_hooks(
+    on_start: Callable[[int], None] = _ignored,
+    on_rows: Callable[[int], None] = _ignored,
+    *,
+    client: Any = None,
+) -> Iterator[None]:
+    """Report the passes over all rows of fits inside the block, and run them on a cluster.
 
     Parameters
     ----------
-    hooks : PassHooks
+    on_start : callable, default=nothing
+        Called with the number of rows that the passes of a fit will read altogether.
+    on_rows : callable, default=nothing
+        Called with numbers of rows that were done.
+    client : distributed.Client, default=None
+        Cluster for sources that can be divided among workers, such as `mercer.ParquetSource`.
 
     Examples
     --------
-    >>> counted = []
-    >>> with pass_hooks(PassHooks(on_rows=counted.append)):
-    ...     started_passes(6).on_rows(6)
-    >>> counted
-    [6]
+    >>> from sklearn.datasets import make_friedman1
+    >>> from mercer import TwoStageRegressor, UniformCombination, pass_hooks
+    >>> X, y = make_friedman1(200, random_state=0)
+    >>> model = TwoStageRegressor(UniformCombination(), approximation="nystroem", n_components=20)
+    >>> done = []
+    >>> with pass_hooks(on_rows=done.append):
+    ...     model = model.fit(X, y)
+    >>> sum(done) >= 200
+    True
     """
-    token = _CURRENT.set(hooks)
+    token = _CURRENT.set(PassHooks(on_start, on_rows, client))
     try:
         yield
     finally:

@@ -215,11 +215,12 @@ def as_target(
 
 
 def infer_task(y: Any) -> Literal["classification", "regression"]:
-    """Tell classes from responses.
+    """Tell classes from responses, as every estimator does whose task is "auto".
 
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        The target.
 
     Returns
     -------
@@ -232,6 +233,12 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     -----
     UserWarning
         If `y` holds whole numbers of more than 10 distinct values, which could be either.
+
+    Examples
+    --------
+    >>> from mercer import infer_task
+    >>> infer_task([0, 1, 1]), infer_task([0.5, 1.0, 2.0])
+    ('classification', 'regression')
     """
     y = np.asarray(y)
     if y.ndim > 1 and y.shape[1] > 1:

@@ -1,6 +1,7 @@
 """Preparation of tables for kernels: encoding of columns of mixed types, and robust scaling."""
 
+from mercer.preprocessing._columns import convert, kind_of
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
-from mercer.preprocessing._table_encoder import table_encoder
+from mercer.preprocessing._table_encoder import column_encoders, table_encoder
 
-__all__ = ["SoftClippingScaler", "table_encoder"]
+__all__ = ["SoftClippingScaler", "column_encoders", "convert", "kind_of", "table_encoder"]

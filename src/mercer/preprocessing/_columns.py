@@ -86,6 +86,7 @@ def kind_of(column: Any) -> Kind:
     Parameters
     ----------
     column : Series or ndarray of shape (n_samples,)
+        Of a data frame of pandas or polars, or of an array.
 
     Returns
     -------
@@ -95,6 +96,13 @@ def kind_of(column: Any) -> Kind:
         NumPy converts mixed types, are numbers if all values read as numbers; text in data frames
         and in arrays of objects remains text. Other columns hold lists, complex numbers or other
         cells that are neither numbers nor categories.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import kind_of
+    >>> kind_of(pd.Series([1.5, None, 2.0])), kind_of(pd.Series(["a", "b", "a"]))
+    ('number', 'category')
     """
     values = _values(column)
     if str(column.dtype) == "category":  # So are numbers that pandas calls categories.
@@ -149,16 +157,33 @@ def is_duration(column: Any) -> bool:
 
 
 def convert(X: Features, kind: Kind) -> Array:
-    """Convert columns of one kind to numbers or text; see `as_numbers`, `as_days`, `as_categories`.
+    """Convert columns of one kind to numbers or text.
 
     Parameters
     ----------
     X : data frame or ndarray of shape (n_samples, n_features)
+        The columns.
     kind : {"number", "date", "category", "text"}
+        Dates become days since 1970, and durations days; categories and texts become text, whole
+        numbers without a decimal point.
 
     Returns
     -------
     ndarray of shape (n_samples, n_features)
+        Missing values are NaN.
+
+    Raises
+    ------
+    ValueError
+        If columns hold text or infinite numbers where numbers are needed, or no dates where dates
+        are needed; the message names them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer.preprocessing import convert
+    >>> convert(pd.DataFrame({"day": pd.to_datetime(["1970-01-11", None])}), "date").ravel()
+    array([10., nan])
     """
     converters = {"number": as_numbers, "date": as_days}
     return converters.get(kind, as_categories)(X)

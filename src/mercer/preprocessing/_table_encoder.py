@@ -77,13 +77,30 @@ def table_encoder() -> ColumnTransformer:
 
 
 def column_encoders() -> dict[str, TransformerMixin]:
-    """Return the transformers of columns of each kind.
+    """Make the transformers of `table_encoder`, for columns of one's own choice.
 
     Returns
     -------
     dict of str to transformer
         For ``numbers``, ``dates`` (as numbers), the ``calendar`` of dates, ``categories`` and
-        ``text``.
+        ``text``; unfitted.
+
+    See Also
+    --------
+    table_encoder : Applies each of them to the columns of its kind.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.compose import make_column_transformer
+    >>> from mercer.preprocessing import column_encoders
+    >>> encoders = column_encoders()
+    >>> frame = pd.DataFrame({"age": [20, 40, 60], "zip": [101, 102, 101]})
+    >>> encoder = make_column_transformer(
+    ...     (encoders["numbers"], ["age"]), (encoders["categories"], ["zip"])
+    ... )
+    >>> encoder.fit_transform(frame).shape
+    (3, 3)
     """
     one_hot = OneHotEncoder(
         handle_unknown="infrequent_if_exist", max_categories=_MAX_CATEGORIES, sparse_output=False
