@@ -218,7 +218,7 @@ REGRESSORS: dict[str, BaseEstimator] = {
     "krr-inf": MKLRegressor(norm=np.inf),
     "krr-1-raw": MKLRegressor(norm=1, normalize=None),
     "svr-1": MKLRegressor(norm=1, loss="epsilon_insensitive"),
-    "svr-4/3": MKLRegressor(norm=4 / 3, loss="epsilon_insensitive", C=10.0),
+    "svr-4/3": MKLRegressor(norm=4 / 3, loss="epsilon_insensitive", alpha=0.1),
     "svr-2-no-intercept": MKLRegressor(
         loss="epsilon_insensitive", epsilon=0.5, fit_intercept=False
     ),
@@ -244,7 +244,7 @@ def naive_loss(model: Any) -> NaiveLoss:
         return NaiveHinge(model.C)
     if model.loss == "logistic":
         return NaiveLogistic(model.C)
-    return NaiveEpsilonInsensitive(model.C, model.epsilon)
+    return NaiveEpsilonInsensitive(1.0 / model.alpha, model.epsilon)
 
 
 def ball(model: Any, n_kernels: int) -> Ball:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import skops.io
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learner_cases import problem as training_set
@@ -27,13 +28,14 @@ from one_stage_cases import (
     refused,
 )
 from reference import center, centered_alignment, gaussian, target_kernel
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
 
-from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
+from mercer._saved_models.model_types import trusted_types
 from mercer.kernels import (
     CallableKernel,
     Gaussian,
@@ -43,6 +45,7 @@ from mercer.kernels import (
     Polynomial,
     WeightedSum,
 )
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 
 every_pair = pytest.mark.parametrize(
     ("problem", "solver"), PAIRS, ids=[" by ".join(pair) for pair in PAIRS]
@@ -404,3 +407,41 @@ def test_rank_one_kernels_at_the_iteration_limit() -> None:
     X, y = training_set("binary")
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         L1SVM([Linear(per_feature=True)], max_iter=1, tol=1e-9).fit(X, y)
+
+
+LOSSES = [
+    (MKLClassifier(C=2.0), MKLClassifier(loss=Hinge(2.0))),
+    (MKLClassifier(C=2.0, loss="squared"), MKLClassifier(loss=Squared(0.5))),
+    (MKLClassifier(C=2.0, loss="logistic"), MKLClassifier(loss=Logistic(2.0))),
+    (MKLRegressor(alpha=2.0), MKLRegressor(loss=Squared(2.0))),
+    (
+        ContinuousMKLRegressor(alpha=0.5, loss="epsilon_insensitive"),
+        ContinuousMKLRegressor(loss=EpsilonInsensitive(2.0, 0.1)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("named", "as_object"), LOSSES, ids=repr)
+def test_a_loss_may_be_an_object(named: Any, as_object: Any) -> None:
+    X, y = training_set("strings" if isinstance(named, ClassifierMixin) else "regression")
+    weights = np.arange(len(X)) % 3 + 0.5
+    here, there = (clone(model).fit(X, y, weights) for model in (named, as_object))
+    assert here.objective_ == there.objective_
+    for method in ("predict", "predict_proba"):
+        if hasattr(named, method):
+            assert_array_equal(getattr(here, method)(X), getattr(there, method)(X))
+    restored = skops.io.loads(skops.io.dumps(there), trusted=sorted(trusted_types()))
+    assert_array_equal(restored.predict(X), there.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MKLRegressor(loss=Hinge(1.0)), r"Hinge\(C=1.0.*is a loss of labels, not of responses"),
+        (MKLRegressor(loss=Squared(1.0, np.ones(60))), "loss must have no weights: pass them to"),
+        (MKLClassifier(loss=Hinge(1.0, np.ones(60))), "loss must have no weights: pass them to"),
+        (MKLClassifier(loss=Hinge), "loss must be"),
+    ],
+)
+def test_losses_that_do_not_fit_are_refused(model: Any, message: str) -> None:
+    refused(model, *data_for(model), message)

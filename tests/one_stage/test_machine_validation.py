@@ -121,7 +121,7 @@ def test_predicting_before_fit_is_refused(model: BaseEstimator) -> None:
         (L1SVM(C=-1.0), "C must be .*not negative; got -1.0", ValueError),
         (MKLClassifier(C=np.inf), "C must be finite", ValueError),
         (MKLClassifier(C="1"), "C must be an instance of", TypeError),
-        (MKLRegressor(loss="epsilon_insensitive", C=0), "C must be positive", ValueError),
+        (MKLRegressor(loss="epsilon_insensitive", alpha=0), "alpha must be positive", ValueError),
         (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1", ValueError),
         (MKLRegressor(epsilon=np.nan), "epsilon must be finite", ValueError),
         (MKLRegressor(alpha=0.0), "alpha must be positive; got 0.0", ValueError),

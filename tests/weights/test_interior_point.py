@@ -10,8 +10,7 @@ import pytest
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer._weights.interior_point import interior_point_weights
-from mercer._weights.mkl import learn_weights
-from mercer._weights.problems import Problems
+from mercer._weights.mkl import Problems, learn_weights
 from mercer._weights.weight_sets import Simplex
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import EpsilonInsensitive, Hinge, Loss, Machine

@@ -34,11 +34,8 @@ from threadpoolctl import threadpool_limits
 from mercer import L2KRR
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
-from mercer._one_stage.finite_dictionary import unit_ball
-from mercer._weights.balls import ShiftedBall
-from mercer._weights.mkl import LearnedWeights, Solver, learn_weights
-from mercer._weights.problems import Problems
-from mercer._weights.weight_sets import Simplex, WeightSet
+from mercer._weights.mkl import LearnedWeights, Problems, Solver, learn_weights
+from mercer._weights.weight_sets import ShiftedBall, Simplex, WeightSet, unit_ball
 from mercer.kernels import Precomputed
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 
@@ -47,7 +44,7 @@ def loss_of(model: Any) -> Loss:
     if model.loss == "squared":
         return Squared(model.alpha if hasattr(model, "alpha") else 1.0 / model.C)
     if model.loss == "epsilon_insensitive":
-        return EpsilonInsensitive(model.C, model.epsilon)
+        return EpsilonInsensitive(1.0 / model.alpha, model.epsilon)
     return {"hinge": Hinge, "logistic": Logistic}[model.loss](model.C)
 
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from mercer import MKLClassifier, MKLRegressor
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
-from mercer._weights.problems import Problems
+from mercer._weights.mkl import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns
 from mercer.losses import Hinge, Squared

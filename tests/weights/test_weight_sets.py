@@ -8,9 +8,7 @@ from numpy.testing import assert_allclose
 from one_stage_cases import assert_inside
 from one_stage_reference import Ball, Matrix
 
-from mercer._one_stage.finite_dictionary import unit_ball
-from mercer._weights.balls import LpBall, ShiftedBall
-from mercer._weights.weight_sets import Simplex, WeightSet
+from mercer._weights.weight_sets import LpBall, ShiftedBall, Simplex, WeightSet, unit_ball
 
 CENTER = np.array([0.5, 0.0, 0.1, 2.0, 0.0])
 SETS: dict[str, tuple[WeightSet, Ball]] = {

@@ -20,8 +20,7 @@ from mercer._search.family_search import family_search, is_searched_globally
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, learn_weights
-from mercer._weights.problems import Problems
+from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
 from mercer._weights.weight_sets import Simplex
 from mercer.kernels._composition import WeightedSum
 from mercer.kernels._kernel import Kernel

@@ -2,28 +2,100 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Literal
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._greedy.convex_combination import learn_convex_combination
-from mercer._kernel_estimator import training_data
-from mercer._one_stage.combined_families import (
-    ContinuousMKL,
-    combination_settings,
-    store_combination,
-)
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer._gram.kernel_products import base_grams
+from mercer._greedy.convex_combination import CombinationSettings, learn_convex_combination
+from mercer._kernel_estimator import TrainingData
+from mercer._one_stage.base import Report
 from mercer._one_stage.kernel_machines import (
-    KernelMachineClassifier,
-    KernelMachineRegressor,
-    classification_loss,
-    classification_problems,
-    regression_loss,
-    regression_problems,
+    FittedMachines,
+    KernelMachines,
+    MachineClassifier,
+    MachineRegressor,
 )
-from mercer._typing import Features
+from mercer._search.width_penalty import WidthPenalty
+from mercer._targets import Target
+from mercer._typing import Array
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer.kernels import Kernel
+from mercer.losses import Loss
 
 
-class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
+class ContinuousMKL(KernelMachines):
+    """Kernel machines on a convex combination of kernels of continuous families."""
+
+    _kernels_parameter = "family"
+    family: Any
+    step: Literal["corrective", "stagewise"]
+    search: Literal["global", "local"]
+    width_penalty: float
+    tol: float
+    max_kernels: int
+    excess_: float
+
+    def _n_gram_matrices(self) -> int:
+        return 5
+
+    def _check_parameters(self) -> None:
+        self._loss()
+        if isinstance(self.family, str) and self.family == "precomputed":
+            raise ValueError(
+                'family cannot be "precomputed": matrices have no parameters to search. '
+                "MKLClassifier and MKLRegressor weigh them."
+            )
+        check_choice("step", self.step, ("corrective", "stagewise"))
+        check_choice("search", self.search, ("global", "local"))
+        check_number("width_penalty", self.width_penalty)
+        check_positive("tol", self.tol)
+        check_number("max_kernels", self.max_kernels, whole=True, low=1)
+        check_bool("verbose", self.verbose)
+
+    def _kernels_of(self, data: TrainingData) -> list[Kernel]:
+        return data.families(self.family)
+
+    def _learn(
+        self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
+    ) -> FittedMachines:
+        settings = CombinationSettings(
+            corrective=self.step == "corrective",
+            tol=float(self.tol),
+            max_kernels=self.max_kernels,
+            local=self.search == "local",
+            width_penalty=WidthPenalty(float(self.width_penalty)),
+        )
+        problems, samples = self._problems(data, Y), data.samples()
+        found = learn_convex_combination(kernels, samples, problems, settings, report)
+        assert found.learned is not None
+        self.excess_, self._status = found.excess, found.status
+        used = np.flatnonzero(found.weights)
+        kernels, weights = [found.kernels[k] for k in used], found.weights[used]
+        traces = base_grams(samples, kernels, centered=True).traces(data.weights.given)
+        machines = replace(found.learned, gap=found.gap, history=list(found.history))
+        return FittedMachines(kernels, weights, traces, machines, problems)
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        if not self.dual_gap_ <= self.tol:
+            advice = {
+                "growing": 'Raise max_kernels, or take step="corrective".',
+                "stalled": "No step found lowers the objective any more.",
+                "optimal": "The machines did not converge: scale the features or lower C.",
+            }
+            warn(
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
+                f"{self.dual_gap_:.2g}, above tol={self.tol:g}; c'Kc of another kernel is larger "
+                f"than that of the learned one by {max(self.excess_, 0.0):.2g}, relatively. "
+                f"{advice[self._status]}",
+                ConvergenceWarning,
+            )
+
+
+class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     """Multiple kernel learning of classes over continuous families of kernels ("CR").
 
     The learned kernel is the convex combination of all kernels of the families with which a support
@@ -37,11 +109,11 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
         combination of kernels of all families, which are not normalized: larger values of a family
         make its kernels cheaper.
-    loss : {"hinge", "squared", "logistic"}, default="hinge"
+    loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
-        logistic regression.
+        logistic regression; or an object of `mercer.losses`, with a weight of its own.
     C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVC.
+        Weight of a loss given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
         the samples of all classes have the same total weight.
@@ -131,13 +203,11 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
     3.5
     """
 
-    _kernels_parameter = "family"
-
     def __init__(
         self,
         family: Any = None,
         *,
-        loss: Literal["hinge", "squared", "logistic"] = "hinge",
+        loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge",
         C: float = 1.0,
         class_weight: Any = None,
         step: Literal["corrective", "stagewise"] = "corrective",
@@ -158,42 +228,8 @@ class ContinuousMKLClassifier(KernelMachineClassifier, ContinuousMKL):
         self.max_kernels = max_kernels
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn a convex combination of kernels and the kernel machines.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a parameter is
-            out of its range, or a kernel returns NaN.
-        """
-        loss, settings = classification_loss(self.loss, self.C), combination_settings(self)
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        problems = classification_problems(loss, data, target, intercept=True)
-        families = data.families(self.family)
-        with reported_steps(self) as report:
-            found = learn_convex_combination(families, data.samples(), problems, settings, report)
-        store_combination(self, data, target, found)
-        self.classes_ = target.classes
-        return self
-
-
-class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
+class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     """Multiple kernel learning of responses over continuous families of kernels ("CR").
 
     The learned kernel is the convex combination of all kernels of the families with which kernel
@@ -207,15 +243,15 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         One family or several; None stands for `Gaussian()`. The learned kernel is a convex
         combination of kernels of all families, which are not normalized: larger values of a family
         make its kernels cheaper.
-    loss : {"squared", "epsilon_insensitive"}, default="squared"
-        The loss of kernel ridge regression or of support vector regression.
+    loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
+        The loss of kernel ridge regression or of support vector regression; or an object of
+        `mercer.losses`, with a weight of its own.
     alpha : float, default=1.0
-        Penalty, as in scikit-learn's KernelRidge; used with the squared loss only.
-    C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVR; used with the epsilon-insensitive loss only.
+        Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
+        regression is 1 / alpha.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing; used with the
-        epsilon-insensitive loss only.
+        Errors up to this, in the unit of the response, cost nothing with
+        ``loss="epsilon_insensitive"``.
     step : {"corrective", "stagewise"}, default="corrective"
         With `"corrective"`, all weights are solved for anew after each kernel; with `"stagewise"`,
         a line search mixes the new kernel with the learned one, as published [1]_.
@@ -296,15 +332,12 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
     True
     """
 
-    _kernels_parameter = "family"
-
     def __init__(
         self,
         family: Any = None,
         *,
-        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared",
         alpha: float = 1.0,
-        C: float = 1.0,
         epsilon: float = 0.1,
         step: Literal["corrective", "stagewise"] = "corrective",
         search: Literal["global", "local"] = "global",
@@ -316,7 +349,6 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         self.family = family
         self.loss = loss
         self.alpha = alpha
-        self.C = C
         self.epsilon = epsilon
         self.step = step
         self.search = search
@@ -324,38 +356,3 @@ class ContinuousMKLRegressor(KernelMachineRegressor, ContinuousMKL):
         self.tol = tol
         self.max_kernels = max_kernels
         self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn a convex combination of kernels and the kernel machines.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Responses.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
-            parameter is out of its range, or a kernel returns NaN.
-        """
-        loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
-        settings = combination_settings(self)
-        data = training_data(self, X, y, sample_weight)
-        target = data.target("regression")
-        problems = regression_problems(loss, data, intercept=True)
-        families = data.families(self.family)
-        with reported_steps(self) as report:
-            found = learn_convex_combination(families, data.samples(), problems, settings, report)
-        store_combination(self, data, target, found)
-        self._is_response_flat = data.y.ndim == 1
-        return self

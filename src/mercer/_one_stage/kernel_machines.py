@@ -1,46 +1,95 @@
-"""Kernel machines on a learned kernel: their losses, fitted attributes and predictions."""
+"""Kernel machines on a learned kernel: their losses, predictions, and probabilities of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._gram.moments import trace_shares
-from mercer._gram.samples import Samples
+from mercer._data.weights import SampleWeights
 from mercer._gram.tiles import check_rows_memory
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples
-from mercer._model_selection.temperature import Temperature
-from mercer._one_stage.held_out_values import FoldValues, class_values, held_out_temperature
-from mercer._targets import Target, one_against_rest
+from mercer._kernel_estimator import TrainingData, new_samples
+from mercer._model_selection.temperature import Temperature, fit_temperature
+from mercer._one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
+from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
-from mercer._weights.mkl import LearnedWeights
-from mercer._weights.problems import Problems
-from mercer.kernels import Kernel, WeightedSum
-from mercer.kernels._distances import check_squares
+from mercer._weights.mkl import LearnedWeights, Problems
+from mercer._weights.rotated_samples import RotatedSamples
+from mercer.kernels import Kernel
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 
-_INTERCEPT_SAMPLES = 64
-"""The intercept is averaged over at most this many samples, as it is the same for all of them."""
+
+@dataclass(frozen=True)
+class FittedMachines(LearnedMachines):
+    """Kernel machines on a learned kernel.
+
+    Attributes
+    ----------
+    machines : LearnedWeights
+    problems : Problems
+    rotated : RotatedSamples or None
+        The samples that the kernel was learned from; the learned Gram matrix is theirs.
+    """
+
+    machines: LearnedWeights
+    problems: Problems
+    rotated: RotatedSamples | None = None
+
+    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+        """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
+        if self.rotated is None:
+            return super().alignment(Y, weights)
+        return self.rotated.alignment(self.machines.gram, self.weights, Y)
+
+    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Return values for held-out samples of machines that are fitted to others.
+
+        Parameters
+        ----------
+        train, test : ndarray of int
+            Indices of the samples.
+        """
+        if self.rotated is None:
+            return self.problems.held_out(self.machines.gram, train, test)
+        return self.rotated.held_out(self.weights, self.problems, train, test)
 
 
-class KernelMachines(KernelEstimator):
-    """Kernel machines that share a learned kernel; :func:`store_machines` sets their attributes."""
+class KernelMachines(OneStage):
+    """Kernel machines that share a learned kernel."""
 
-    kernel_: Kernel
-    weights_: Array
-    X_fit_: Any
-    dual_coef_: Array
+    loss: Any
+    fit_intercept: bool = True
     intercept_: Array
     support_: NDArray[np.intp]
+
+    def _loss(self) -> Loss:
+        """Return the loss that the parameters stand for, without weights of samples."""
+        raise NotImplementedError
+
+    def _problems(self, data: TrainingData, Y: Array) -> Problems:
+        return Problems(self._loss().with_weights(data.weights.given), Y, bool(self.fit_intercept))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        dual, values = learned.machines.dual, learned.machines.values
+        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
+        self.intercept_ = np.zeros(dual.shape[1])
+        if learned.problems.intercept:
+            # The machines were fitted to the centered kernel. Their values are those of the kernel
+            # as it is plus a constant, the intercept: the mean over some samples, as it is the same
+            # for all up to rounding.
+            rows = np.unique(np.linspace(0, len(values) - 1, 64).round().astype(int))
+            used = np.flatnonzero(dual.any(axis=1))
+            X, stacked = data.X, data.stored is None
+            here, support = (X[np.ix_(rows, used)], None) if stacked else (X[rows], X[used])
+            uncentered = _without_intercept(self.kernel_, here, support, dual[used])
+            self.intercept_ = (values[rows] - uncentered).mean(axis=0)
 
     def _values(self, X: Features) -> Array:
         """Values of all machines on new samples, shape (n_samples, n_problems)."""
@@ -51,9 +100,6 @@ class KernelMachines(KernelEstimator):
         else:
             support = self.X_fit_[self.support_]
         return _without_intercept(self.kernel_, samples, support, dual) + self.intercept_
-
-    def _calibrate(self, target: Target, fold_values: FoldValues) -> None:
-        """Learn probabilities from values of held-out samples, where there are classes."""
 
 
 def _without_intercept(
@@ -71,20 +117,27 @@ def _without_intercept(
     return np.asarray(kernel(samples, support) @ dual)
 
 
-class KernelMachineClassifier(ClassifierMixin, KernelMachines):
+class MachineClassifier(Classifier, KernelMachines):
     """One kernel machine for two classes, else one for each class against the rest."""
 
-    loss: str
-    classes_: Any
+    C: float
     temperature_: Temperature
 
-    def _calibrate(self, target: Target, fold_values: FoldValues) -> None:
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("hinge", "squared", "logistic"))
+        check_positive("C", self.C)
+        if self.loss == "squared":
+            return Squared(1.0 / float(self.C))
+        return Hinge(float(self.C)) if self.loss == "hinge" else Logistic(float(self.C))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
         # Values of the logistic loss are the logarithms of odds.
-        if self.loss != "logistic":
+        if not isinstance(self._loss(), Logistic):
             assert target.codes is not None
-            self.temperature_ = held_out_temperature(
-                fold_values, target.codes, target.weights.given
-            )
+            self.temperature_ = held_out_temperature(learned.held_out, target.codes, target.weights)
 
     def decision_function(self, X: Features) -> Array:
         """Return the values of the kernel machines.
@@ -140,18 +193,28 @@ class KernelMachineClassifier(ClassifierMixin, KernelMachines):
         the highest probability.
         """
         values = self._values(X)
-        if self.loss != "logistic":
-            return self.temperature_.probabilities(class_values(values))
-        positive = expit(values)
-        if positive.shape[1] == 1:
-            return np.hstack([1.0 - positive, positive])
-        return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+        if isinstance(self._loss(), Logistic):
+            return normalized_probabilities(expit(values))
+        return self.temperature_.probabilities(class_values(values))
 
 
-class KernelMachineRegressor(RegressorMixin, KernelMachines):
+class MachineRegressor(Regressor, KernelMachines):
     """One kernel machine for each response."""
 
-    _is_response_flat: bool
+    alpha: float
+    epsilon: float
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            if self.loss.for_labels:
+                raise ValueError(f"{self.loss!r} is a loss of labels, not of responses.")
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("squared", "epsilon_insensitive"))
+        check_positive("alpha", self.alpha)
+        check_number("epsilon", self.epsilon)
+        if self.loss == "squared":
+            return Squared(float(self.alpha))
+        return EpsilonInsensitive(1.0 / float(self.alpha), float(self.epsilon))
 
     def predict(self, X: Features) -> Array:
         """Predict responses.
@@ -165,159 +228,70 @@ class KernelMachineRegressor(RegressorMixin, KernelMachines):
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        values = self._values(X)
-        return values[:, 0] if self._is_response_flat else values
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
+        return self._shaped(self._values(X))
 
 
-def classification_loss(name: str, C: float) -> Loss:
-    """Return the loss of a classifier.
-
-    Parameters
-    ----------
-    name : {"hinge", "squared", "logistic"}
-    C : float
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss, or `C` is not positive.
-    """
-    check_choice("loss", name, ("hinge", "squared", "logistic"))
-    check_positive("C", C)
-    losses: dict[str, Callable[[float], Loss]] = {
-        "hinge": Hinge,
-        "logistic": Logistic,
-        "squared": lambda C: Squared(1.0 / C),
-    }
-    return losses[name](float(C))
+def _unweighted(loss: Loss) -> Loss:
+    """Return a loss that has no weights of samples, which `fit` takes."""
+    if loss.weights is not None:
+        raise ValueError("loss must have no weights: pass them to fit, as sample_weight.")
+    return loss
 
 
-def regression_loss(name: str, alpha: float, C: float, epsilon: float) -> Loss:
-    """Return the loss of a regressor.
+def class_values(values: Array) -> Array:
+    """Values with one column for each class, of one machine for two classes, or of one for each.
 
     Parameters
     ----------
-    name : {"squared", "epsilon_insensitive"}
-    alpha : float
-        Penalty; it counts for the squared loss only.
-    C, epsilon : float
-        They count for the epsilon-insensitive loss only.
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss, or a number is out of its range.
+    values : ndarray of shape (n_samples, n_problems)
     """
-    check_choice("loss", name, ("squared", "epsilon_insensitive"))
-    check_positive("alpha", alpha)
-    check_positive("C", C)
-    check_number("epsilon", epsilon)
-    return Squared(float(alpha)) if name == "squared" else EpsilonInsensitive(float(C), epsilon)
+    return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
-def classification_problems(
-    loss: Loss, data: TrainingData, target: Target, *, intercept: bool
-) -> Problems:
-    """Return the machines of all classes, each against the rest; one for two classes.
+def normalized_probabilities(positive: Array) -> Array:
+    """Probabilities of all classes from those of each against the rest, one column for two classes.
 
     Parameters
     ----------
-    loss : Loss
-        Without weights of samples, which are those of the data.
-    data : TrainingData
-    target : Target
-    intercept : bool
+    positive : ndarray of shape (n_samples, n_problems)
     """
-    assert target.classes is not None
-    signs = one_against_rest(data.y, target.classes)
-    return Problems(loss.with_weights(data.weights.given), signs, intercept)
+    if positive.shape[1] == 1:
+        return np.hstack([1.0 - positive, positive])
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
-def regression_problems(loss: Loss, data: TrainingData, *, intercept: bool) -> Problems:
-    """Return the machines of all responses.
+def held_out_temperature(
+    held_out: Callable[[NDArray[np.intp], NDArray[np.intp]], Array],
+    codes: NDArray[np.intp],
+    weights: SampleWeights,
+    cv: int = 5,
+) -> Temperature:
+    """Fit probabilities of the classes to values of held-out samples.
 
     Parameters
     ----------
-    loss : Loss
-        Without weights of samples, which are those of the data.
-    data : TrainingData
-    intercept : bool
+    held_out : callable
+        From indices of training and held-out samples to the machines' values for the latter.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    weights : SampleWeights
+    cv : int, default=5
+        Number of folds, in which classes are in proportion.
+
+    Returns
+    -------
+    Temperature
+        For what :func:`class_values` returns.
+
+    Notes
+    -----
+    The kernel is that of the whole fit, and machines alone are fitted in the folds. They take a
+    tenth to a fifth of the time in which kernel and machines were learned.
     """
-    responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
-    Y = responses.reshape(len(responses), -1)
-    check_squares(Y, "y")
-    return Problems(loss.with_weights(data.weights.given), Y, intercept)
-
-
-@dataclass(frozen=True)
-class LearnedKernel:
-    """A learned kernel, the machines that it was learned with, and the steps taken.
-
-    Attributes
-    ----------
-    samples : Samples
-    kernels : sequence of Kernel
-    weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as given.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices, centered where the machines have intercepts.
-    alignment : float
-        Centered alignment of the weighted sum with the target.
-    machines : LearnedWeights
-    gap : float
-        Bound on how far the objective is above its optimum, relative to it.
-    history : list
-    """
-
-    samples: Samples
-    kernels: Sequence[Kernel]
-    weights: Array
-    traces: Array
-    alignment: float
-    machines: LearnedWeights
-    gap: float
-    history: list[Any]
-
-
-def store_machines(
-    model: Any, data: TrainingData, learned: LearnedKernel, *, intercept: bool
-) -> None:
-    """Set the fitted attributes that all estimators with kernel machines have.
-
-    Parameters
-    ----------
-    model : KernelMachines
-    data : TrainingData
-    learned : LearnedKernel
-    intercept : bool
-    """
-    machines, samples = learned.machines, learned.samples
-    model.X_fit_ = data.stored
-    model.weights_ = learned.weights
-    model.kernel_ = WeightedSum(learned.kernels, learned.weights)
-    model.shares_ = trace_shares(learned.weights, learned.traces)
-    model.alignment_ = learned.alignment
-    model.objective_ = machines.objective
-    model.dual_gap_ = learned.gap
-    model.dual_coef_ = data.of_all(machines.dual)
-    model.support_ = np.flatnonzero(model.dual_coef_.any(axis=1))
-    model.intercept_ = np.zeros(machines.dual.shape[1])
-    model.history_ = learned.history
-    model.n_iter_ = len(learned.history)
-    if intercept:
-        # The machines were fitted to the centered kernel. Their values are those of the kernel as
-        # it is plus a constant, the intercept.
-        rows = np.linspace(0, samples.n_samples - 1, _INTERCEPT_SAMPLES)
-        rows = np.unique(rows.round().astype(int))
-        used = np.flatnonzero(machines.dual.any(axis=1))
-        if samples.stacked:
-            here, support = samples.X[np.ix_(rows, used)], None
-        else:
-            here, support = samples.X[rows], samples.X[used]
-        uncentered = _without_intercept(model.kernel_, here, support, machines.dual[used])
-        model.intercept_ = (machines.values[rows] - uncentered).mean(axis=0)
+    order = np.random.default_rng(0).permutation(codes.size)
+    fold = np.empty(codes.size, dtype=int)
+    fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(codes.size) % cv
+    tests = [np.flatnonzero(fold == number) for number in range(min(cv, codes.size))]
+    found = [held_out(np.flatnonzero(fold != k), test) for k, test in enumerate(tests)]
+    rows, values = np.concatenate(tests), class_values(np.concatenate(found))
+    return fit_temperature(values, codes[rows], weights.take(rows).given)

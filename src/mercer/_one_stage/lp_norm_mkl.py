@@ -2,29 +2,109 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from mercer._callbacks import with_callbacks
-from mercer._kernel_estimator import training_data
-from mercer._one_stage.finite_dictionary import (
-    FiniteMKL,
-    check_parameters,
-    fit_dictionary,
-    unit_ball,
-)
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mercer._gram.kernel_products import base_grams
+from mercer._kernel_estimator import TrainingData
+from mercer._one_stage.base import Report
 from mercer._one_stage.kernel_machines import (
-    KernelMachineClassifier,
-    KernelMachineRegressor,
-    classification_loss,
-    classification_problems,
-    regression_loss,
-    regression_problems,
+    FittedMachines,
+    KernelMachines,
+    MachineClassifier,
+    MachineRegressor,
 )
-from mercer._typing import Features
-from mercer._weights.mkl import Solver
+from mercer._targets import Target
+from mercer._typing import Array
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer._weights.mkl import SOLVERS, Solver, learn_weights
+from mercer._weights.rotated_samples import rotated_samples
+from mercer._weights.weight_sets import WeightSet, unit_ball
+from mercer.kernels import Kernel
+from mercer.losses import Loss, Squared
 
 
-class MKLClassifier(KernelMachineClassifier, FiniteMKL):
+class FiniteMKL(KernelMachines):
+    """Kernel machines on a weighted sum of the kernels of a finite dictionary."""
+
+    kernels: Any
+    norm: float
+    normalize: Literal["trace"] | None
+    solver: Solver
+    tol: float
+    max_iter: int
+
+    def _n_gram_matrices(self) -> int:
+        # The interior-point method, which "auto" may choose, has one more than the others.
+        return 4 if self.solver in ("newton", "alternating") else 5
+
+    def _check_parameters(self) -> None:
+        self._loss()
+        unit_ball(self.norm)
+        check_choice("normalize", self.normalize, ("trace", None))
+        check_bool("fit_intercept", self.fit_intercept)
+        check_choice("solver", self.solver, SOLVERS)
+        check_positive("tol", self.tol)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+        check_bool("verbose", self.verbose)
+
+    def _weight_set(self, n_kernels: int) -> WeightSet:
+        """Return the set in which weights are sought."""
+        return unit_ball(self.norm)
+
+    def _learn(
+        self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
+    ) -> FittedMachines:
+        problems, weight_set = self._problems(data, Y), self._weight_set(len(kernels))
+        solvable = weight_set.has_interior_point and problems.boxes() is not None
+        if self.solver == "interior_point" and not solvable:
+            raise ValueError(
+                'solver="interior_point" needs the hinge or the epsilon-insensitive loss, and '
+                "norm=1."
+            )
+        samples = data.samples(len(kernels))
+        rotated = None
+        if isinstance(problems.loss, Squared):
+            rotated = rotated_samples(problems, samples, kernels)
+        if rotated is None:
+            solved, grams = problems, base_grams(samples, kernels, centered=problems.intercept)
+        else:
+            solved, grams = rotated.problems, rotated.grams
+        traces = grams.traces(solved.loss.weights)
+        scales = np.ones(len(kernels))
+        if self.normalize == "trace":
+            # Kernels of no trace, which are constant, get no weight.
+            scales = np.divide(samples.total, traces, out=0.0 * traces, where=traces > 0.0)
+        found = learn_weights(
+            solved,
+            grams.scaled(scales),
+            weight_set,
+            solver=self.solver,
+            tol=float(self.tol),
+            max_iter=self.max_iter,
+            on_step=report,
+        )
+        machines = found if rotated is None else rotated.restored(found)
+        return FittedMachines(kernels, found.weights * scales, traces, machines, problems, rotated)
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        if self.dual_gap_ > self.tol:
+            advice = "raise max_iter" if self.n_iter_ >= self.max_iter else "rounding stops it"
+            scaling = (
+                "" if self.normalize else ', and normalize="trace" brings kernels to one scale'
+            )
+            warn(
+                f"Stopped after {self.n_iter_} steps at a relative duality gap of "
+                f"{self.dual_gap_:.2g}, above tol={self.tol:g}: "
+                f"{advice}{'' if self.normalize else scaling}.",
+                ConvergenceWarning,
+            )
+
+
+class MKLClassifier(MachineClassifier, FiniteMKL):
     """Multiple kernel learning of classes, with an lp-norm on the weights ("D1", "D2").
 
     The weights are those with which a support vector machine, or another kernel machine, reaches
@@ -39,11 +119,11 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
     norm : float, default=1.0
         The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
         larger norms keep all, and infinity weighs them equally.
-    loss : {"hinge", "squared", "logistic"}, default="hinge"
+    loss : {"hinge", "squared", "logistic"} or Loss, default="hinge"
         The loss of a support vector machine, of ridge regression on labels -1 and 1, or of
-        logistic regression.
+        logistic regression; or an object of `mercer.losses`, with a weight of its own.
     C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVC.
+        Weight of a loss given by name, as in scikit-learn's SVC.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, by which those of their samples are multiplied. With `"balanced"`,
         the samples of all classes have the same total weight.
@@ -143,7 +223,7 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         kernels: Any = None,
         *,
         norm: float = 1.0,
-        loss: Literal["hinge", "squared", "logistic"] = "hinge",
+        loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge",
         C: float = 1.0,
         class_weight: Any = None,
         normalize: Literal["trace"] | None = "trace",
@@ -165,45 +245,8 @@ class MKLClassifier(KernelMachineClassifier, FiniteMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights of the kernels and the kernel machines.
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a parameter
-            is out of its range, a kernel returns NaN, a weight is negative, or the solver does not
-            apply.
-        """
-        loss, weight_set = classification_loss(self.loss, self.C), unit_ball(self.norm)
-        check_parameters(self)
-        data = training_data(self, X, y, sample_weight, self.class_weight)
-        target = data.target("classification")
-        intercept = bool(self.fit_intercept)
-        problems = classification_problems(loss, data, target, intercept=intercept)
-        kernels = data.dictionary(self.kernels)
-        fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
-        self.classes_ = target.classes
-        return self
-
-
-class MKLRegressor(KernelMachineRegressor, FiniteMKL):
+class MKLRegressor(MachineRegressor, FiniteMKL):
     """Multiple kernel learning of responses, with an lp-norm on the weights.
 
     The weights are those with which kernel ridge regression, or support vector regression, reaches
@@ -218,20 +261,19 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
     norm : float, default=2.0
         The p of the lp-norm of the weights, which is at most one. A norm of 1 selects few kernels,
         larger norms keep all, and infinity weighs them equally.
-    loss : {"squared", "epsilon_insensitive"}, default="squared"
-        The loss of kernel ridge regression or of support vector regression.
+    loss : {"squared", "epsilon_insensitive"} or Loss, default="squared"
+        The loss of kernel ridge regression or of support vector regression; or an object of
+        `mercer.losses`, with a weight of its own.
     alpha : float, default=1.0
-        Penalty, as in scikit-learn's KernelRidge; used with the squared loss only.
-    C : float, default=1.0
-        Weight of the loss, as in scikit-learn's SVR; used with the epsilon-insensitive loss only.
+        Penalty of a loss given by name, as in scikit-learn's KernelRidge; the `C` of support vector
+        regression is 1 / alpha.
     epsilon : float, default=0.1
-        Errors up to this, in the unit of the response, cost nothing; used with the
-        epsilon-insensitive loss only.
+        Errors up to this, in the unit of the response, cost nothing with
+        ``loss="epsilon_insensitive"``.
     normalize : {"trace", None}, default="trace"
         With `"trace"`, every kernel is first divided by the mean diagonal of its Gram matrix
         (centered, if there is an intercept). This is the unit trace of the papers times n_samples:
-        `alpha` or `C` means what it does for one kernel of unit variance, for any number of
-        samples.
+        `alpha` means what it does for one kernel of unit variance, for any number of samples.
     fit_intercept : bool, default=True
         Whether the machines have an intercept.
     solver : {"auto", "newton", "interior_point", "alternating"}, default="auto"
@@ -310,9 +352,8 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         kernels: Any = None,
         *,
         norm: float = 2.0,
-        loss: Literal["squared", "epsilon_insensitive"] = "squared",
+        loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared",
         alpha: float = 1.0,
-        C: float = 1.0,
         epsilon: float = 0.1,
         normalize: Literal["trace"] | None = "trace",
         fit_intercept: bool = True,
@@ -325,7 +366,6 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         self.norm = norm
         self.loss = loss
         self.alpha = alpha
-        self.C = C
         self.epsilon = epsilon
         self.normalize = normalize
         self.fit_intercept = fit_intercept
@@ -333,39 +373,3 @@ class MKLRegressor(KernelMachineRegressor, FiniteMKL):
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights of the kernels and the kernel machines.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Responses.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
-            parameter is out of its range, a kernel returns NaN, or the solver does not apply.
-        """
-        loss = regression_loss(self.loss, self.alpha, self.C, self.epsilon)
-        weight_set = unit_ball(self.norm)
-        check_parameters(self)
-        data = training_data(self, X, y, sample_weight)
-        target = data.target("regression")
-        problems = regression_problems(loss, data, intercept=bool(self.fit_intercept))
-        kernels = data.dictionary(self.kernels)
-        fit_dictionary(self, data, target, kernels, problems, weight_set=weight_set)
-        self._is_response_flat = data.y.ndim == 1
-        return self

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_array
 
-from mercer._callbacks import with_callbacks
-from mercer._kernel_estimator import training_data
-from mercer._one_stage.finite_dictionary import (
-    FiniteMKL,
-    check_parameters,
-    fit_dictionary,
-)
-from mercer._one_stage.kernel_machines import (
-    KernelMachineRegressor,
-    regression_loss,
-    regression_problems,
-)
-from mercer._one_stage.lp_norm_mkl import MKLClassifier
-from mercer._typing import Array, Features
+from mercer._one_stage.lp_norm_mkl import MKLClassifier, MKLRegressor
 from mercer._validation import check_choice, check_positive
-from mercer._weights.balls import ShiftedBall
 from mercer._weights.mkl import Solver
+from mercer._weights.weight_sets import ShiftedBall, WeightSet
 
 
 class L1SVM(MKLClassifier):
@@ -111,7 +98,7 @@ class L1SVM(MKLClassifier):
     """
 
     norm = 1.0
-    loss: Literal["hinge", "squared", "logistic"] = "hinge"
+    loss = "hinge"
     normalize: Literal["trace"] | None = "trace"
     fit_intercept = True
 
@@ -135,7 +122,7 @@ class L1SVM(MKLClassifier):
         self.verbose = verbose
 
 
-class L2KRR(KernelMachineRegressor, FiniteMKL):
+class L2KRR(MKLRegressor):
     """Kernel ridge regression on the best weights within a ball ("l2-krr").
 
     The weights mu minimize y'(K_mu + alpha I)^-1 y, the objective of kernel ridge regression, over
@@ -225,7 +212,7 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
     True
     """
 
-    loss = "squared"
+    norm, loss, epsilon = 2.0, "squared", 0.0
 
     def __init__(
         self,
@@ -252,58 +239,19 @@ class L2KRR(KernelMachineRegressor, FiniteMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights of the kernels and the kernel machines.
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("radius", self.radius)
+        if isinstance(self.center, str):
+            check_choice("center", self.center, ("zero", "uniform"))
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Responses.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
-            parameter is out of its range, a kernel returns NaN, or the solver does not apply.
-        """
-        loss = regression_loss("squared", self.alpha, C=1.0, epsilon=0.0)
-        check_parameters(self)
-        _check_ball(self.center, self.radius)
-        data = training_data(self, X, y, sample_weight)
-        target = data.target("regression")
-        problems = regression_problems(loss, data, intercept=bool(self.fit_intercept))
-        kernels = data.dictionary(self.kernels)
-        ball = ShiftedBall(_weights_at(self.center, len(kernels)), float(self.radius))
-        fit_dictionary(self, data, target, kernels, problems, weight_set=ball)
-        self._is_response_flat = data.y.ndim == 1
-        return self
-
-
-def _check_ball(center: Any, radius: float) -> None:
-    """Refuse a radius that is not positive, or an unknown name of a center."""
-    check_positive("radius", radius)
-    if isinstance(center, str):
-        check_choice("center", center, ("zero", "uniform"))
-
-
-def _weights_at(center: Any, n_kernels: int) -> Array:
-    """The weights that a parameter `center` stands for."""
-    if isinstance(center, str):
-        return np.full(n_kernels, 0.0 if center == "zero" else 1.0 / n_kernels)
-    weights: Array = check_array(center, ensure_2d=False, dtype=np.float64, input_name="center")
-    if weights.shape != (n_kernels,) or weights.min() < 0.0:
-        raise ValueError(
-            f"center must hold {n_kernels} numbers, one for each kernel, none negative."
-        )
-    return weights
+    def _weight_set(self, n_kernels: int) -> WeightSet:
+        if isinstance(self.center, str):
+            center = np.full(n_kernels, 0.0 if self.center == "zero" else 1.0 / n_kernels)
+            return ShiftedBall(center, float(self.radius))
+        center = check_array(self.center, ensure_2d=False, dtype=np.float64, input_name="center")
+        if center.shape != (n_kernels,) or center.min() < 0.0:
+            raise ValueError(
+                f"center must hold {n_kernels} numbers, one for each kernel, none negative."
+            )
+        return ShiftedBall(center, float(self.radius))

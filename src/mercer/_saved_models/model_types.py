@@ -40,6 +40,7 @@ from mercer._stacking.table_views import TableViews
 from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.label_machines import LabelMachines
 from mercer._two_stage.priced_learners import EvaluatedLearner
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 from mercer.preprocessing._calendar import CalendarFeatures
 from mercer.preprocessing._columns import ColumnsOfKind, convert
 from mercer.preprocessing._text_features import TextFeatures
@@ -89,6 +90,10 @@ _TRUSTED_OF_MERCER = (
     Temperature,
     TextFeatures,
     UnitScale,
+    Hinge,
+    Squared,
+    Logistic,
+    EpsilonInsensitive,
 )
 """Fitted estimators hold these types."""
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
-from mercer._gram.tiles import serial_algebra
+from mercer._gram.sample_weights import weighted_mean, weighted_spread
+from mercer._gram.tiles import n_threads, serial_algebra
 from mercer._history import WeightStep
 from mercer._typing import Array
 from mercer._weights.interior_point import interior_point_weights
-from mercer._weights.problems import Problems
 from mercer._weights.weight_sets import Curvature, Path, WeightSet
-from mercer.losses import Machine
+from mercer.losses import Boxes, Loss, Machine
 
 Solver = Literal["auto", "newton", "interior_point", "alternating"]
 SOLVERS = get_args(Solver)
@@ -45,15 +47,126 @@ _SUFFICIENT = 1e-4
 
 
 @dataclass(frozen=True)
-class LearnedWeights:
+class Problems:
+    """Kernel machines that share a kernel: one for each class, or each response.
+
+    Attributes
+    ----------
+    loss : Loss
+        It holds the samples' weights.
+    Y : ndarray of shape (n_samples, n_problems)
+    intercept : bool
+    """
+
+    loss: Loss
+    Y: Array
+    intercept: bool
+
+    @property
+    def n_samples(self) -> float:
+        """Number of samples, or the sum of their weights."""
+        weights = self.loss.weights
+        return float(len(self.Y) if weights is None else weights.sum())
+
+    def deviation(self) -> float:
+        """Return the standard deviation of all targets."""
+        return weighted_spread(self.Y, self.loss.weights)
+
+    def root_mean_square(self, values: Array) -> float:
+        """Return the root of the mean square over all samples and problems.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_problems)
+        """
+        return float(np.sqrt(weighted_mean(np.square(values), self.loss.weights).mean()))
+
+    def boxes(self) -> Boxes | None:
+        """Return the dual problems over boxes; None for losses whose conjugates are not linear."""
+        return self.loss.boxes(self.Y, intercept=self.intercept)
+
+    def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
+        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        accuracy : float
+        start : list of Machine, or None
+        """
+        fit = partial(self.loss.fit, K, intercept=self.intercept, accuracy=accuracy)
+
+        def one(y: Array, near: Machine | None) -> Machine:
+            return fit(y, start=near)
+
+        columns = list(self.Y.T)
+        starts = start if start is not None else [None] * len(columns)
+        if len(columns) == 1:
+            return [one(columns[0], starts[0])]
+        with ThreadPoolExecutor(n_threads()) as pool:
+            return list(pool.map(one, columns, starts))
+
+    def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Return values for held-out samples of machines of labels that are fitted to others.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+            The learned kernel.
+        train, test : ndarray of int
+            Indices of the samples.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_problems)
+            To a relative duality gap of a hundredth, as one factor for all will scale them.
+        """
+        within, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        weights = self.loss.weights
+        loss = self.loss.with_weights(None if weights is None else weights[train])
+        found = np.empty((test.size, self.Y.shape[1]))
+        for column, labels in enumerate(self.Y[train].T):
+            if np.all(labels == labels[0]):
+                # Every loss of labels is lowest for a constant that has the sign of the only label.
+                found[:, column] = labels[0]
+                continue
+            machine = loss.fit(within, labels, intercept=self.intercept, accuracy=1e-2)
+            found[:, column] = across @ machine.c + machine.intercept
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machines:
+    """A weighted sum of kernels and the machines that predict by it.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_samples, n_samples)
+        The weighted sum, centered where the machines have intercepts.
+    dual : ndarray of shape (n_samples, n_problems)
+        The machines' coefficients of the samples.
+    objective : float
+    gap : float, or None
+        Bound on how far a convex objective is above its optimum, relative to it.
+    history : list
+        The steps taken.
+    """
+
+    gram: Array
+    dual: Array
+    objective: float
+    gap: float | None
+    history: list[Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedWeights(Machines):
     """Weights and machines that :func:`learn_weights` found.
 
     Attributes
     ----------
     weights : ndarray of shape (n_kernels,)
         Weights of the scaled kernels.
-    dual : ndarray of shape (n_samples, n_problems)
-        The machines' dual variables c.
     values : ndarray of shape (n_samples, n_problems)
         The machines' predictions for the training samples.
     dual_certificate : ndarray of shape (n_samples, n_problems)
@@ -61,24 +174,13 @@ class LearnedWeights:
         the weights, a convex combination of some nearby.
     quadratics : ndarray of shape (n_kernels,)
         c'K_k c of the dual certificate, summed over the problems.
-    objective : float
-        Primal objective.
-    gap : float
-        Bound on how far the objective is above its optimum, relative to it.
-    gram : ndarray of shape (n_samples, n_samples)
-        The weighted sum of the kernels, centered where the machines have intercepts.
-    history : list of WeightStep
     """
 
     weights: Array
-    dual: Array
     values: Array
     dual_certificate: Array
     quadratics: Array
-    objective: float
     gap: float
-    gram: Array
-    history: list[WeightStep]
 
 
 @serial_algebra()
@@ -257,15 +359,15 @@ class _Objective:
         gap = _relative(chosen.primal - bound, chosen.primal)
         steps[-1] = WeightStep(chosen.primal, gap, steps[-1].n_kernels)
         return LearnedWeights(
-            state.weights,
-            chosen.cut.dual,
-            chosen.values,
-            proving.cut.dual,
-            proving.cut.q,
-            chosen.primal,
-            gap,
-            state.K,
-            steps,
+            weights=state.weights,
+            dual=chosen.cut.dual,
+            values=chosen.values,
+            dual_certificate=proving.cut.dual,
+            quadratics=proving.cut.q,
+            objective=chosen.primal,
+            gap=gap,
+            gram=state.K,
+            history=list(steps),
         )
 
 

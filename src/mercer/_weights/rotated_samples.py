@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.linear_model import Ridge
 
+from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.sample_weights import constant_vector, scaled_rows, weighted_mean
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import assembled, serial_algebra, tile_plan
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights
-from mercer._weights.problems import Problems
+from mercer._weights.mkl import LearnedWeights, Problems
 from mercer.kernels import Linear, OnColumns
 from mercer.kernels._kernel import Kernel, inner_product_columns
 from mercer.losses import Squared
@@ -67,6 +67,11 @@ class RotatedSamples:
     means: Array
     weights: Array | None
 
+    @property
+    def grams(self) -> BaseGrams:
+        """The Gram matrices of the rotated samples."""
+        return base_grams(self.samples, self.kernels, centered=False)
+
     def restored(self, found: LearnedWeights) -> LearnedWeights:
         """The machines of the samples as they were before the rotation.
 
@@ -112,10 +117,10 @@ class RotatedSamples:
         product = float(relevance @ ((features.T @ Y) ** 2).sum(axis=1))
         return product / float(np.sqrt(centered) * np.linalg.norm(Y.T @ Y))
 
-    def fold_values(
-        self, weights: Array, problems: Problems
-    ) -> Callable[[NDArray[np.intp], NDArray[np.intp]], Array]:
-        """Return what fits ridge regressions with the learned weights in one fold.
+    def held_out(
+        self, weights: Array, problems: Problems, train: NDArray[np.intp], test: NDArray[np.intp]
+    ) -> Array:
+        """Return predictions for held-out samples of ridge regression with the learned weights.
 
         Parameters
         ----------
@@ -123,26 +128,18 @@ class RotatedSamples:
             Weights of the kernels as they are.
         problems : Problems
             Of the samples as they are.
-
-        Returns
-        -------
-        callable
-            From indices of training and held-out samples to predictions for the latter.
+        train, test : ndarray of int
+            Indices of the samples.
         """
         assert isinstance(problems.loss, Squared)
-        scales, alpha = np.sqrt(self._relevance(weights)), problems.loss.alpha
-        n_features = scales.size
-
-        def values(train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-            features = self.columns[:, :n_features] * scales
-            own = None
-            if self.weights is not None:
-                features, own = features / np.sqrt(self.weights)[:, None], self.weights[train]
-            model = Ridge(alpha=alpha, fit_intercept=problems.intercept, solver="cholesky")
-            found = model.fit(features[train], problems.Y[train], own).predict(features[test])
-            return np.asarray(found).reshape(test.size, -1)
-
-        return values
+        scales, own = np.sqrt(self._relevance(weights)), None
+        features = self.columns[:, : scales.size] * scales
+        if self.weights is not None:
+            features, own = features / np.sqrt(self.weights)[:, None], self.weights[train]
+        alpha = problems.loss.alpha
+        model = Ridge(alpha=alpha, fit_intercept=problems.intercept, solver="cholesky")
+        found = model.fit(features[train], problems.Y[train], own).predict(features[test])
+        return np.asarray(found).reshape(test.size, -1)
 
     def _relevance(self, weights: Array) -> Array:
         """Sum of the weights of the kernels that read each feature, shape (n_features,)."""

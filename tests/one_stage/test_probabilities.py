@@ -13,8 +13,9 @@ from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
+from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
-from mercer._one_stage.held_out_values import _folds, class_values, machine_values
+from mercer._one_stage.kernel_machines import class_values, held_out_temperature
 from mercer._weights.mkl import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
@@ -63,18 +64,19 @@ def test_machines_are_those_of_the_fold(intercept: bool) -> None:
     train, test = np.arange(45), np.arange(45, 60)
     if intercept:
         machine = SVC(kernel="precomputed", tol=1e-6).fit(gram[:45, :45], Y[:45, 0])
-        values = machine_values(Problems(Hinge(1.0), Y, intercept=True), center(gram))
+        problems = Problems(Hinge(1.0), Y, intercept=True)
         expected = machine.decision_function(gram[45:, :45])
     else:
-        values = machine_values(Problems(Squared(0.5), Y, intercept=False), gram)
+        problems = Problems(Squared(0.5), Y, intercept=False)
         expected = gram[45:, :45] @ np.linalg.solve(gram[:45, :45] + 0.5 * np.eye(45), Y[:45, 0])
-    assert_allclose(values(train, test)[:, 0], expected, atol=0.05)
+    found = problems.held_out(center(gram) if intercept else gram, train, test)
+    assert_allclose(found[:, 0], expected, atol=0.05)
 
 
 def test_one_class_alone_predicts_itself() -> None:
     Y = np.array([[1.0], [1.0], [-1.0]])
-    values = machine_values(Problems(Hinge(1.0), Y, intercept=True), np.eye(3))
-    assert_array_equal(values(np.array([0, 1]), np.array([2])), [[1.0]])
+    problems = Problems(Hinge(1.0), Y, intercept=True)
+    assert_array_equal(problems.held_out(np.eye(3), np.arange(2), np.array([2])), [[1.0]])
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -89,18 +91,26 @@ def test_rotated_samples_have_the_same_fold_values(intercept: bool) -> None:
     train, test = np.arange(40), np.arange(40, 50)
     scaled = X * np.sqrt(weights)
     ridge = Ridge(2.0, fit_intercept=intercept).fit(scaled[:40], Y[:40, 0])
-    found = rotated.fold_values(weights, problems)(train, test)
+    found = rotated.held_out(weights, problems, train, test)
     assert_allclose(found[:, 0], ridge.predict(scaled[40:]), rtol=1e-8)
 
 
-def test_folds_hold_out_every_sample_once_and_each_class_in_proportion() -> None:
-    codes = np.repeat([0, 1, 2], [20, 10, 3])
-    parts = list(_folds(codes))
-    assert_array_equal(np.sort(np.concatenate([test for _, test in parts])), np.arange(33))
-    assert all(np.intersect1d(train, test).size == 0 for train, test in parts)
-    assert {np.sum(codes[test] == 1) for _, test in parts} == {2}
-    assert max(np.sum(codes[test] == 2) for _, test in parts) == 1
-    assert len(list(_folds(np.array([0, 1])))) == 2
+@pytest.mark.parametrize(("sizes", "n_folds"), [([20, 10, 3], 5), ([1, 1], 2)])
+def test_folds_hold_out_every_sample_once_and_each_class_in_proportion(
+    sizes: list[int], n_folds: int
+) -> None:
+    codes, tests = np.repeat(np.arange(len(sizes)), sizes), []
+
+    def held_out(train: Any, test: Any) -> Any:
+        assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(codes.size))
+        tests.append(codes[test])
+        return np.eye(len(sizes))[codes[test]]
+
+    held_out_temperature(held_out, codes, UnitWeights(codes.size))
+    counts = np.array([np.bincount(test, minlength=len(sizes)) for test in tests])
+    assert len(counts) == n_folds
+    assert_array_equal(counts.sum(axis=0), sizes)
+    assert (np.ptp(counts, axis=0) <= 1).all()
 
 
 def test_one_machine_has_values_for_both_classes() -> None:

@@ -1,0 +1,181 @@
+"""The base of the estimators that learn a kernel together with the machine that uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_array
+
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._data.weights import SampleWeights
+from mercer._gram.dense import gram_alignment
+from mercer._gram.moments import trace_shares
+from mercer._kernel_estimator import KernelEstimator, TrainingData, training_data
+from mercer._targets import Target, Task, one_against_rest
+from mercer._typing import Array, Features
+from mercer._weights.mkl import Machines
+from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._distances import check_squares
+
+Report: TypeAlias = Callable[..., None]
+"""What is called after each step of a fit."""
+
+
+@dataclass(frozen=True)
+class LearnedMachines:
+    """A learned kernel, and the machines that use it.
+
+    Attributes
+    ----------
+    kernels : sequence of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as given.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices.
+    machines : Machines
+    """
+
+    kernels: Sequence[Kernel]
+    weights: Array
+    traces: Array
+    machines: Machines
+
+    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+        """Return the centered alignment of the learned kernel with a target.
+
+        Parameters
+        ----------
+        Y : ndarray of shape (n_samples, n_targets)
+            Centered target factor.
+            Its rows are multiplied by the square roots of the weights.
+        weights : SampleWeights
+        """
+        roots = None if weights.is_unit else weights.roots
+        return gram_alignment(weights.scaled_gram(self.machines.gram), Y, roots)
+
+
+class OneStage(KernelEstimator):
+    """Base of the estimators that learn a kernel together with the machine that uses it.
+
+    A subclass checks its parameters and learns from validated data; :class:`Classifier` and
+    :class:`Regressor` encode targets.
+    """
+
+    class_weight: Any = None
+    verbose: bool
+    _task: ClassVar[Task]
+    _merges_equal_samples: ClassVar[bool] = False
+
+    kernel_: Kernel
+    weights_: Array
+    X_fit_: Any
+    dual_coef_: Array
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the kernel together with the machine that uses it.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels of a classifier; one or several responses of a regressor.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples, by which their losses are multiplied. A weight of two is the
+            sample given twice, and a weight of zero the sample left out.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, a parameter is out of its range, a kernel returns NaN, or a weight is
+            negative.
+        """
+        self._check_parameters()
+        data = training_data(self, X, y, sample_weight, self.class_weight)
+        data = data.merged() if self._merges_equal_samples else data
+        target = data.target(self._task)
+        Y = self._encoded(data, target)
+        kernels = self._kernels_of(data)
+        with reported_steps(self) as report:
+            learned = self._learn(data, kernels, Y, report)
+        self._store(data, target, learned)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of their range."""
+        raise NotImplementedError
+
+    def _encoded(self, data: TrainingData, target: Target) -> Array:
+        """Return the targets of the machines, shape (n_samples, n_problems)."""
+        raise NotImplementedError
+
+    def _kernels_of(self, data: TrainingData) -> list[Kernel]:
+        """Return the kernels to learn from, bound to the data."""
+        return data.dictionary(getattr(self, "kernels"))  # noqa: B009
+
+    def _learn(
+        self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
+    ) -> LearnedMachines:
+        raise NotImplementedError
+
+    def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
+        """Set the fitted attributes that all estimators have."""
+        machines = learned.machines
+        self.kernel_ = WeightedSum(learned.kernels, learned.weights)
+        self.weights_ = learned.weights
+        self.shares_ = trace_shares(learned.weights, learned.traces)
+        self.alignment_ = learned.alignment(target.centered, data.weights)
+        self.dual_coef_ = data.of_all(machines.dual)
+        self.objective_ = machines.objective
+        if machines.gap is not None:
+            self.dual_gap_ = machines.gap
+        self.history_ = machines.history
+        self.n_iter_ = len(machines.history)
+        self.X_fit_ = data.stored
+
+
+class Classifier(ClassifierMixin, OneStage):
+    """One problem for two classes, else one for each class against the rest."""
+
+    _task = "classification"
+    classes_: NDArray[Any]
+
+    def _encoded(self, data: TrainingData, target: Target) -> Array:
+        assert target.classes is not None
+        self.classes_ = target.classes
+        return one_against_rest(data.y, target.classes)
+
+
+class Regressor(RegressorMixin, OneStage):
+    """One problem for each response."""
+
+    _task = "regression"
+    _is_response_flat: bool
+
+    def _encoded(self, data: TrainingData, target: Target) -> Array:
+        responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
+        self._is_response_flat = responses.ndim == 1
+        Y = responses.reshape(len(responses), -1)
+        check_squares(Y, "y")
+        return np.asarray(Y)
+
+    def _shaped(self, values: Array) -> Array:
+        """Return values of shape (n, n_outputs) in the shape of the responses of `fit`."""
+        return values[:, 0] if self._is_response_flat else values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
