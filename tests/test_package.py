@@ -76,7 +76,9 @@ PUBLIC_NAMES = {
         "AlignmentPathDisplay",
         "FeatureRelevanceDisplay",
         "GramMatrixDisplay",
+        "KernelTerms",
         "KernelWeightsDisplay",
+        "kernel_terms",
     ],
     "mercer.kernels": [
         "CallableKernel",

@@ -17,6 +17,7 @@ from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import check_gram_memory, check_rows_memory
+from mercer._kernel_terms import KernelTermsMixin
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
@@ -31,7 +32,7 @@ _GIVEN = "precomputed"
 """Name of the output kernel that is given as a Gram matrix in place of y."""
 
 
-class KernelEstimator(CallbackSupportMixin, BaseEstimator):
+class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of all estimators that learn a kernel: tags, and whether X is a stack.
 
     A subclass names, in `_kernels_parameter`, the parameter that may be "precomputed", if any.

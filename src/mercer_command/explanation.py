@@ -10,8 +10,7 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
-from mercer._stacking.kernel_stacking import KernelStacking
-from mercer.inspection._display import learned
+from mercer.inspection import kernel_terms
 from mercer.preprocessing._columns import as_categories, as_days, as_numbers
 from mercer_command.errors import InputError
 from mercer_command.fitting import Fit, LearnedKernel, Stack, learned_shares, learned_stack
@@ -121,7 +120,7 @@ def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Explanation:
         known = typed[name].notna().to_numpy()
         frame, y = frame[known], _target(typed[name][known], model, role)
     X = model["reader"].transform(frame)
-    is_stack = isinstance(learned(model), KernelStacking)
+    is_stack = kernel_terms(model).combines == "predictions"
     return Explanation(
         model,
         name,

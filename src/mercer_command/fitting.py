@@ -15,9 +15,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from mercer._blocks import ParquetSource
-from mercer._stacking.kernel_stacking import EvaluatedCandidate, KernelStacking
+from mercer._stacking.kernel_stacking import EvaluatedCandidate
 from mercer._typing import Array, Features
-from mercer.inspection._display import kernel_shares, learned, learned_terms
+from mercer.inspection import kernel_terms
+from mercer.inspection._display import learned
 from mercer_command.baselines import (
     HeldOutError,
     baseline_errors,
@@ -210,7 +211,7 @@ def fit(
     others, constant = _baselines(problem, model, train, test, seed, sampled=len(train) < n_train)
     on_step("measuring the importance of columns")
     held_out = X.iloc[test], y[test]
-    is_stack = isinstance(learned(model), KernelStacking)
+    is_stack = kernel_terms(model).combines == "predictions"
     return Fit(
         model=model,
         problem=problem,
@@ -260,10 +261,10 @@ def learned_shares(model: Pipeline) -> list[tuple[str, float, float]]:
     ----------
     model : fitted Pipeline
     """
-    kernels, weights = learned_terms(model)
-    shares = kernel_shares(model)
+    terms = kernel_terms(model)
+    shares = np.abs(terms.shares)
     order = np.argsort(-shares, kind="stable")
-    return [(kernels[k].describe(), float(weights[k]), float(shares[k])) for k in order]
+    return [(terms.labels[k], float(terms.weights[k]), float(shares[k])) for k in order]
 
 
 def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:

@@ -11,7 +11,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline
 
 from mercer._typing import Array
-from mercer.inspection._display import feature_relevance
+from mercer.inspection import kernel_terms
 from mercer_command.encoding import source_columns
 from mercer_command.problem import Task
 
@@ -68,7 +68,7 @@ def column_relevances(model: Pipeline) -> dict[str, float]:
         The sum over what the column is encoded as. NaN if all features are equally relevant, as
         for kernels of one width.
     """
-    relevance = feature_relevance(model)
+    relevance = kernel_terms(model).relevance
     sources = source_columns(model["columns"])
     names = [str(name) for name in model.feature_names_in_]
     if relevance.size != len(sources) or np.ptp(relevance) == 0.0:

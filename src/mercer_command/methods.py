@@ -34,8 +34,6 @@ from mercer._one_stage import (
     MKLRegressor,
 )
 from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
-from mercer._stacking.combined_gram import combined_gram
-from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._two_stage import C_GRID, TwoStageClassifier, TwoStageRegressor
 from mercer._typing import Array, Features
 from mercer.inspection._display import best_of
@@ -354,10 +352,8 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
         drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:_ALIGNED_ROWS])
         X, y = X.iloc[drawn], y[drawn]
     estimator, features = best_of(model[-1]), model[:-1].transform(X)
-    if isinstance(estimator, KernelStacking):
-        gram = combined_gram(estimator, features)
-    elif hasattr(estimator, "kernel_"):
-        gram = estimator.kernel_(np.asarray(features))
+    if hasattr(estimator, "learned_gram"):
+        gram = estimator.learned_gram(np.asarray(features))
     else:
         gram = rbf_kernel(np.asarray(features), gamma=_grid_gamma(model[-1].best_params_))
     return centered_alignment(gram, y, task=task)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -23,7 +24,9 @@ from mercer.inspection import (
     AlignmentPathDisplay,
     FeatureRelevanceDisplay,
     GramMatrixDisplay,
+    KernelTerms,
     KernelWeightsDisplay,
+    kernel_terms,
 )
 from mercer.inspection._display import learned
 from mercer.kernels import Gaussian, OnColumns
@@ -122,3 +125,28 @@ def test_a_stack_shows_its_candidates_its_relevance_and_its_kernels(data: tuple[
     np.testing.assert_allclose(GramMatrixDisplay.from_estimator(model, X, y).gram, gram, atol=1e-10)
     with pytest.raises(ValueError, match="learns no kernel in steps"):
         AlignmentPathDisplay.from_estimator(model)
+
+
+class Custom(BaseEstimator):
+    """An estimator that has the methods which displays ask for, and no more."""
+
+    def fit(self, X: Any, y: Any) -> Custom:
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def kernel_terms(self) -> KernelTerms:
+        kernel, ones = Gaussian(0.5), np.ones(1)
+        return KernelTerms([kernel], ["mine"], ones, ones, kernel.relevance(2))
+
+    def learned_gram(self, X: Any) -> Any:
+        return Gaussian(0.5)(X)
+
+
+def test_displays_ask_for_two_methods_only(data: tuple[Any, Any]) -> None:
+    X, y = data[0][:, :2], data[1]
+    model = Custom().fit(X, y)
+    assert kernel_terms(model).labels == KernelWeightsDisplay.from_estimator(model).labels
+    relevance = FeatureRelevanceDisplay.from_estimator(model).relevance
+    np.testing.assert_array_equal(relevance, [4.0, 4.0])
+    gram = GramMatrixDisplay.from_estimator(model, X, y).gram
+    np.testing.assert_allclose(gram, Gaussian(0.5)(X[np.argsort(y, kind="stable")]))

@@ -47,6 +47,7 @@ from mercer._stacking.evaluation import (
     left_out_predictions,
 )
 from mercer._stacking.nystroem_members import fit_member
+from mercer._stacking.stack_terms import StackTermsMixin
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number
@@ -96,7 +97,7 @@ class EvaluatedCandidate:
     weight: float
 
 
-class KernelStacking(CallbackSupportMixin, BaseEstimator):
+class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
     _members: list[Any]

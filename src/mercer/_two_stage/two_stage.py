@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._gram.dense import UnitScale
 from mercer._gram.sample_weights import repeated_rows, weighted_mean
+from mercer._kernel_terms import KernelTermsMixin
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.held_out import Splits
 from mercer._model_selection.kernel_prices import sample_rows
@@ -59,7 +60,7 @@ _MATRICES = 4
 """An exact fit has so many n x n matrices in memory at a time."""
 
 
-class TwoStage(CallbackSupportMixin, BaseEstimator):
+class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the two-stage estimators: prediction, tags, and checks of the settings."""
 
     _task: ClassVar[Literal["classification", "regression"]]

@@ -1,4 +1,6 @@
-"""Displays of what was learned: weights, alignment, relevance of the features, and Gram matrix.
+"""What was learned: weights, alignment, relevance of the features, and Gram matrix.
+
+`kernel_terms` returns the kernels of a fitted estimator, and the displays draw what it learned.
 
 Each display follows scikit-learn's conventions: it stores the data it shows, `from_estimator` reads
 them off a fitted estimator, and `plot` draws them and sets `ax_` and `figure_`. They are drawn by
@@ -9,13 +11,17 @@ kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over e
 needed only to draw: ``pip install "mercer[plot]"``.
 """
 
+from mercer._kernel_terms import KernelTerms
 from mercer.inspection._alignment_path import AlignmentPathDisplay
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
+from mercer.inspection._display import kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
 
 __all__ = [
     "AlignmentPathDisplay",
     "FeatureRelevanceDisplay",
     "GramMatrixDisplay",
+    "KernelTerms",
     "KernelWeightsDisplay",
+    "kernel_terms",
 ]

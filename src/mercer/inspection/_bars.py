@@ -17,9 +17,7 @@ from mercer.inspection._display import (
     Display,
     axes,
     feature_names,
-    feature_relevance,
-    is_stack,
-    labeled_shares,
+    kernel_terms,
 )
 
 if TYPE_CHECKING:
@@ -101,10 +99,10 @@ class KernelWeightsDisplay(Display):
         NotFittedError
             If the estimator is not fitted.
         """
-        display = cls(*labeled_shares(estimator))
-        if is_stack(estimator):
-            display.quantity = "Share of the stack's weights"
-        return display.plot(ax=ax, **kwargs)
+        terms = kernel_terms(estimator)
+        total = {"kernels": "learned kernel's trace", "predictions": "stack's weights"}
+        quantity = f"Share of the {total[terms.combines]}"
+        return cls(terms.labels, terms.shares, quantity=quantity).plot(ax=ax, **kwargs)
 
     @classmethod
     def from_weights(
@@ -248,16 +246,19 @@ class FeatureRelevanceDisplay(Display):
         ValueError
             If no kernel has widths, as callables and precomputed matrices.
         """
-        relevance = feature_relevance(estimator)
-        if not relevance.any():
+        terms = kernel_terms(estimator)
+        if not terms.relevance.any():
             raise ValueError(
                 "The learned kernel has no widths that relevance could be read off: its formula is "
                 "not known, or its weights are zero. sklearn.inspection.permutation_importance "
                 "needs no formula."
             )
-        display = cls(feature_names(estimator), relevance)
-        if is_stack(estimator):
-            display.quantity = "Relevance: share of the sum over the features"
+        unit = {
+            "kernels": "weighted 1 / width$^2$",
+            "predictions": "share of the sum over the features",
+        }
+        quantity = f"Relevance: {unit[terms.combines]}"
+        display = cls(feature_names(estimator), terms.relevance, quantity=quantity)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod

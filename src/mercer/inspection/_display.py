@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._gram.moments import trace_shares
-from mercer._stacking.combined_gram import combined_gram
-from mercer._stacking.kernel_stacking import KernelStacking
-from mercer._typing import Array, Features
+from mercer._kernel_terms import KernelTerms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-
-    from mercer.kernels._kernel import Kernel
 
 BAR_COLOR = "#2f6f9f"
 """All displays draw bars and lines in this color unless they are told otherwise."""
@@ -50,126 +44,51 @@ def best_of(estimator: BaseEstimator) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
+def kernel_terms(estimator: BaseEstimator) -> KernelTerms:
+    """Return the kernels that a fitted estimator learned, with their weights and shares.
+
+    Parameters
+    ----------
+    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
+        The model to read.
+
+    Returns
+    -------
+    KernelTerms
+        Kernels, labels, weights, shares and relevance.
+
+    Raises
+    ------
+    NotFittedError
+        If the estimator is not fitted.
+    TypeError
+        If it learns no kernel.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import UniformCombination
+    >>> from mercer.inspection import kernel_terms
+    >>> learner = UniformCombination(["rbf", "linear"]).fit(*load_iris(return_X_y=True))
+    >>> terms = kernel_terms(learner)
+    >>> terms.labels, terms.shares.round(2)
+    (['Gaussian, width 1', 'Linear'], array([0.15, 0.85]))
+    """
+    terms: KernelTerms = learned(estimator).kernel_terms()
+    return terms
+
+
 def learned(estimator: BaseEstimator) -> Any:
     """Return the estimator that learned the kernel: a pipeline's last step, a search's best."""
     estimator = best_of(estimator)
     step = best_of(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
-    if isinstance(step, KernelStacking):
-        check_is_fitted(step, "candidates_")
-        return step
-    if not hasattr(step, "kernel_"):
-        check_is_fitted(step)
+    check_is_fitted(step)
+    if not hasattr(step, "kernel_terms"):
         raise TypeError(
             f"{type(step).__name__} has learned no kernel: this display takes a fitted estimator "
             "of mercer, a Pipeline that ends in one, or a search over either."
         )
     return step
-
-
-def learned_gram(estimator: BaseEstimator, X: Features) -> Array:
-    """Return the learned kernel between samples, shape (n_samples, n_samples).
-
-    Parameters
-    ----------
-    estimator : fitted learner or predictor, or search over one
-    X : array-like of shape (n_samples, n_features)
-        Samples as the estimator itself takes them, not as the pipeline does that it ends.
-    """
-    step = learned(estimator)
-    gram = combined_gram(step, X) if isinstance(step, KernelStacking) else step.kernel_(X)
-    return np.asarray(gram)
-
-
-def is_stack(estimator: BaseEstimator) -> bool:
-    """Tell whether a fitted estimator combines predictions of kernels, rather than kernels."""
-    return isinstance(learned(estimator), KernelStacking)
-
-
-def labeled_shares(estimator: BaseEstimator) -> tuple[list[str], Array]:
-    """Return descriptions of the kernels of a fitted estimator, and their shares.
-
-    Parameters
-    ----------
-    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-
-    Returns
-    -------
-    labels : list of str
-    shares : ndarray of shape (n_kernels,)
-        Parts of the learned kernel's trace, negative for negative weights. Of a stack, parts of the
-        sum of its weights, for the candidates that it kept, the largest first.
-    """
-    step = learned(estimator)
-    if isinstance(step, KernelStacking):
-        kept = sorted((c for c in step.candidates_ if c.weight), key=lambda c: -c.weight)
-        weights = np.array([c.weight for c in kept])
-        return [c.description for c in kept], trace_shares(weights, np.ones(weights.size))
-    kernels, weights = learned_terms(step)
-    return [kernel.describe() for kernel in kernels], np.sign(weights) * kernel_shares(step)
-
-
-def kernel_shares(estimator: BaseEstimator) -> Array:
-    """Return each kernel's part of the learned kernel's trace, in the order of `learned_terms`.
-
-    Parameters
-    ----------
-    estimator : fitted learner or predictor other than a stack, or Pipeline or search over one
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        One for an estimator that was given its only kernel.
-    """
-    step = learned(estimator)
-    return np.asarray(getattr(getattr(step, "learner_", step), "shares_", np.ones(1)))
-
-
-def learned_terms(estimator: BaseEstimator) -> tuple[list[Kernel], Array]:
-    """Return the base kernels of a fitted estimator, and their weights.
-
-    Parameters
-    ----------
-    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-
-    Returns
-    -------
-    kernels : list of Kernel
-    weights : ndarray of shape (n_kernels,)
-    """
-    step = learned(estimator)
-    if isinstance(step, KernelStacking):
-        return list(step.kernels_), np.asarray(step.weights_, dtype=float)
-    kernel = step.kernel_
-    # Products have `kernels` as well, but only sums have `weights`, which may be scaled.
-    if hasattr(kernel, "weights"):
-        return list(kernel.kernels), np.asarray(step.weights_, dtype=float)
-    return [kernel], np.ones(1)
-
-
-def feature_relevance(estimator: BaseEstimator) -> Array:
-    """Return the weighted sum over the kernels of each feature's 1 / width^2.
-
-    Of a stack, in which each kernel's relevances have a sum of one, so have theirs. Zeros where no
-    kernel's formula is known.
-
-    Parameters
-    ----------
-    estimator : fitted learner or predictor, Pipeline ending in one, or search over either
-
-    Returns
-    -------
-    ndarray of shape (n_features,)
-    """
-    step = learned(estimator)
-    n_features = step.n_features_in_
-    if isinstance(step, KernelStacking):
-        known = any(kernel.relevance(n_features).any() for kernel in step.kernels_)
-        return np.asarray(step.relevance_) if known else np.zeros(n_features)
-    kernels, weights = learned_terms(estimator)
-    relevance = np.zeros(n_features)
-    for kernel, weight in zip(kernels, weights, strict=True):
-        relevance += weight * kernel.relevance(n_features)
-    return relevance
 
 
 def feature_names(estimator: BaseEstimator) -> list[str]:

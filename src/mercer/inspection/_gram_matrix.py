@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_consistent_length
 
 from mercer._typing import Array, Features
-from mercer.inspection._display import Display, axes, best_of, learned, learned_gram
+from mercer.inspection._display import Display, axes, best_of, learned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -116,9 +116,8 @@ class GramMatrixDisplay(Display):
             X = estimator[:-1].transform(X)
         rows = _drawn_samples(y, max_samples)
         discrete = not is_regressor(estimator) and _holds_classes(y)
-        display = cls(
-            learned_gram(step, _rows(X, rows)), y[rows], discrete=discrete, n_samples=y.size
-        )
+        gram = step.learned_gram(_rows(X, rows))
+        display = cls(gram, y[rows], discrete=discrete, n_samples=y.size)
         return display.plot(ax=ax, **kwargs)
 
     @classmethod

@@ -10,7 +10,6 @@ from reference import center
 from stacking_cases import problem
 
 from mercer import KernelStackingRegressor
-from mercer._stacking.combined_gram import combined_gram
 from mercer.kernels import Gaussian, Linear
 
 
@@ -23,4 +22,4 @@ def test_a_weighted_sum_of_centered_matrices_of_unit_scale(form: type) -> None:
     for kernel, weight in zip(model.kernels_, model.weights_, strict=True):
         K = center(kernel(X))
         expected += weight * K * 30 / np.trace(K)
-    assert_allclose(combined_gram(model, form(X)), expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(model.learned_gram(form(X)), expected, rtol=1e-6, atol=1e-8)
