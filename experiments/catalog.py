@@ -1,7 +1,6 @@
 """The experiments by name, in the order of the report.
 
-An experiment is declared by the file of its name in `definitions` and reported by the one in
-`sections`.
+The file of its name in `studies` declares and reports an experiment.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from experiments import definitions, sections
+from experiments import studies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,11 +80,11 @@ def experiment(name: str, *, small: bool = False) -> Experiment:
     known = names()
     if name not in known:
         raise ValueError(f"no experiment {name!r}; there are: {', '.join(known)}")
-    found: Experiment = import_module(f"{definitions.__name__}.{name}").experiment(small)
+    found: Experiment = import_module(f"{studies.__name__}.{name}").experiment(small)
     return found
 
 
 def section(name: str) -> Callable[[Results], Section]:
     """Return the function that turns the records of an experiment into a section of the report."""
-    write: Callable[[Results], Section] = import_module(f"{sections.__name__}.{name}").section
+    write: Callable[[Results], Section] = import_module(f"{studies.__name__}.{name}").section
     return write

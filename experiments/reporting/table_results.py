@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from experiments.definitions.tables import CLASSES, SETS, TABLES
 from experiments.problems import Array
 from experiments.reporting.ranking import signed_rank_test
 from experiments.reporting.results import Results
 from experiments.reporting.statistics import MIN_PAIRS, Comparison, compare
+from experiments.tabular.table_files import CLASSES, SETS, TABLES
 
 ENCODING = ", encoded"
 """The end of the names of methods that have encoded inputs instead of native ones."""

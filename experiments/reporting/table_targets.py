@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.definitions.tables import TIMED_SIZE
 from experiments.reporting.formatting import listed
 from experiments.reporting.results import Results
 from experiments.reporting.section import table
@@ -18,6 +17,7 @@ from experiments.reporting.table_results import (
     group,
     table_of,
 )
+from experiments.tabular.table_files import TIMED_SIZE
 
 OURS = "stacking"
 DEFAULT = "two-stage"

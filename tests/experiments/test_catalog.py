@@ -41,7 +41,6 @@ def same(first: Any, second: Any) -> bool:
     return bool(np.array_equal(first, second))
 
 
-def test_every_experiment_has_a_definition_and_a_section() -> None:
-    for folder in ("definitions", "sections"):
-        files = {path.stem for path in (ROOT / "experiments" / folder).glob("[!_]*.py")}
-        assert files == set(catalog.names())
+def test_every_experiment_has_one_file() -> None:
+    files = {path.stem for path in (ROOT / "experiments" / "studies").glob("[!_]*.py")}
+    assert files == set(catalog.names())

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from experiments.definitions.concentration import drawn_alignments
-from experiments.definitions.objectives import COSTS, blocks
-from experiments.definitions.output_kernels import learned_pairs, votes
-from experiments.definitions.second_order import newton, second_derivatives
-from experiments.definitions.sine_scan import features
-from experiments.definitions.starts import Objective, bfgs, from_features, from_grid
+from experiments.studies.concentration import drawn_alignments
+from experiments.studies.objectives import COSTS, blocks
+from experiments.studies.output_kernels import learned_pairs, votes
+from experiments.studies.second_order import newton, second_derivatives
+from experiments.studies.sine_scan import features
+from experiments.studies.starts import Objective, bfgs, from_features, from_grid
 from mercer import KernelOptimization
 from mercer.datasets import make_sine
 from mercer.kernels import Dirichlet, Gaussian

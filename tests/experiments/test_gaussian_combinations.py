@@ -9,11 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 from synthetic_results import synthetic_results
 
-from experiments.definitions import gaussian_combinations as definition
 from experiments.problems import Split
 from experiments.reporting.results import Results
 from experiments.reporting.section import Verdict
-from experiments.sections import gaussian_combinations as section
+from experiments.studies import gaussian_combinations as study
 from mercer.kernels import Gaussian
 
 RAW, STANDARDIZED = ["kinematics"], ["kinematics, standardized"]
@@ -36,7 +35,7 @@ def with_errors(**errors: float) -> Results:
 
 
 def test_widths_are_those_of_the_papers_table() -> None:
-    exponents = {name: (low, high) for name, (_, _, low, high) in definition.SETS.items()}
+    exponents = {name: (low, high) for name, (_, _, low, high) in study.SETS.items()}
     assert exponents == {
         "kinematics": (-3, 3),
         "ionosphere": (-3, 3),
@@ -49,7 +48,7 @@ def test_widths_are_those_of_the_papers_table() -> None:
 def test_gammas_of_the_dictionary_are_powers_of_two() -> None:
     X = np.random.default_rng(0).normal(size=(4, 2))
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
-    kernels = definition.dictionary(-4, 3)
+    kernels = study.dictionary(-4, 3)
     assert len(kernels) == 8
     for g, kernel in zip(range(-4, 4), kernels, strict=True):
         assert_allclose(kernel(X), np.exp(-(2.0**g) * squares), atol=1e-12)
@@ -59,8 +58,8 @@ def test_standardized_features_have_widths_around_the_root_of_their_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X = np.random.default_rng(0).normal(3.0, 2.0, size=(50, 9))
-    monkeypatch.setattr(definition, "whole", lambda name: (X, np.arange(50.0)))
-    folds = definition.standardized(0, name="kinematics", n_samples=50)
+    monkeypatch.setattr(study, "whole", lambda name: (X, np.arange(50.0)))
+    folds = study.standardized(0, name="kinematics", n_samples=50)
     bandwidths = [kernel.bandwidth for kernel in folds.kernels]
     assert_allclose(bandwidths, [0.75, 1.5, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0])
     tested = np.concatenate([split.test[0] for split in folds.splits])
@@ -71,7 +70,7 @@ def test_the_grid_of_widths_is_centered_at_the_scale_of_scikit_learn() -> None:
     """Its ``gamma="scale"`` is 1 / (d var(X)), which is a bandwidth of sqrt(d var(X)) here."""
     X = np.random.default_rng(0).normal(size=(30, 4))
     part = X, np.zeros(30)
-    kernels = definition.widths(Split(part, part, part))
+    kernels = study.widths(Split(part, part, part))
     bandwidths = [kernel.bandwidth for kernel in kernels if isinstance(kernel, Gaussian)]
     assert_allclose(bandwidths, np.sqrt(4.0 * X.var()) * 2.0 ** np.arange(-4, 5))
 
@@ -90,7 +89,7 @@ def test_alignment_improves_where_errors_are_lower_than_the_rivals(
     rival: str, align: float, alignf: float, verdict: Verdict, lower: str
 ) -> None:
     results = with_errors(**{rival: 0.5, "align": align, "alignf": alignf, "grid_search": 0.5})
-    claim = section.improvement(results, RAW, STANDARDIZED, rival.replace("_", "-"))
+    claim = study.improvement(results, RAW, STANDARDIZED, rival.replace("_", "-"))
     assert claim.verdict is verdict
     assert f"alignf: kinematics {alignf - 0.5:+.3f}, significant; align: {lower}" in claim.result
     n_lower = int(align < 0.5) + int(alignf < 0.5)
@@ -104,19 +103,19 @@ def test_differences_within_the_noise_are_negative_but_not_significant() -> None
     errors = {"unif": [0.5, 0.5], "align": [0.0, 0.9], "alignf": [0.4, 0.45]}
     measured = {method: {"error": [folds] * N_REPEATS} for method, folds in errors.items()}
     results = synthetic_results(dict.fromkeys((*RAW, *STANDARDIZED), measured))
-    claim = section.improvement(results, RAW, STANDARDIZED, "unif")
+    claim = study.improvement(results, RAW, STANDARDIZED, "unif")
     assert claim.verdict is Verdict.HOLDS
     assert "of 2 differences 2 are negative, 1 of them significantly" in claim.result
 
 
 @pytest.mark.parametrize(("error", "n_lower"), [(0.25, 1), (0.75, 0)])
 def test_one_width_is_compared_with_alignf(error: float, n_lower: int) -> None:
-    text = section.one_width(with_errors(alignf=0.5, grid_search=error), RAW)
+    text = study.one_width(with_errors(alignf=0.5, grid_search=error), RAW)
     assert f"lower error than alignf on {n_lower} of 1 sets, significantly on {n_lower}" in text
 
 
 def test_without_records_of_a_rival_nothing_holds() -> None:
-    claim = section.improvement(with_errors(alignf=0.5), RAW, STANDARDIZED, "unif")
+    claim = study.improvement(with_errors(alignf=0.5), RAW, STANDARDIZED, "unif")
     assert claim.verdict is Verdict.FAILS
     assert "no data" in claim.result
 
@@ -125,7 +124,7 @@ def test_without_records_of_a_rival_nothing_holds() -> None:
 def test_the_best_alignment_is_the_largest(alignf: float, verdict: Verdict) -> None:
     levels = {"unif": 0.25, "align": 0.375, "alignf": alignf}
     results = by_fold({name: {"alignment": level} for name, level in levels.items()})
-    claim = section.best_alignment(results, RAW, STANDARDIZED)
+    claim = study.best_alignment(results, RAW, STANDARDIZED)
     assert claim.verdict is verdict
     assert claim.result == f"kinematics {'alignf' if alignf == 0.5 else 'align'}"
 
@@ -143,7 +142,7 @@ def test_align_is_better_with_more_alignment_and_less_error(
     align: Mapping[str, float], verdict: Verdict
 ) -> None:
     results = by_fold({"unif": {"alignment": 0.25, "error": 0.5}, "align": align})
-    claim = section.heuristic(results, RAW, STANDARDIZED)
+    claim = study.heuristic(results, RAW, STANDARDIZED)
     assert claim.verdict is verdict
     difference = f"{align['alignment'] - 0.25:+.4f}, error {align['error'] - 0.5:+.3f}"
     assert claim.result == f"kinematics alignment {difference}"
@@ -162,23 +161,23 @@ def test_align_is_better_with_more_alignment_and_less_error(
 def test_performance_and_alignment_correlate_where_errors_fall_with_alignment(
     errors: Sequence[float], correlation: str, verdict: Verdict
 ) -> None:
-    measures = zip(section.METHODS, (0.1, 0.2, 0.3, 0.4), errors, strict=True)
+    measures = zip(study.METHODS, (0.1, 0.2, 0.3, 0.4), errors, strict=True)
     results = by_fold({m: {"alignment": a, "error": e} for m, a, e in measures})
-    claim = section.correlated(results, RAW, STANDARDIZED)
+    claim = study.correlated(results, RAW, STANDARDIZED)
     assert claim.verdict is verdict
     assert claim.result == f"kinematics {correlation}"
 
 
 def test_errors_of_classes_are_in_percent() -> None:
-    assert section.scale("german, standardized") == (100.0, 1)
-    assert section.scale("kinematics") == (1.0, 3)
+    assert study.scale("german, standardized") == (100.0, 1)
+    assert study.scale("kinematics") == (1.0, 3)
 
 
 def test_the_section_makes_five_claims() -> None:
     levels = {
         name: {"error": 0.5 - 0.125 * rank, "alignment": 0.125 * rank, "position": 0.0}
-        for rank, name in enumerate((*section.METHODS, "grid search"), start=1)
+        for rank, name in enumerate((*study.METHODS, "grid search"), start=1)
     }
-    claims = section.section(by_fold(levels)).claims
+    claims = study.section(by_fold(levels)).claims
     assert len(claims) == 5
     assert {claim.verdict for claim in claims} == {Verdict.HOLDS}

@@ -1,4 +1,4 @@
-"""The four objectives side by side: the chain of bounds, their shapes, and their picture."""
+"""The four objectives side by side: the chain of bounds, and their shapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from experiments.objective_display import ObjectivePathDisplay
 from experiments.objective_values import ObjectiveValues, compare_objectives
 from mercer.kernels import Gaussian
 from mercer.probabilistic import (
@@ -127,40 +126,3 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compare_objectives(X, y, KERNELS, **options)
 
-
-class TestDisplay:
-    @pytest.fixture(autouse=True)
-    def _pyplot(self) -> Any:
-        plt = pytest.importorskip("matplotlib.pyplot")
-        yield
-        plt.close("all")
-
-    def test_curves_start_at_their_minima(self, name: str) -> None:
-        X, y = data(name)
-        display = ObjectivePathDisplay.from_kernels(
-            X, y, KERNELS, PATH, likelihood=LIKELIHOODS[name], jitter=JITTER
-        )
-        curves = [line for line in display.ax_.lines if len(line.get_xdata()) > 1]
-        labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        assert len(curves) == (4 if name == "gaussian" else 3)
-        assert ("marginal likelihood" in labels) == (name == "gaussian")
-        for line in curves:
-            assert np.min(line.get_ydata()) == 0.0
-        assert display.figure_ is display.ax_.figure
-
-    def test_the_determinant_is_below_its_tangent(self) -> None:
-        import matplotlib.pyplot as plt
-
-        display = ObjectivePathDisplay(along_the_path("gaussian", tangent_at=PATH[6]))
-        _, ax = plt.subplots()
-        assert display.plot_determinant(ax) is display
-        below, above = (np.asarray(line.get_ydata()) for line in ax.lines)
-        assert (below <= above + 1e-12).all()
-        assert_allclose(below[6], above[6])
-
-    def test_what_is_refused(self) -> None:
-        values = along_the_path("gaussian")
-        with pytest.raises(ValueError, match="at least two points"):
-            ObjectivePathDisplay(values[:1])
-        with pytest.raises(ValueError, match="positions must hold one number"):
-            ObjectivePathDisplay(values, [0.0, 1.0])

@@ -21,7 +21,7 @@ from experiments.reporting.table_parts import (
     win_table,
 )
 from experiments.reporting.table_results import groups_of
-from experiments.sections.tables import section
+from experiments.studies.tables import section
 
 
 def test_errors_have_marks_where_they_differ() -> None:

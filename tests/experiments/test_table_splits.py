@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.definitions.tables import (
+from experiments.studies.tables import sizes_by_problem
+from experiments.tabular import table_splits
+from experiments.tabular.table_files import (
     CLASSES,
     MIN_TEST,
     MIXED,
     SETS,
     SIZES,
     TABLES,
-    sizes_by_problem,
+    load_table,
 )
-from experiments.tabular import table_splits
-from experiments.tabular.table_files import load_table
 from experiments.tabular.table_splits import table_split
 
 N_ROWS = 60

@@ -1,1 +1,0 @@
-"""Definitions of experiments: data, splits, methods with their grids, and measures."""

@@ -1,1 +1,0 @@
-"""Sections of the report, one for each experiment: tables, figures and verdicts."""

@@ -1,0 +1,287 @@
+"""Tables of mixed types: mercer's defaults beside a grid search, trees, GPs and xRFM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from experiments.experiment import Draw, Experiment, Method
+from experiments.reporting.formatting import listed
+from experiments.reporting.ranks_over_tables import Ranking
+from experiments.reporting.results import Results
+from experiments.reporting.section import Section
+from experiments.reporting.table_figures import critical_differences, ratio_strips
+from experiments.reporting.table_parts import (
+    better_trees,
+    error_table,
+    measure_table,
+    ranking_of,
+    ratio_table,
+    split_table,
+    time_table,
+    win_table,
+)
+from experiments.reporting.table_results import (
+    REFERENCE,
+    Group,
+    better_inputs,
+    groups_of,
+)
+from experiments.reporting.table_targets import DEFAULT, GRID, OURS, targets
+from experiments.tabular.table_files import (
+    CLASSES,
+    MIN_TEST,
+    MIXED,
+    SETS,
+    SIZES,
+    TABLES,
+    TIMED,
+    TIMED_SIZE,
+)
+from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_ITER, METHODS
+from experiments.tabular.table_splits import MAX_TEST, table_split
+
+
+def problem(name: str, n_train: int) -> str:
+    """Return the name of a problem: a table, and a number of training rows."""
+    return f"{name}, n = {n_train}"
+
+
+def sizes_by_problem() -> dict[str, tuple[str, int]]:
+    """Return the table and the number of training rows of each problem.
+
+    The tables of `TABLES` come first, by size. Of a set of `SETS` with less than 800 rows, half are
+    for training.
+    """
+    found = {
+        problem(name, n_train): (name, n_train)
+        for n_train in SIZES
+        for name, n_rows in TABLES.items()
+        if n_rows >= n_train + MIN_TEST
+    }
+    found |= {problem(name, TIMED_SIZE): (name, TIMED_SIZE) for name in TIMED}
+    for name, n_rows in SETS.items():
+        n_train = min(SIZES[0], n_rows // 2)
+        found[problem(name, n_train)] = name, n_train
+    return found
+
+
+def repeats_of(name: str, n_train: int, method: str) -> int | None:
+    """Return the largest number of repeats of a method; None if it is not limited.
+
+    Nothing is left out for its result: trees give the same with encoded inputs where all columns
+    are complete numbers; a Gaussian process of classes takes up to a minute at 400 rows and many at
+    1000, and so does a grid of 550 machines at 3000.
+    """
+    if n_train == TIMED_SIZE:
+        return 1 if method in ("stacking", "two-stage", "grid search", "LightGBM") else 0
+    many = n_train >= SIZES[2]
+    if method in ENCODED:
+        return None if name in MIXED and not many else 0
+    if method == "GP-ARD":
+        classes = name in CLASSES
+        if many or name in SETS:
+            return 0
+        return (3 if n_train < SIZES[1] else 1) if classes else (None if n_train < SIZES[1] else 3)
+    if name in SETS and method == "xRFM":
+        return 3
+    if many:
+        return 0 if method == "grid search" else 3
+    return None
+
+
+def experiment(small: bool) -> Experiment:
+    """Declare all tables, with five repeats and fewer of slow methods on many rows."""
+    methods: dict[str, Method] = dict(METHODS)
+    if small:
+        chosen = {problem(name, 60): (name, 60) for name in ("car", "concrete")}
+    else:
+        chosen = sizes_by_problem()
+    problems: dict[str, Draw] = {
+        label: partial(table_split, name, n_train) for label, (name, n_train) in chosen.items()
+    }
+    limits = {
+        (label, method): number
+        for label, (name, n_train) in chosen.items()
+        for method in methods
+        if (number := repeats_of(name, n_train, method)) is not None
+    }
+    return Experiment(
+        title="Tables of mixed types",
+        source="beyond the papers",
+        problems=problems,
+        methods=methods,
+        limits=limits,
+    )
+
+
+TREES = (REFERENCE, "XGBoost", "HistGB", "forest")
+"""The methods that are made of trees."""
+
+MERCER = (OURS, DEFAULT)
+"""The methods of mercer."""
+
+Groups = Mapping[str, Group]
+"""Groups of problems by their title."""
+
+
+def section(results: Results) -> Section:
+    """Write the page, from the inputs of each method with which it errs less."""
+    found = better_inputs(results)
+    groups = groups_of(found)
+    rankings, left_out = all_rankings(groups, found.methods)
+    parts = [
+        SETTING,
+        split_table(groups),
+        "## What was to be reached\n",
+        TARGETS,
+        targets(found),
+        "## Ranks\n",
+        RANKS,
+        "![Mean ranks of the methods, with critical differences](figure:tables_ranks)\n",
+        *(
+            f"{title}: Friedman's p = {each.p_value:.1g}{left_out[title]}.\n"
+            for title, each in rankings.items()
+        ),
+        "## Errors relative to LightGBM's\n",
+        relative_errors(groups, found.methods),
+        "## Wins, ties and losses\n",
+        COUNTS,
+        win_table(groups, [name for name in MERCER if name in found.methods], found.methods),
+        *details(groups, found.methods),
+    ]
+    figures = {
+        "tables_ranks": critical_differences(rankings, MERCER),
+        "tables_ratios": ratio_strips(few_rows(groups), found.methods, MERCER),
+    }
+    return Section("\n".join(part.rstrip("\n") + "\n" for part in parts), figures=figures)
+
+
+def few_rows(groups: Groups) -> Groups:
+    """Return the groups on which all methods were tried: tables with the two smaller sizes."""
+    return {
+        title: each
+        for title, each in groups.items()
+        if each.n_train not in (None, TIMED_SIZE, SIZES[-1])
+    }
+
+
+def all_rankings(
+    groups: Groups, methods: Sequence[str]
+) -> tuple[dict[str, Ranking], dict[str, str]]:
+    """Rank the methods over all tables of each size; also say which methods are left out."""
+    rankings, left_out = {}, {}
+    for size in sorted({each.n_train for each in few_rows(groups).values() if each.n_train}):
+        chosen = [each for each in groups.values() if each.n_train == size]
+        title = f"{sum(len(each.problems) for each in chosen)} tables, n = {size}"
+        rankings[title], without = ranking_of(chosen, methods)
+        left_out[title] = f"; not tried on all: {listed(without)}" * bool(without)
+    return rankings, left_out
+
+
+def relative_errors(groups: Groups, methods: Sequence[str]) -> str:
+    """Return the figure and the table of ratios, and where trees err less."""
+    ours = next((name for name in MERCER if name in methods), GRID)
+    tables = [each for each in groups.values() if each.n_train is not None]
+    return f"""![Errors relative to LightGBM's: a dot is a table, a bar the geometric
+mean](figure:tables_ratios)
+
+Geometric means over tables of mean RMSE, or of mean error + 0.5 % for classes; the number of tables
+in brackets where not all were tried.
+
+{ratio_table(groups, methods)}
+Some kind of trees has a lower mean error than {ours} on: {better_trees(tables, ours, TREES)}.
+"""
+
+
+def details(groups: Groups, methods: Sequence[str]) -> list[str]:
+    """Return the tables with a row for each problem."""
+    ours = next((name for name in MERCER if name in methods), GRID)
+    classes = {title: each for title, each in groups.items() if each.classes}
+    responses = {title: each for title, each in groups.items() if not each.classes}
+    return [
+        "## Errors by table\n",
+        ERRORS.format(ours=ours),
+        *chapters(groups, lambda each: error_table(each, ours)),
+        "## Times\n",
+        TIMES,
+        time_table(groups, methods, GRID),
+        *chapters(groups, lambda each: measure_table(each, "fit_seconds", "fit, s", form=".3g")),
+        "## Intervals\n",
+        INTERVALS,
+        *chapters(
+            responses,
+            lambda each: (
+                measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
+                + "\n"
+                + measure_table(each, "width", "width", form=".2f")
+            ),
+        ),
+        "## Probabilities\n",
+        PROBABILITIES,
+        *chapters(
+            classes,
+            lambda each: (
+                measure_table(each, "log_loss", "log-loss", form=".3f")
+                + "\n"
+                + measure_table(each, "calibration_error", "calibration error", form=".3f")
+            ),
+        ),
+    ]
+
+
+def chapters(groups: Groups, write: Callable[[Group], str]) -> list[str]:
+    """Return a heading and a table for each group."""
+    return [f"### {title}\n\n{write(each)}" for title, each in groups.items()]
+
+
+SETTING = f"""{len(TABLES)} public tables, with numbers, categories and missing values, and
+{len(SETS)} sets of numbers. A split has n training rows, stratified for classes, and up to
+{MAX_TEST} of the other rows for the test, of tables at least {MIN_TEST}; all methods have the same
+splits. Of a set with fewer than {2 * SIZES[0]} rows, half are for training. RMSE is in units of the
+standard deviation of the response over the whole table.
+
+All methods have their defaults and one thread. The columns are encoded by
+`mercer.preprocessing.table_encoder()`, fitted to the training rows; LightGBM, XGBoost and
+HistGradientBoosting (HistGB) also take the columns as they are, and on each table whichever
+inputs give the lower mean test error count, which favors them. *forest* is a random forest of
+500 trees. *grid search* is `GridSearchCV` of an RBF `SVC`, or `KernelRidge` for responses:
+{len(GAMMAS)} widths times {len(C_GRID)} values of C or alpha in five shuffled folds. *GP-ARD*
+is scikit-learn's Gaussian process with one width a feature, by at most {MAX_GP_ITER} steps of
+L-BFGS from the square root of the number of features. *xRFM* is version 0.4.5; a fifth of its
+training rows are for its validation. *two-stage* is `TwoStageClassifier()` or
+`TwoStageRegressor()`, *stacking* `KernelStackingClassifier()` or `KernelStackingRegressor()`.
+Slow methods have fewer splits, and were not tried where a run would take many minutes;
+n = {TIMED_SIZE} is for times:
+"""
+
+TARGETS = """The targets were set before the methods were built, for the sixteen tables. Counts
+are wins-ties-losses by mean error and, in brackets, by the corrected resampled t-test.
+"""
+
+RANKS = """Mean ranks by mean error over all tables of a size. Methods under one bar do not
+differ significantly by Nemenyi's test at 0.05 (Demsar 2006).
+"""
+
+COUNTS = """Wins-ties-losses by mean error; in brackets by the corrected resampled t-test at
+0.05 (Nadeau & Bengio 2003), whose correlation of two splits is the part of the table's rows
+that a test has; p-values of Wilcoxon's signed-rank test on the logarithms of ratios, adjusted
+for their number by Holm's method.
+"""
+
+ERRORS = """Means and standard errors over splits; + where {ours} is significantly better, -
+where it is significantly worse (corrected resampled t-test).
+"""
+
+TIMES = """Seconds of the processor, on one thread, so that what else runs matters less; they
+include the encoding and all choices of parameters. Relative to the grid search's on the same
+splits, geometric means over tables:
+"""
+
+INTERVALS = """Intervals that aim at 90 %: of stacking by the jackknife+, of GP-ARD by its
+predictive deviation. Their width is in units of the standard deviation of the response.
+"""
+
+PROBABILITIES = """Mean negative logarithm of the probability of the true class, and expected
+calibration error in 15 bins (Guo et al. 2017), of the methods that give probabilities.
+"""
