@@ -125,4 +125,3 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
     options = {"weights": PATH, "likelihood": LIKELIHOODS["gaussian"], **changes}
     with pytest.raises(ValueError, match=message):
         compare_objectives(X, y, KERNELS, **options)
-
