@@ -11,9 +11,6 @@ memory
     Peak resident memory of a process that does the same, beyond that of the process with its data.
 growth
     Time of the fit to N rows relative to that of N / 10 rows.
-centers
-    Test error with sampled centers, and with the pivots of a Cholesky decomposition in their place,
-    and the times of both choices: three tables, 500 centers of 4,000 rows.
 classes
     Test error, log-loss and time of calibrated ridge regression on class indicators, and of
     logistic regression on the same features, at the best of four penalties for the test rows, whose
@@ -52,11 +49,11 @@ from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_splits import table_split
 from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
-from mercer._blocks import BlockSource, block_source, sample_blocks
-from mercer._nystroem.centers import Method, choose_centers
-from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._blocks import BlockSource, block_source, sample_positions
+from mercer._nystroem.features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import TrainingRows
 from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
@@ -148,32 +145,6 @@ def growth(options: argparse.Namespace) -> None:
     print_table("growth [at most 11]", header, [[*line, *(f"{r:.2f}" for r in ratios)]])
 
 
-def centers(options: argparse.Namespace) -> None:
-    """Compare choices of centers."""
-    lines = []
-    for name in ("kin40k", "calhousing", "pol"):
-        for method in ("sample", "cholesky"):
-            found = np.array([error_of_centers(name, method, seed) for seed in range(5)])
-            lines.append([f"{name}, {method}", *(f"{value:.4f}" for value in found.mean(axis=0))])
-    print_table("centers", ["table", "RMSE / deviation", "s of the choice"], lines)
-
-
-def error_of_centers(name: str, method: Method, seed: int) -> tuple[float, float]:
-    """Return the test error of a table, and the seconds that the choice of centers takes."""
-    split = table_split(name, 12_000, seed)
-    encoder = table_encoder().set_output(transform="default")
-    X, X_test = encoder.fit_transform(split.X_train), encoder.transform(split.X_test)
-    kernel = Gaussian("median").bind(X[:2000])
-    sample, source = X[:4000], block_source(X, split.y_train)
-    wall, _, _ = timed(lambda: choose_centers(kernel, sample, 500, method, seed))
-    encoding = TargetEncoding.of_responses(split.y_train)
-    model = fit_nystroem(
-        kernel, source, encoding, sample, n_components=500, centers=method, random_state=seed
-    )
-    errors = model.predict(X_test) - split.y_test
-    return float(np.sqrt(np.mean(errors**2)) / split.scale), wall
-
-
 def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
     """Return training and test rows of a set of classes."""
     if name == "adult":
@@ -190,7 +161,8 @@ def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
 def fit_classes(X: Array, y: Labels) -> NystroemModel:
     """Fit calibrated ridge regression, with the median distance as width."""
     kernel = Gaussian("median").bind(X[:2000])
-    return fit_nystroem(kernel, block_source(X, y), TargetEncoding.of_classes(y), X)
+    data = TrainingRows(X, y, X, block_source(X, y), np.arange(len(y)))
+    return fit_nystroem(kernel, data, TargetEncoding.of_classes(y))
 
 
 def classes(options: argparse.Namespace) -> None:
@@ -252,9 +224,12 @@ def fit_file(path: str) -> tuple[float, float, float]:
 
 def fit_source(source: BlockSource) -> NystroemModel:
     """Fit to all rows of a source."""
-    sample, responses = sample_blocks(source, SAMPLE_ROWS, 0)
+    positions = sample_positions(source, SAMPLE_ROWS, 0)
+    drawn, responses = source.take_raw(positions)
+    sample = source.numbers(drawn)
+    data = TrainingRows(sample, responses, sample, source, positions)
     encoding = TargetEncoding.of_responses(responses)
-    return fit_nystroem(KERNEL, source, encoding, sample, n_components=N_CENTERS)
+    return fit_nystroem(KERNEL, data, encoding, n_components=N_CENTERS)
 
 
 def parquet(options: argparse.Namespace) -> None:
@@ -305,7 +280,6 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
     "one_kernel": one_kernel,
     "memory": memory,
     "growth": growth,
-    "centers": centers,
     "classes": classes,
     "estimators": estimators,
     "parquet": parquet,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._blocks import Block
+from mercer._blocks import Block, BlockSource, sample_positions
 from mercer._typing import Array
 
 
@@ -47,3 +47,13 @@ def table(n_rows: int = 100, n_features: int = 3, seed: int = 0) -> tuple[Array,
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, n_features))
     return X, X @ np.arange(1.0, n_features + 1) + random.normal(size=n_rows)
+
+
+def sample_blocks(
+    source: BlockSource, n: int, random_state: Any = 0, *, stratify: bool = False, raw: bool = False
+) -> tuple[Any, Any]:
+    """Random rows of a source and their targets: as numbers, or raw as they were given."""
+    if not raw:
+        source.check()
+    X, y = source.take_raw(sample_positions(source, n, random_state, stratify=stratify))
+    return (source.as_input(X) if raw else source.numbers(X)), y

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks import ParquetSource
+    from mercer._blocks.passes import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._learners import (
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
         UniformCombination,
     )
     from mercer._loading import load, save
-    from mercer._nystroem.pass_hooks import pass_hooks
     from mercer._one_stage import (
         L1SVM,
         L2KRR,
@@ -84,6 +84,7 @@ __all__ = [
 
 _MODULES = {
     "mercer._blocks": ("ParquetSource",),
+    "mercer._blocks.passes": ("pass_hooks",),
     "mercer._clustering": (
         "HSICClustering",
         "MultipleKernelClustering",
@@ -103,7 +104,6 @@ _MODULES = {
         "UniformCombination",
     ),
     "mercer._loading": ("load", "save"),
-    "mercer._nystroem.pass_hooks": ("pass_hooks",),
     "mercer._one_stage": (
         "ContinuousMKLClassifier",
         "ContinuousMKLRegressor",

@@ -12,10 +12,8 @@ import numpy as np
 from mercer import infer_task
 from mercer._blocks import (
     ClassCounts,
-    ClassStatistics,
     ParquetSource,
     class_counts,
-    reduce_blocks,
 )
 from mercer._blocks.parquet_files import find_parquet
 from mercer._typing import Array
@@ -150,7 +148,7 @@ def streamed_table(
         decided = _task_of(source, shown(target), task)
     single = np.empty(0, dtype=np.intp)
     if decided == "classification":
-        found = _counted_classes(source)
+        found = class_counts(source)
         is_single = found.counts < 2
         # A table of hardly any other classes is refused with all of them.
         if is_single.any() and np.sum(~is_single) > 1:
@@ -183,10 +181,6 @@ def streamed_table(
     return StreamedTable(problem, train, test, useful.without_rows(np.sort(positions[test])))
 
 
-def _counted_classes(source: ParquetSource) -> ClassCounts:
-    return class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
-
-
 def _rows_of(source: ParquetSource, found: ClassCounts, wanted: Array) -> Array:
     """Return the positions of the rows of some classes, increasing."""
     rows = [
@@ -212,7 +206,7 @@ def _task_of(source: ParquetSource, name: str, task: str) -> Task:
     if task == "classification":
         return "classification"
     # A sample may lack some of the values that tell whether numbers are classes.
-    return infer_task(_counted_classes(source).classes)
+    return infer_task(class_counts(source).classes)
 
 
 def _sampled_target(source: ParquetSource) -> Array:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from block_cases import table
+import pytest
+import scipy.sparse as sp
+from block_cases import NormalSums, Starts, table
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import FunctionTransformer
+from threadpoolctl import threadpool_limits
 
 from mercer._blocks import Block, block_source
 from mercer._blocks.blocks import merged
+
+X, Y = table(60)
 
 
 def test_a_tree_merges_neighbors() -> None:
@@ -36,6 +42,102 @@ def test_a_tree_keeps_the_order_and_is_balanced(n: int) -> None:
 def test_encoders_without_names_of_features() -> None:
     X, _ = table(10)
     encoder = FunctionTransformer(lambda X: np.hstack([X, X[:, :1]]).astype(np.float32)).fit(X)
-    source = block_source(X, encoder=encoder)
-    assert source.n_features == 4
-    assert source.dtype == np.float32
+    assert block_source(X, encoder=encoder).n_features == 4
+
+
+class TestReduce:
+    @given(
+        st.integers(1, 60),
+        st.integers(1, 70),
+        st.integers(1, 4),
+        arrays(float, (60, 3), elements=st.floats(-1e3, 1e3)),
+    )
+    def test_any_division_gives_the_same_sums(self, n_rows, block_rows, threads, X) -> None:
+        X = X[:n_rows]
+        source = block_source(X, X[:, 0] + 1.0, block_rows=block_rows)
+        with threadpool_limits(threads):
+            n, XtX, Xty = source.reduce(NormalSums())
+        assert n == n_rows
+        scale = np.abs(X).T @ np.abs(X)
+        assert np.all(np.abs(XtX - X.T @ X) <= 1e-12 * scale)
+        assert np.all(np.abs(Xty - X.T @ (X[:, 0] + 1.0)) <= 1e-12 * (scale + np.abs(X).sum()))
+
+    def test_results_do_not_depend_on_timing(self) -> None:
+        X, y = table(5000, 20)
+        source = block_source(X, y, block_rows=64)
+        with threadpool_limits(4):
+            runs = [source.reduce(NormalSums()) for _ in range(3)]
+        for run in runs[1:]:
+            assert_array_equal(run[1], runs[0][1])
+
+    def test_every_row_is_in_one_block(self) -> None:
+        X, y = table(50)
+        starts = block_source(X, y, block_rows=8).reduce(Starts())
+        assert sorted(starts) == [(start, min(8, 50 - start)) for start in range(0, 50, 8)]
+
+    def test_it_reports_rows_in_the_calling_thread(self) -> None:
+        X, y = table(50)
+        rows: list[int] = []
+        block_source(X, y, block_rows=8).reduce(NormalSums(), on_rows=rows.append)
+        assert rows == [8] * 6 + [2]
+
+    def test_no_rows_give_the_first_state(self) -> None:
+        source = block_source(np.empty((0, 3)), np.empty(0))
+        assert source.reduce(NormalSums()) == NormalSums().start()
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_errors_of_a_block_reach_the_caller(self, threads: int) -> None:
+        X, y = table(50)
+        X[33, 1] = np.nan
+        with threadpool_limits(threads), pytest.raises(ValueError, match="X contains NaN"):
+            block_source(X, y, block_rows=8).reduce(NormalSums())
+
+    def test_missing_responses_are_refused(self) -> None:
+        X, y = table(50)
+        y[7] = np.nan
+        with pytest.raises(ValueError, match="y contains NaN"):
+            block_source(X, y, block_rows=8).reduce(NormalSums())
+
+
+class TestMap:
+    @pytest.mark.parametrize("threads", [1, 3])
+    def test_results_are_in_the_order_of_rows(self, threads: int) -> None:
+        X, _ = table(100)
+        with threadpool_limits(threads):
+            sums = list(block_source(X, block_rows=7).map(lambda b: b.X.sum(axis=1)))
+        assert_allclose(np.concatenate(sums), X.sum(axis=1))
+
+    def test_sparse_blocks_are_sparse(self) -> None:
+        X = sp.random(50, 6, 0.3, format="csc", random_state=0)
+        sums = block_source(X, block_rows=7).map(lambda b: b.X.sum(axis=1))
+        assert_allclose(np.concatenate(list(sums)), X.sum(axis=1))
+
+
+class TestArguments:
+    def test_wide_tables_have_smaller_blocks(self) -> None:
+        assert block_source(np.zeros((1, 20))).block_rows == 4096
+        assert block_source(np.zeros((1, 4096))).block_rows == 1024
+        assert block_source(sp.csr_array((1, 10**6))).block_rows == 256
+
+    def test_a_source_is_returned_as_it_is(self) -> None:
+        source = block_source(X)
+        assert block_source(source) is source
+
+    def test_floats_are_not_copied(self) -> None:
+        assert all(np.shares_memory(block.X, X) for block in block_source(X, block_rows=7))
+
+    @pytest.mark.parametrize(
+        ("Z", "y", "message"),
+        [
+            (X[0], None, r"rows and columns; its shape is \(3,\)"),
+            (X, Y[:5], r"X has 60 rows, and y has the shape \(5,\)"),
+            (X, np.zeros((60, 2, 2)), r"y has the shape \(60, 2, 2\)"),
+        ],
+    )
+    def test_shapes_are_checked(self, Z, y, message) -> None:
+        with pytest.raises(ValueError, match=message):
+            block_source(Z, y)
+
+    def test_block_rows_are_positive(self) -> None:
+        with pytest.raises(ValueError, match="block_rows must be at least 1"):
+            block_source(X, block_rows=0)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from block_cases import NormalSums, Starts, table
+from block_cases import NormalSums, Starts, sample_blocks, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer._blocks import (
-    ClassStatistics,
     block_source,
     class_counts,
-    map_blocks,
-    reduce_blocks,
-    sample_blocks,
 )
 from mercer.preprocessing import table_encoder
 
@@ -59,7 +55,7 @@ class TestSums:
     @given(st.lists(st.integers(0, 12), min_size=1, max_size=5), st.booleans(), st.integers(1, 20))
     def test_any_partitions_give_the_same_sums(self, lengths, known, block_rows) -> None:
         source = block_source(*partitions(lengths, known=known), block_rows=block_rows)
-        n, XtX, Xty = reduce_blocks(source, NormalSums())
+        n, XtX, Xty = source.reduce(NormalSums())
         Z, z = X[: sum(lengths)], Y[: sum(lengths)]
         assert n == len(Z)
         if n:
@@ -69,20 +65,19 @@ class TestSums:
     @pytest.mark.parametrize("known", [True, False])
     def test_blocks_know_their_positions(self, known) -> None:
         source = block_source(*partitions([5, 0, 1, 20, 34], known=known), block_rows=16)
-        assert source.n_rows == (60 if known else None)
-        starts = reduce_blocks(source, Starts())
+        starts = source.reduce(Starts())
         assert starts == ((0, 5), (5, 1), (6, 16), (22, 4), (26, 16), (42, 16), (58, 2))
-        assert source.count_rows() == source.n_rows == 60
+        assert source.count_rows() == 60
 
     def test_data_frames(self) -> None:
         parts = frame([5, 0, 1, 20, 34])
-        n, XtX, _ = reduce_blocks(block_source(parts[["a", "b", "c"]], parts["y"]), NormalSums())
+        n, XtX, _ = block_source(parts[["a", "b", "c"]], parts["y"]).reduce(NormalSums())
         assert n == 60
         assert_allclose(XtX, X.T @ X, rtol=1e-12)
 
     def test_a_frame_with_an_array_as_its_target(self) -> None:
         source = block_source(frame([5, 0, 55])[["a", "b", "c"]], partitions([5, 0, 55])[1])
-        assert_allclose(reduce_blocks(source, NormalSums())[2], X.T @ Y, rtol=1e-12)
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
 
     def test_sparse_partitions(self) -> None:
         parts = [sp.csc_array(part) for part in np.split(X, [20, 50])]
@@ -91,27 +86,27 @@ class TestSums:
             for part in parts
         ]
         source = block_source(da.concatenate(delayed), Y)
-        assert_allclose(reduce_blocks(source, NormalSums())[2], X.T @ Y, rtol=1e-12)
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
         rows, _ = sample_blocks(source, 20, 0)
         assert_array_equal(rows.toarray(), sample_blocks(block_source(X), 20, 0)[0])
 
     def test_chunks_of_columns_are_brought_together(self) -> None:
         source = block_source(da.from_array(X, (20, 1)), Y)
-        assert_allclose(reduce_blocks(source, NormalSums())[2], X.T @ Y, rtol=1e-12)
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
 
     def test_targets_with_other_known_chunks_are_divided_anew(self) -> None:
         source = block_source(da.from_array(X, (20, 3)), da.from_array(Y, 7))
-        assert_allclose(reduce_blocks(source, NormalSums())[2], X.T @ Y, rtol=1e-12)
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
 
     def test_several_outputs(self) -> None:
         outputs = np.column_stack([Y, -Y])
         source = block_source(da.from_array(X, (20, 3)), da.from_array(outputs, (20, 1)))
-        assert_allclose(reduce_blocks(source, NormalSums())[2], X.T @ outputs, rtol=1e-12)
+        assert_allclose(source.reduce(NormalSums())[2], X.T @ outputs, rtol=1e-12)
 
     def test_rows_are_reported(self) -> None:
         rows: list[int] = []
         source = block_source(*partitions([5, 0, 1, 20, 34]))
-        reduce_blocks(source, NormalSums(), on_rows=rows.append)
+        source.reduce(NormalSums(), on_rows=rows.append)
         assert sorted(rows) == [0, 1, 5, 20, 34]
 
     def test_iteration_yields_blocks_in_order(self) -> None:
@@ -122,7 +117,6 @@ class TestSums:
 
     def test_features_without_the_target(self) -> None:
         source = block_source(*partitions([5, 0, 55], known=False)).without_target()
-        assert not source.has_target
         assert [block.y for block in source] == [None, None]
         assert source.count_rows() == 60
 
@@ -131,14 +125,14 @@ class TestClasses:
     @pytest.mark.parametrize("lengths", [[60], [1] * 60, [30, 0, 25, 5], [29, 31]])
     def test_a_partition_may_lack_some(self, lengths) -> None:
         source = block_source(*partitions(lengths, LABELS, known=False))
-        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        found = class_counts(source)
         assert found.classes.tolist() == ["a", "b", "c"]
         assert found.counts.tolist() == [30, 25, 5]
 
     def test_of_a_data_frame(self) -> None:
         parts = frame([29, 31], LABELS)
         source = block_source(parts[["a"]], parts["y"])
-        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        found = class_counts(source)
         assert dict(zip(found.classes, found.counts, strict=True)) == {"a": 30, "b": 25, "c": 5}
 
 
@@ -158,13 +152,13 @@ class TestSamples:
         parts["city"] = parts["a"].gt(0).astype(str)
         source = block_source(parts[["city", "b"]], parts["y"])
         with pytest.raises(ValueError, match="not hold numbers: city"):
-            reduce_blocks(source, NormalSums())
+            source.reduce(NormalSums())
         sample, y = sample_blocks(source, 40, 0, raw=True)
         encoder = table_encoder().fit(sample, y)
         encoded = source.with_encoder(encoder)
         whole = encoder.transform(parts[["city", "b"]].compute())
         assert encoded.n_features == whole.shape[1]
-        assert_allclose(reduce_blocks(encoded, NormalSums())[2], whole.T @ Y, rtol=1e-12)
+        assert_allclose(encoded.reduce(NormalSums())[2], whole.T @ Y, rtol=1e-12)
         assert_array_equal(sample_blocks(encoded, 40, 0)[0], encoder.transform(sample))
 
     def test_no_rows(self) -> None:
@@ -184,7 +178,7 @@ class TestLazyResults:
             return block.X.sum(axis=1)
 
         Z, _ = partitions([5, 0, 1, 20, 34], known=known)
-        result = map_blocks(block_source(Z, block_rows=16), sums)
+        result = block_source(Z, block_rows=16).map(sums)
         assert calls == [1]
         assert isinstance(result, da.Array)
         assert result.dtype == float
@@ -194,16 +188,14 @@ class TestLazyResults:
             assert result.chunks == ((5, 1, 20, 34),)
 
     def test_several_columns_of_results(self) -> None:
-        result = map_blocks(block_source(frame([29, 0, 31])[["a", "b"]]), lambda block: 2 * block.X)
+        result = block_source(frame([29, 0, 31])[["a", "b"]]).map(lambda block: 2 * block.X)
         assert result.shape[1] == 2
         assert_array_equal(result.compute(), 2 * X[:, :2])
 
     def test_text_as_results(self) -> None:
         signs = np.array(["negative", "positive"])
-        result = map_blocks(
-            block_source(partitions([5, 55])[0]),
-            lambda block: signs[(block.X[:, 0] > 0).astype(int)],
-        )
+        source = block_source(partitions([5, 55])[0])
+        result = source.map(lambda block: signs[(block.X[:, 0] > 0).astype(int)])
         assert_array_equal(result.compute(), signs[(X[:, 0] > 0).astype(int)])
 
 
@@ -216,7 +208,7 @@ class TestErrors:
     def test_rows_of_partitions_must_match(self) -> None:
         Z, y = partitions([5, 55], known=False)[0], partitions([10, 50], known=False)[1]
         with pytest.raises(ValueError, match=r"X has 55? rows, and y has the shape \((10|50),\)"):
-            reduce_blocks(block_source(Z, y), NormalSums())
+            block_source(Z, y).reduce(NormalSums())
 
     def test_numbers_of_rows_must_match(self) -> None:
         with pytest.raises(ValueError, match="X has 60 rows"):
@@ -242,4 +234,4 @@ class TestErrors:
         Z = X.copy()
         Z[33, 1] = np.nan
         with pytest.raises(ValueError, match="X contains NaN"):
-            reduce_blocks(block_source(da.from_array(Z, (20, 3)), Y), NormalSums())
+            block_source(da.from_array(Z, (20, 3)), Y).reduce(NormalSums())

@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from block_cases import NormalSums, Starts, table
+from block_cases import NormalSums, Starts, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ParquetSource
 from mercer._blocks import (
     Block,
-    ClassStatistics,
     block_source,
     class_counts,
-    map_blocks,
-    reduce_blocks,
-    sample_blocks,
 )
 from mercer._blocks.dask_source import dask_source
 from mercer._blocks.dask_tasks import running_client
@@ -52,7 +48,7 @@ def parts(y: Any = Y, lengths: tuple[int, ...] = LENGTHS, *, known: bool = True)
 def expected() -> list[Any]:
     """Sums over the partitions, in this process."""
     with dask.config.set(scheduler="synchronous"):
-        return reduce_blocks(block_source(*parts()), NormalSums())
+        return block_source(*parts()).reduce(NormalSums())
 
 
 def assert_equal_sums(found: list[Any], expected: list[Any]) -> None:
@@ -79,30 +75,30 @@ class Failing(NormalSums):
 class TestCluster:
     @pytest.mark.parametrize("known", [True, False])
     def test_sums_are_those_of_this_process(self, client, expected, known) -> None:
-        assert_equal_sums(reduce_blocks(block_source(*parts(known=known)), NormalSums()), expected)
+        assert_equal_sums(block_source(*parts(known=known)).reduce(NormalSums()), expected)
 
     def test_a_given_client_is_used(self, client, expected) -> None:
         before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         with dask.config.set(scheduler="synchronous"):
-            found = reduce_blocks(block_source(*parts()), NormalSums(), client=client)
+            found = block_source(*parts()).reduce(NormalSums(), client=client)
         assert_equal_sums(found, expected)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter)
         assert after > before
 
     def test_blocks_are_merged_in_order(self, client) -> None:
-        found = reduce_blocks(block_source(*parts(known=False), block_rows=8), Starts())
+        found = block_source(*parts(known=False), block_rows=8).reduce(Starts())
         starts = [start for start, _ in found]
         assert starts == sorted(starts) == np.cumsum([0, *(n for _, n in found)])[:-1].tolist()
 
     def test_rows_are_reported(self, client, expected) -> None:
         rows: list[int] = []
-        found = reduce_blocks(block_source(*parts()), NormalSums(), on_rows=rows.append)
+        found = block_source(*parts()).reduce(NormalSums(), on_rows=rows.append)
         assert_equal_sums(found, expected)
         assert sorted(rows) == sorted(LENGTHS)
 
     def test_classes_may_be_missing_from_partitions(self, client) -> None:
         source = block_source(*parts(LABELS, known=False))
-        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        found = class_counts(source)
         assert found.classes.tolist() == ["a", "b", "c"]
         assert found.counts.tolist() == [30, 25, 5]
 
@@ -113,7 +109,7 @@ class TestCluster:
         assert_array_equal(found[1], expected[1])
 
     def test_results_are_lazy(self, client) -> None:
-        result = map_blocks(block_source(parts()[0]), lambda block: block.X.sum(axis=1))
+        result = block_source(parts()[0]).map(lambda block: block.X.sum(axis=1))
         assert isinstance(result, da.Array)
         assert_allclose(result.compute(), X.sum(axis=1))
 
@@ -122,9 +118,7 @@ class TestCluster:
         Z[33, 1] = np.inf
         for on_rows in (None, lambda n_rows: None):
             with pytest.raises(ValueError, match="X contains infinity"):
-                reduce_blocks(
-                    block_source(da.from_array(Z, (9, 3)), Y), NormalSums(), on_rows=on_rows
-                )
+                block_source(da.from_array(Z, (9, 3)), Y).reduce(NormalSums(), on_rows=on_rows)
 
     def test_large_statistics_give_no_warning(self, client) -> None:
         @dataclass(frozen=True)
@@ -132,7 +126,7 @@ class TestCluster:
             ballast: Any = None
 
         statistic = Large(np.zeros(2_000_000))
-        assert reduce_blocks(block_source(*parts()), statistic)[0] == 60
+        assert block_source(*parts()).reduce(statistic)[0] == 60
 
 
 class TestParquet:
@@ -147,30 +141,16 @@ class TestParquet:
 
     def test_row_groups_are_read_on_the_cluster(self, client, source) -> None:
         rows: list[int] = []
-        n, XtX, _ = reduce_blocks(source, NormalSums(), client=client, on_rows=rows.append)
+        n, XtX, _ = source.reduce(NormalSums(), client=client, on_rows=rows.append)
         assert n == 59
-        assert_allclose(XtX, reduce_blocks(source, NormalSums())[1], rtol=1e-12)
+        assert_allclose(XtX, source.reduce(NormalSums())[1], rtol=1e-12)
         assert sorted(rows) == [4, 13, 14, 14, 14]
-        assert reduce_blocks(source, Starts(), client=client)[-1] == (55, 4)
-
-    def test_results_are_in_order(self, client, source) -> None:
-        rows: list[int] = []
-        results = map_blocks(source, lambda b: b.X[:, 0], client=client, on_rows=rows.append)
-        assert_array_equal(np.concatenate(list(results)), np.delete(X[:, 0], 3))
-        assert rows == [13, 14, 14, 14, 4]
-
-    def test_a_client_is_closed_meanwhile(self, cluster, source) -> None:
-        with distributed.Client(cluster, set_as_default=False) as client:
-            results = map_blocks(source, lambda block: block.n_rows, client=client)
-            assert next(results) == 5
-            client.close()
-            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
-                list(results)
+        assert source.reduce(Starts(), client=client)[-1] == (55, 4)
 
 
 class TestFailures:
     def test_a_worker_dies_and_the_result_is_the_same(self, client, expected, tmp_path) -> None:
-        found = reduce_blocks(block_source(*parts()), Failing(tmp_path))
+        found = block_source(*parts()).reduce(Failing(tmp_path))
         assert (tmp_path / "died").exists()
         assert_equal_sums(found, expected)
 
@@ -179,19 +159,27 @@ class TestFailures:
         # Dask knows tasks by their data, and remembers those that killed workers.
         others = da.from_array(-X, (LENGTHS, 3))
         with pytest.raises(RuntimeError, match=r"Several workers .* smaller partitions"):
-            reduce_blocks(block_source(others, Y), Failing(tmp_path, always=True))
+            block_source(others, Y).reduce(Failing(tmp_path, always=True))
 
     def test_a_closed_client_is_refused_before_any_work(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
             assert running_client(client) is client
         with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
-            reduce_blocks(block_source(*parts()), NormalSums(), client=client)
+            block_source(*parts()).reduce(NormalSums(), client=client)
 
     def test_a_client_is_closed_meanwhile(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
             source = dask_source(*parts(), block_rows=None, encoder=None, client=client)
             with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
-                reduce_blocks(source, NormalSums(), on_rows=lambda n_rows: client.close())
+                source.reduce(NormalSums(), on_rows=lambda n_rows: client.close())
+
+    def test_a_client_is_closed_while_blocks_are_read(self, cluster) -> None:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            blocks = iter(dask_source(*parts(), block_rows=5, encoder=None, client=client))
+            assert next(blocks).n_rows == 5
+            client.close()
+            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
+                list(blocks)
 
     def test_a_cluster_is_closed_meanwhile(self) -> None:
         with (
@@ -201,8 +189,7 @@ class TestFailures:
             distributed.Client(cluster, set_as_default=False) as client,
             pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"),
         ):
-            reduce_blocks(
-                block_source(*parts()),
+            block_source(*parts()).reduce(
                 NormalSums(),
                 on_rows=lambda n_rows: cluster.close(),
                 client=client,

@@ -7,18 +7,14 @@ from datetime import date
 
 import numpy as np
 import pytest
-from block_cases import NormalSums, table
+from block_cases import NormalSums, sample_blocks, table
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from mercer import ParquetSource
 from mercer._blocks import (
-    ClassStatistics,
     block_source,
     class_counts,
-    map_blocks,
-    reduce_blocks,
-    sample_blocks,
 )
 from mercer.preprocessing import table_encoder
 
@@ -93,8 +89,8 @@ class TestRows:
 
     def test_sums_are_those_of_the_array(self, numbers) -> None:
         path, X, y = numbers
-        found = reduce_blocks(ParquetSource(path, "y"), NormalSums())
-        expected = reduce_blocks(block_source(X, y), NormalSums())
+        found = ParquetSource(path, "y").reduce(NormalSums())
+        expected = block_source(X, y).reduce(NormalSums())
         for one, other in zip(found, expected, strict=True):
             assert_allclose(one, other, rtol=1e-12)
 
@@ -123,7 +119,7 @@ class TestRows:
 
         source = ParquetSource(path, "y", ["b"])
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
-        reduce_blocks(source, NormalSums())
+        source.reduce(NormalSums())
         assert len(read) == 4 + 1 + 5
         assert {columns for *_, columns in read} == {("b", "y")}
         read.clear()
@@ -168,7 +164,7 @@ class TestRows:
             frame = pd.DataFrame(np.arange(2.0 * n_rows).reshape(n_rows, 2), columns=["a", "y"])
             frame.to_parquet(tmp_path / f"{part}.parquet")
         source = ParquetSource(tmp_path, "y")
-        assert reduce_blocks(source, NormalSums())[0] == 6
+        assert source.reduce(NormalSums())[0] == 6
         assert source.count_rows() == source.n_rows == 6
 
     def test_a_table_without_rows(self, tmp_path) -> None:
@@ -239,7 +235,7 @@ class TestMissingTargets:
         assert block.y.tolist() == [1.0, 2.0]
 
     def test_classes_are_counted_without_features(self, source) -> None:
-        found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+        found = class_counts(source)
         counts = self.frame["label"].value_counts().sort_index()
         assert found.classes.tolist() == counts.index.tolist()
         assert found.counts.tolist() == counts.tolist()
@@ -254,9 +250,9 @@ class TestEncoders:
     def test_columns_without_numbers_are_named_before_any_work(self, path, monkeypatch) -> None:
         source = ParquetSource(path, "label")
         monkeypatch.setattr(pq, "ParquetFile", None)
-        for work in (reduce_blocks, map_blocks):
+        for work in (source.reduce, source.map):
             with pytest.raises(ValueError, match=r"not hold numbers: city, kind, day\. .*encode"):
-                work(source, NormalSums())
+                work(NormalSums())
 
     def test_missing_numbers_are_refused(self, path) -> None:
         with pytest.raises(ValueError, match="X contains NaN"):

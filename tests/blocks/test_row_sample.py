@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from block_cases import table
+from block_cases import sample_blocks, table
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer._blocks import ClassCounts, block_source, row_folds, row_keys, sample_blocks
-from mercer._blocks.row_sample import class_quotas
+from mercer._blocks import ClassCounts, block_source, row_folds
+from mercer._blocks.row_sample import class_quotas, row_keys
 
 
 def splitmix(seed: int, n: int) -> list[int]:

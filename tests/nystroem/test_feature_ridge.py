@@ -3,34 +3,128 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from nystroem_reference import naive_losses
+from sklearn import config_context
 from sklearn.linear_model import Ridge
 
-from mercer._blocks import Block, row_folds
-from mercer._nystroem.feature_ridge import ridge_on_features
-from mercer._nystroem.normal_equations import FoldSums, NormalEquations
-from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_folds
+from mercer._nystroem import feature_ridge
+from mercer._nystroem.feature_ridge import Moments, NormalEquations, fold_tiles, ridge_on_features
+from mercer._nystroem.features import nystroem_features
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
-from mercer.kernels import Gaussian
+from mercer.kernels import CallableKernel, Gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
 Y = np.column_stack([np.sin(2.0 * X[:, 0]) + 0.1 * RNG.normal(size=80), X[:, 1] + 4.0])
 FEATURES = nystroem_features(Gaussian(2.0), X[:10])
+ENCODING = TargetEncoding(np.zeros(2), np.ones(2))
+STATISTIC = NormalEquations(FEATURES, ENCODING)
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 100.0])
-
-
 WEIGHTS = RNG.uniform(0.2, 3.0, 80)
 
 
-def sums_of(values: Array, weights: Array | None = None) -> FoldSums:
+def sums_of(values: Array, weights: Array | None = None) -> list[Moments]:
     k = values.shape[1]
-    statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k)))
-    return statistic.add(statistic.start(), Block(X[: len(values)], values, weights=weights))
+    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
+    statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k)), given)
+    return statistic.add(statistic.start(), Block(X[: len(values)], values))
+
+
+def assert_equal_sums(found: list[Moments], expected: list[Moments]) -> None:
+    for part, other in zip(found, expected, strict=True):
+        for name, sums in vars(other).items():
+            size = float(np.abs(sums).max())
+            np.testing.assert_allclose(getattr(part, name), sums, rtol=1e-11, atol=1e-12 * size)
+
+
+class TestSums:
+    def test_they_are_those_of_the_rows_of_each_fold(self) -> None:
+        folds, K = row_folds(0, 0, 80, 5), FEATURES.columns(X)
+        for fold, part in enumerate(sums_of(Y)):
+            rows = folds == fold
+            expected = Moments.zero(10, 2)
+            expected.gram, expected.cross = K[rows].T @ K[rows], K[rows].T @ Y[rows]
+            expected.features, expected.values = K[rows].sum(axis=0), Y[rows].sum(axis=0)
+            expected.squares, expected.count = (Y[rows] ** 2).sum(axis=0), float(rows.sum())
+            assert_equal_sums([part], [expected])
+
+    @pytest.mark.parametrize("width", [2.0, 50.0])
+    def test_weighted_sums_are_those_of_repeated_rows(self, width: float) -> None:
+        features = nystroem_features(Gaussian(width), X[:7])
+        counts = RNG.integers(1, 4, 80)
+        totals = []
+        for rows, weights in (
+            (np.arange(80), GivenWeights(counts)),
+            (np.arange(80).repeat(counts), UNIT_WEIGHTS),
+        ):
+            statistic = NormalEquations(features, ENCODING, weights)
+            parts = statistic.add(statistic.start(), Block(X[rows], Y[rows]))
+            totals.append([reduce(Moments.plus, parts)])
+        assert_equal_sums(*totals)
+
+    @given(st.sets(st.integers(0, 80), max_size=8))
+    def test_any_division_into_blocks_gives_the_same(self, cuts: set[int]) -> None:
+        state = STATISTIC.start()
+        for first, last in pairwise([0, *sorted(cuts), 80]):
+            block = Block(X[first:last], Y[first:last], first)
+            before = [replace(part) for part in state]
+            added = STATISTIC.add(STATISTIC.start(), block)
+            merged = STATISTIC.merge(state, added)
+            assert_equal_sums(state, before)
+            state = merged
+        assert_equal_sums(state, sums_of(Y))
+
+    @pytest.mark.parametrize("rows", [1, 7, 100])
+    def test_a_pass_over_a_source_gives_the_same(self, rows: int) -> None:
+        assert_equal_sums(block_source(X, Y, block_rows=rows).reduce(STATISTIC), sums_of(Y))
+
+    def test_tiles_are_rows_of_one_fold(self) -> None:
+        folds = row_folds(0, 0, 80, 5)
+        tiles = list(fold_tiles(folds, 6))
+        assert all((folds[rows] == fold).all() and len(rows) <= 6 for fold, rows in tiles)
+        np.testing.assert_array_equal(np.sort(np.concatenate([r for _, r in tiles])), np.arange(80))
+
+    def test_sparse_and_single_precision_rows(self) -> None:
+        sparse = STATISTIC.add(STATISTIC.start(), Block(sp.csr_array(X), Y))
+        assert_equal_sums(sparse, sums_of(Y))
+        single = STATISTIC.add(STATISTIC.start(), Block(X.astype(np.float32), Y))
+        for part, other in zip(single, sums_of(Y), strict=True):
+            np.testing.assert_allclose(part.gram, other.gram, atol=1e-4)
+
+    def test_ill_conditioned_centers_have_rows_whitened(self) -> None:
+        features = nystroem_features(Gaussian(50.0), X[:7])
+        assert features.whitens_rows
+        assert not FEATURES.whitens_rows
+        statistic = NormalEquations(features, ENCODING)
+        found, Z = statistic.add(statistic.start(), Block(X, Y)), features.transform(X)
+        np.testing.assert_allclose(sum(part.gram for part in found), Z.T @ Z, rtol=1e-10)
+
+    def test_a_kernel_that_is_not_finite_on_a_block_is_refused(self) -> None:
+        def values(A: Any, B: Any) -> Any:
+            return np.where(A[:, :1] > 5.0, np.nan, A @ B.T)
+
+        statistic = NormalEquations(nystroem_features(CallableKernel(values), X[:7]), ENCODING)
+        with pytest.raises(ValueError, match="NaN or infinity"):
+            statistic.add(statistic.start(), Block(X + 10.0, Y))
+
+    def test_many_centers_have_fewer_folds(self) -> None:
+        def wide(m: int) -> NormalEquations:
+            columns = replace(FEATURES.columns, centers=np.empty((m, 3)))
+            return NormalEquations(replace(FEATURES, columns=columns), ENCODING)
+
+        with config_context(working_memory=8):
+            assert [wide(m).n_folds for m in (10, 320, 360, 500, 8000)] == [5, 5, 4, 2, 2]
 
 
 WEIGHTED = pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["ones", "weights"])
@@ -61,25 +155,25 @@ class TestRidge:
             expected = Ridge(found.alpha).fit(Z, Y, sample_weight=inside).predict(Z)
             np.testing.assert_allclose(fit.predict(FEATURES.columns(X)), expected, atol=1e-5)
 
-    def test_eigendecompositions_of_folds_give_the_same(
+    def test_folds_are_solved_by_conjugate_gradients_or_decomposed(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        iterated = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        monkeypatch.setattr("mercer._nystroem.feature_ridge._MOST_COLUMNS", 0)
-        direct = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        np.testing.assert_allclose(iterated.losses, direct.losses, rtol=1e-7)
-        for one, other in zip(iterated.fold_fits, direct.fold_fits, strict=True):
-            assert one is not None
-            assert other is not None
-            np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-3)
+        """As many penalties as features leave no steps, and one penalty leaves enough."""
+        few = [ridge_on_features(sums_of(Y), FEATURES, ALPHAS[k : k + 1]) for k in range(4)]
+        several = ridge_on_features(sums_of(Y), FEATURES, np.append(ALPHAS, np.logspace(3, 4, 9)))
+        np.testing.assert_allclose([one.losses[0] for one in few], several.losses[:4], rtol=1e-7)
+        decomposed: list[int] = []
+        original = feature_ridge._Path
 
-    def test_folds_whose_iterations_do_not_end_are_decomposed(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        expected = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        monkeypatch.setattr("mercer._nystroem.feature_ridge._MOST_STEPS", 1)
-        found = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-7)
+        def counted(*arguments: Any) -> Any:
+            decomposed.append(1)
+            return original(*arguments)
+
+        monkeypatch.setattr(feature_ridge, "_Path", counted)
+        ridge_on_features(sums_of(Y[:, :1]), FEATURES, np.array([100.0]))
+        assert len(decomposed) == 1
+        ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
+        assert len(decomposed) == 7
 
     def test_the_default_penalties_are_as_good(self) -> None:
         given = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
@@ -119,7 +213,7 @@ class TestFewRows:
 def test_digits_survive_a_penalty_far_below_the_features() -> None:
     """A smooth kernel, whose products of values have lost half the digits of its spectrum."""
     features = nystroem_features(Gaussian(8.0), X[:40])
-    statistic = NormalEquations(features, TargetEncoding(np.zeros(2), np.ones(2)))
+    statistic = NormalEquations(features, ENCODING)
     sums = statistic.add(statistic.start(), Block(X, Y))
     found = ridge_on_features(sums, features, np.array([1e-6]))
     Z = features.transform(X)

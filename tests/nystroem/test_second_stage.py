@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer._blocks import GivenWeights, block_source
+from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._nystroem.training_rows import TrainingRows
 from mercer._typing import Array
-from mercer.kernels import Gaussian
+from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, size=(400, 2))
@@ -21,10 +22,21 @@ Y = 10.0 + 5.0 * np.sin(2.0 * X[:, 0]) * X[:, 1]
 LABELS = np.array(["blue", "green", "red"])[np.digitize(Y, [8.0, 12.0])]
 
 
-def fitted(y: Array, rows: int | None = None, table: Any = X, **settings: Any) -> NystroemModel:
+def fitted(
+    y: Array,
+    rows: int | None = None,
+    table: Any = X,
+    *,
+    weights: Array | None = None,
+    kernel: Kernel = Gaussian(1.5),  # noqa: B008
+    n_components: int = 80,
+    **settings: Any,
+) -> NystroemModel:
     of = TargetEncoding.of_classes if y.dtype.kind == "U" else TargetEncoding.of_responses
-    source = block_source(table, y, block_rows=rows)
-    return fit_nystroem(Gaussian(1.5), source, of(y), table, n_components=80, **settings)
+    source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
+    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
+    data = TrainingRows(table, y, table, source, everywhere, weights, given)
+    return fit_nystroem(kernel, data, of(y), n_components=n_components, **settings)
 
 
 class TestRegression:
@@ -47,6 +59,66 @@ class TestRegression:
         np.testing.assert_allclose(
             fitted(1e6 * Y).predict(X[:9]), 1e6 * fitted(Y).predict(X[:9]), rtol=1e-6
         )
+
+
+def exact(model: NystroemModel, alpha: float, weights: Array, y: Array, Z: Array) -> Array:
+    """Predictions at Z by c + f, f = sum_j b_j k(., c_j), where sum_j b_j = 0, of least squared
+    error on X plus alpha |f|^2 at unit scale."""
+    kernel, centers = model.columns.kernel, model.columns.centers
+    m = len(centers)
+    H = np.eye(m) - 1.0 / m
+    K, G = kernel(X, centers) @ H, H @ kernel(centers) @ H
+    means, mean = np.average(K, axis=0, weights=weights), np.average(y, axis=0, weights=weights)
+    K -= means
+    values, vectors = np.linalg.eigh(K.T @ (weights[:, None] * K) + alpha * np.trace(G) / m * G)
+    kept = values > 1e-13 * values[-1]
+    projected = (vectors[:, kept].T @ (K.T @ (weights * (y - mean).T).T)).T / values[kept]
+    return np.asarray(mean + (kernel(Z, centers) @ H - means) @ vectors[:, kept] @ projected.T)
+
+
+class TestProblem:
+    WEIGHTS = np.exp(2.0 * X[:, 0]) / 50.0
+
+    @pytest.mark.parametrize("weights", [np.ones(400), WEIGHTS], ids=["ones", "weights"])
+    @pytest.mark.parametrize("alpha", [1e-3, 0.03, 30.0])
+    @pytest.mark.parametrize("kernel", [Gaussian(0.7), Laplacian(2.0, norm=1.0), Linear()])
+    def test_predictions_are_those_of_the_dense_problem(
+        self, kernel: Kernel, alpha: float, weights: Array
+    ) -> None:
+        new = RNG.uniform(-2.5, 2.5, size=(200, 2))
+        model = fitted(Y, weights=weights, kernel=kernel, n_components=60, alphas=np.array([alpha]))
+        expected = exact(model, alpha, weights, Y, new)
+        np.testing.assert_allclose(model.predict(new), expected, atol=1e-6 * Y.std())
+
+    def test_losses_are_relative_to_those_of_the_other_folds_means(self) -> None:
+        """The mean over classes, one of which is rare."""
+        labels = np.digitize(Y, [8.0, 19.0]).astype("U1")
+        model = fitted(labels, kernel=Gaussian(0.7), alphas=np.array([0.03, 0.3]))
+        indicators = (labels[:, None] == np.unique(labels)).astype(float)
+        folds = folds_at(0, np.arange(400), 5)
+        for alpha, loss in zip(model.choice.alphas, model.choice.losses, strict=True):
+            errors, baseline = np.zeros((2, indicators.shape[1]))
+            for out in (folds == fold for fold in range(5)):
+                baseline += np.square(indicators[out] - indicators[~out].mean(axis=0)).sum(axis=0)
+                predicted = exact(model, alpha, (~out).astype(float), indicators, X)
+                errors += np.square(indicators - predicted)[out].sum(axis=0)
+            np.testing.assert_allclose(loss, (errors / baseline).mean(), rtol=1e-5)
+
+    def test_a_constant_added_to_the_kernel_changes_nothing(self) -> None:
+        constant = CallableKernel(lambda A, B: np.full((len(A), len(B)), 3.0))
+        shifted = WeightedSum([Gaussian(0.7), constant], [1.0, 1.0])
+        models = [fitted(Y, kernel=k, alphas=np.array([0.03])) for k in (Gaussian(0.7), shifted)]
+        np.testing.assert_allclose(*(model.predict(X) for model in models), atol=1e-6 * Y.std())
+
+    def test_rows_out_of_fold_are_predicted_without_their_fold(self) -> None:
+        alphas = np.array([0.03])
+        model = fitted(Y, kernel=Gaussian(0.7), n_components=60, alphas=alphas)
+        folds = folds_at(0, np.arange(400), 5)
+        found = model.encoding.decode(model.out_of_fold(X[150:], np.arange(150, 400)))
+        for fold in range(5):
+            inside = (folds != fold).astype(float)
+            expected = exact(model, 0.03, inside, Y, X[150:])[folds[150:] == fold]
+            np.testing.assert_allclose(found[folds[150:] == fold], expected, atol=1e-5 * Y.std())
 
 
 class TestClasses:
@@ -81,7 +153,7 @@ class TestClasses:
 class TestWeights:
     @pytest.mark.parametrize("y", [Y, LABELS], ids=["responses", "labels"])
     def test_equal_weights_are_none(self, y: Array) -> None:
-        equal = fitted(y, weights=GivenWeights(np.full(400, 0.03)))
+        equal = fitted(y, weights=np.full(400, 0.03))
         expected = fitted(y)
         np.testing.assert_allclose(equal.choice.alpha, 0.03 * expected.choice.alpha)
         np.testing.assert_allclose(
@@ -94,7 +166,7 @@ class TestWeights:
         """Labels that no feature tells apart."""
         y = np.where(RNG.random(400) < 0.1, "rare", "usual")
         weights = np.where(y == "rare", 9.0, 1.0) * RNG.uniform(0.5, 1.5, 400)
-        found = fitted(y, weights=GivenWeights(weights)).predict_proba(X)[:, 0]
+        found = fitted(y, weights=weights).predict_proba(X)[:, 0]
         share = np.average(y == "rare", weights=weights)
         np.testing.assert_allclose(np.average(found, weights=weights), share, atol=0.02)
 

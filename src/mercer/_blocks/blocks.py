@@ -1,4 +1,4 @@
-"""Blocks of rows, sources that yield them, and statistics that are sums over them."""
+"""Blocks of rows, sources that yield them, and passes over all of them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import assert_all_finite
 
-from mercer._blocks.numeric_tables import as_numeric, check_convertible, numeric_dtype
-from mercer._blocks.thread_lanes import run_in_lanes
+from mercer._blocks.deterministic_threads import run_in_threads
+from mercer._blocks.numeric_tables import as_numeric, check_convertible
 from mercer._typing import Array, Features
+from mercer._validation import check_number
 
 State = TypeVar("State")
-Result = TypeVar("Result")
-OnRows = Callable[[int], None]
-"""Called with the number of rows of each block, or of several, when they are done."""
 
 _BLOCK_ROWS = 4096
 """The largest default number of rows, with which products with 1,000 centers take full speed."""
 
-_FEWEST_ROWS = 256
-"""The smallest default number of rows; with fewer, matrix products are slow."""
-
 _BLOCK_BYTES = 2**25
-"""Where columns are so many that a dense block would be larger than this, it has fewer rows."""
-
-_ENCODED_ROWS = 2**15
-"""Largest number of rows that are encoded together, as encoders take milliseconds for a call."""
+"""Dense blocks of many columns have fewer rows, so as not to be larger than this."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +36,21 @@ class Block:
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     start : int, default=0
         Position of the first row in the source.
-    weights : ndarray of shape (n_rows,), default=None
-        Positive weights of the rows; None where all are one.
     """
 
     X: Features
     y: Array | None = None
     start: int = 0
-    weights: Array | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    @property
+    def positions(self) -> Array:
+        """Positions of the rows in the source."""
+        return np.arange(self.start, self.start + self.n_rows)
 
     def split(self, n_rows: int) -> Iterator[Block]:
         """Yield consecutive blocks of at most this many rows, which share the memory of this one.
@@ -71,8 +65,7 @@ class Block:
         for first in range(0, self.n_rows, n_rows):
             rows = slice(first, min(first + n_rows, self.n_rows))
             y = None if self.y is None else self.y[rows]
-            weights = None if self.weights is None else self.weights[rows]
-            yield Block(self.X[rows, :], y, self.start + first, weights)
+            yield Block(self.X[rows, :], y, self.start + first)
 
 
 class BlockStatistic(Protocol[State]):
@@ -138,36 +131,27 @@ class BlockSource(ABC):
     """
 
     def __init__(self, block_rows: int | None, encoder: Any) -> None:
+        if block_rows is not None:
+            check_number("block_rows", block_rows, whole=True, low=1.0)
         self._block_rows = block_rows
         self.encoder = encoder
 
     @property
     def block_rows(self) -> int:
         """Largest number of rows of a block."""
-        if self._block_rows is not None:
-            return self._block_rows
-        fitting = _BLOCK_BYTES // (8 * max(self.n_features, 1))
-        return int(np.clip(fitting, _FEWEST_ROWS, _BLOCK_ROWS))
+        return self._block_rows or _fitting_rows(self.n_features, _BLOCK_ROWS)
 
-    def rows_together(self, n_columns: int) -> int:
+    @staticmethod
+    def rows_together(n_columns: int) -> int:
         """Number of rows that are read and encoded together, before they are divided into blocks.
 
         Parameters
         ----------
         n_columns : int
-            The more columns there are, the fewer rows.
+            With more columns there are fewer rows.
         """
-        return int(np.clip(_BLOCK_BYTES // (8 * max(n_columns, 1)), _FEWEST_ROWS, _ENCODED_ROWS))
-
-    @property
-    @abstractmethod
-    def n_rows(self) -> int | None:
-        """Number of rows, None if it is unknown before `count_rows`."""
-
-    @property
-    @abstractmethod
-    def has_target(self) -> bool:
-        """Whether blocks have targets."""
+        # Encoders take milliseconds for a call.
+        return _fitting_rows(n_columns, 8 * _BLOCK_ROWS)
 
     @abstractmethod
     def head(self) -> Any:
@@ -175,11 +159,7 @@ class BlockSource(ABC):
 
     @abstractmethod
     def raw_blocks(self) -> Iterator[RawBlock]:
-        """Yield the rows as the input holds them, in order, of which few are in memory."""
-
-    @abstractmethod
-    def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the positions of first rows and targets, without reading features if possible."""
+        """Yield the rows as the input holds them, in order; few of them are in memory."""
 
     @abstractmethod
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
@@ -193,17 +173,21 @@ class BlockSource(ABC):
 
     @abstractmethod
     def only_targets(self) -> BlockSource:
-        """Return a source of the same targets, of which the blocks have no features."""
+        """Return a source of the same targets whose blocks have no features."""
 
     @abstractmethod
     def without_target(self) -> Self:
         """Return a source of the same features in all rows, also those whose target is missing."""
 
+    @abstractmethod
     def count_rows(self) -> int:
         """Number of rows, counted in a pass if it is not known."""
-        if self.n_rows is None:
-            raise NotImplementedError
-        return self.n_rows
+
+    def targets(self) -> Iterator[tuple[int, Array]]:
+        """Yield the positions of first rows and targets, without reading features."""
+        for raw in self.only_targets().raw_blocks():
+            if raw.y is not None:
+                yield raw.start, raw.y
 
     @property
     def n_features(self) -> int:
@@ -214,12 +198,6 @@ class BlockSource(ABC):
             return len(self.encoder.get_feature_names_out())
         except AttributeError:
             return int(self.encoder.transform(self.head()).shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of numbers in blocks: single precision if all columns have it, else double."""
-        head = self.head()
-        return numeric_dtype(head if self.encoder is None else self.encoder.transform(head))
 
     def with_encoder(self, encoder: Any) -> Self:
         """Return a source of the same rows, encoded by another transformer.
@@ -252,26 +230,6 @@ class BlockSource(ABC):
         """
         return X
 
-    def converted(self, raw: RawBlock) -> Block:
-        """Convert rows to numbers.
-
-        Parameters
-        ----------
-        raw : RawBlock
-
-        Returns
-        -------
-        Block
-
-        Raises
-        ------
-        ValueError
-            If there are missing or infinite numbers.
-        """
-        if raw.y is not None and getattr(raw.y.dtype, "kind", "") == "f":
-            assert_all_finite(raw.y, input_name="y")
-        return Block(self.numbers(raw.X), raw.y, raw.start)
-
     def numbers(self, X: Any) -> Features:
         """Encode rows that the input holds, and convert them to finite numbers.
 
@@ -282,60 +240,131 @@ class BlockSource(ABC):
         Returns
         -------
         ndarray or CSR matrix of shape (n_rows, n_features)
+
+        Raises
+        ------
+        ValueError
+            If there are missing or infinite numbers.
         """
         return as_numeric(X if self.encoder is None else self.encoder.transform(X))
 
+    def converted(self, raw: RawBlock, block_rows: int) -> Iterator[Block]:
+        """Convert rows to numbers, in blocks.
+
+        Parameters
+        ----------
+        raw : RawBlock
+        block_rows : int
+            Largest number of rows of a block.
+
+        Raises
+        ------
+        ValueError
+            If there are missing or infinite numbers.
+        """
+        if raw.y is not None and raw.y.dtype.kind == "f":
+            assert_all_finite(raw.y, input_name="y")
+        yield from Block(self.numbers(raw.X), raw.y, raw.start).split(block_rows)
+
     def __iter__(self) -> Iterator[Block]:
         self.check()
-        rows = self.block_rows
+        size = self.block_rows
         for raw in self.raw_blocks():
-            yield from self.converted(raw).split(rows)
+            yield from self.converted(raw, size)
 
     def reduce(
-        self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
+        self,
+        statistic: BlockStatistic[State],
+        *,
+        on_rows: Callable[[int], None] | None = None,
+        client: Any = None,
     ) -> State:
-        """Accumulate a statistic; see `reduce_blocks`."""
-        fold = _Fold(self, statistic)
+        """Accumulate a statistic over all rows, in one pass.
+
+        In memory, threads add blocks to a state each, in a fixed order, and the states are merged
+        in the end. On a Dask cluster, a task accumulates each partition, and further tasks merge
+        the states by a tree. Results do not depend on timing, on the number of workers, nor on
+        workers that fail meanwhile.
+
+        Parameters
+        ----------
+        statistic : BlockStatistic
+        on_rows : callable, default=None
+            Called in the calling thread with the number of rows that were done.
+        client : distributed.Client, default=None
+            The cluster on which Dask collections and Parquet files, which its workers must see, are
+            read. If None, the current client for Dask collections, or else Dask's scheduler of this
+            process, and threads of this process for Parquet files. Tables in memory are never sent.
+
+        Returns
+        -------
+        state : object
+            The statistic's state; that of no rows if there are none.
+
+        Raises
+        ------
+        ValueError
+            If columns are not numbers and there is no encoder, or if numbers are missing or
+            infinite.
+        RuntimeError
+            If the client is closed, or the cluster is lost in the meantime.
+        """
+
+        def added(raw: RawBlock, before: tuple[State, int] | None) -> tuple[State, int]:
+            state, n_rows = (statistic.start() if before is None else before[0]), 0
+            for block in self.converted(raw, size):
+                state, n_rows = statistic.add(state, block), n_rows + block.n_rows
+            return state, n_rows
+
+        self.check()
+        size = self.block_rows
         states: dict[int, State] = {}
-        for lane, (state, n_rows) in run_in_lanes(fold, self.raw_blocks()):
-            states[lane] = state
+        for thread, (state, n_rows) in run_in_threads(added, self.raw_blocks()):
+            states[thread] = state
             if on_rows is not None:
                 on_rows(n_rows)
         if not states:
             return statistic.start()
-        return merged([states[lane] for lane in sorted(states)], statistic.merge)
+        return merged([states[thread] for thread in sorted(states)], statistic.merge)
 
-    def map(self, function: Callable[[Block], Result], on_rows: OnRows | None, client: Any) -> Any:
-        """Apply a function to every block; see `map_blocks`."""
-        return self._mapped(function, on_rows)
+    def map(self, function: Callable[[Block], Array]) -> Any:
+        """Apply a function to every block.
 
-    def _mapped(
-        self, function: Callable[[Block], Result], on_rows: OnRows | None
-    ) -> Iterator[Result]:
-        rows = self.block_rows
+        Parameters
+        ----------
+        function : callable
+            Called with a block, in threads or on a cluster.
 
-        def apply(raw: RawBlock, before: object) -> tuple[list[Result], int]:
-            block = self.converted(raw)
-            return [function(part) for part in block.split(rows)], block.n_rows
+        Returns
+        -------
+        iterator or dask.array.Array
+            Results in the order of blocks, few of which are computed ahead of what is consumed. For
+            a Dask collection, a lazy array of the results for all rows, with a chunk for each
+            partition that has rows. To find its type, the function is called with a made-up row;
+            the positions of first rows are 0 in every partition.
 
-        for _, (results, n_rows) in run_in_lanes(apply, self.raw_blocks()):
+        Raises
+        ------
+        ValueError
+            If columns are not numbers and there is no encoder, or if numbers are missing or
+            infinite.
+        """
+        self.check()
+        return self._mapped(function)
+
+    def _mapped(self, function: Callable[[Block], Array]) -> Iterator[Array]:
+        size = self.block_rows
+
+        def apply(raw: RawBlock, before: object) -> list[Array]:
+            return [function(block) for block in self.converted(raw, size)]
+
+        for _, results in run_in_threads(apply, self.raw_blocks()):
             yield from results
-            if on_rows is not None:
-                on_rows(n_rows)
 
 
-class _Fold(Generic[State]):
-    """The addition of raw blocks to a state, of which the first call starts one."""
-
-    def __init__(self, source: BlockSource, statistic: BlockStatistic[State]) -> None:
-        self.source, self.statistic, self.rows = source, statistic, source.block_rows
-
-    def __call__(self, raw: RawBlock, before: tuple[State, int] | None) -> tuple[State, int]:
-        state = self.statistic.start() if before is None else before[0]
-        block = self.source.converted(raw)
-        for part in block.split(self.rows):
-            state = self.statistic.add(state, part)
-        return state, block.n_rows
+def _fitting_rows(n_columns: int, most: int) -> int:
+    """Number of rows of a dense block; with fewer than 256, matrix products are slow."""
+    return int(np.clip(_BLOCK_BYTES // (8 * max(n_columns, 1)), 256, most))
 
 
 def merged(states: list[State], merge: Callable[[State, State], State]) -> State:

@@ -9,13 +9,12 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, OnRows, RawBlock
-from mercer._blocks.dask_tasks import Piece, lazy_pieces, reduce_pieces, stream_pieces
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, RawBlock
+from mercer._blocks.dask_tasks import reduce_pieces, results_in_order, task
 from mercer._blocks.memory_source import MemorySource, memory_source
 from mercer._typing import Array
 
 State = TypeVar("State")
-Result = TypeVar("Result")
 
 
 class DaskSource(BlockSource):
@@ -60,16 +59,6 @@ class DaskSource(BlockSource):
         self._lengths = lengths
         self.client = client
 
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows, None if it is unknown before `count_rows`."""
-        return None if self._lengths is None else sum(self._lengths)
-
-    @property
-    def has_target(self) -> bool:
-        """Whether blocks have targets."""
-        return self._targets is not None
-
     def head(self) -> Any:
         """Return made-up rows of the columns' types."""
         return self._head
@@ -80,18 +69,11 @@ class DaskSource(BlockSource):
 
     def raw_blocks(self) -> Iterator[RawBlock]:
         """Yield partitions that have rows, of which a few are in this process."""
-        for raw in stream_pieces(self._pieces(), _raw_block, None, self.client):
-            if raw.X.shape[0]:
-                yield raw
-
-    def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the positions of first rows, and targets, partition by partition."""
-        for raw in self.only_targets().raw_blocks():
-            if raw.y is not None:
-                yield raw.start, raw.y
+        tasks = [task(_raw_block, piece) for piece in self._pieces()]
+        yield from (raw for raw in results_in_order(tasks, self.client) if raw.X.shape[0])
 
     def only_targets(self) -> DaskSource:
-        """Return a source of the same targets, of which the blocks have no features."""
+        """Return a source of the same targets whose blocks have no features."""
         self._counts()
         source = copy(self.with_encoder(None))
         source._head, source._features = np.empty((1, 0)), None
@@ -106,33 +88,40 @@ class DaskSource(BlockSource):
     def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
         """Return some rows as the partitions hold them, and their targets."""
         ends = np.cumsum(self._counts())
-        pieces = []
+        tasks = []
         for piece, start, end in zip(self._pieces(), ends - self._counts(), ends, strict=True):
             here = rows[slice(*np.searchsorted(rows, [start, end]))] - start
             if here.size:
-                pieces.append(Piece(_Taken(piece.make, here), piece.arguments))
-        taken = list(stream_pieces(pieces, _raw_block, None, self.client))
+                tasks.append(task(_raw_block, piece, here))
+        taken = list(results_in_order(tasks, self.client))
         if not taken:
             return self._head[:0], None if self._targets is None else np.empty(0)
         targets = [raw.y for raw in taken if raw.y is not None]
         return _stacked([raw.X for raw in taken]), np.concatenate(targets) if targets else None
 
     def reduce(
-        self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
+        self,
+        statistic: BlockStatistic[State],
+        *,
+        on_rows: Callable[[int], None] | None = None,
+        client: Any = None,
     ) -> State:
-        """Accumulate a statistic; see `reduce_blocks`."""
+        """Accumulate a statistic on the workers; see `BlockSource.reduce`."""
+        self.check()
         client = self.client if client is None else client
         return reduce_pieces(self._pieces(), statistic, self.encoder, on_rows, client)
 
-    def map(self, function: Callable[[Block], Result], on_rows: OnRows | None, client: Any) -> Any:
-        """Return the results for all rows as a lazy Dask array; see `map_blocks`."""
+    def map(self, function: Callable[[Block], Array]) -> Any:
+        """Return the results for all rows as a lazy Dask array; see `BlockSource.map`."""
         import dask.array as da
+        from dask import delayed
 
-        made_up = self.converted(RawBlock(self._head, None, 0))
-        example = np.asarray(function(next(made_up.split(1))))
-        pieces = self._pieces(with_starts=False)
-        results = lazy_pieces(pieces, _Results(function, example), self.encoder)
-        lengths = [np.nan] * len(pieces) if self._lengths is None else self._lengths
+        self.check()
+        made_up = next(self.converted(RawBlock(self._head, None, 0), 1))
+        example = np.asarray(function(made_up))
+        plan = delayed((function, self.encoder, example[:0]), pure=False, traverse=False)
+        results = [task(_results, plan, piece) for piece in self._pieces(with_starts=False)]
+        lengths = [np.nan] * len(results) if self._lengths is None else self._lengths
         parts = [
             da.from_delayed(result, (n_rows, *example.shape[1:]), meta=example[:0])
             for result, n_rows in zip(results, lengths, strict=True)
@@ -142,61 +131,45 @@ class DaskSource(BlockSource):
     def _counts(self) -> Sequence[int]:
         """Numbers of rows of the partitions."""
         if self._lengths is None:
-            pieces = self._pieces(with_starts=False)
-            if self._targets is not None:
-                pieces = [Piece(_targets_piece, (part, 0)) for part in self._targets]
-            self._lengths = list(stream_pieces(pieces, _n_rows, None, self.client))
+            counted = self._features if self._targets is None else self._targets
+            tasks = [task(_n_rows, part) for part in counted or ()]
+            self._lengths = list(results_in_order(tasks, self.client))
         return self._lengths
 
-    def _pieces(self, *, with_starts: bool = True) -> list[Piece]:
-        """The partitions; the positions of their first rows are 0 where they are not needed."""
+    def _pieces(self, *, with_starts: bool = True) -> list[Any]:
+        """Delayed sources of the partitions; the positions of first rows are 0 where not needed."""
         n_parts = len(self._features or self._targets or ())
-        starts = [0] * n_parts
-        if with_starts:
-            starts = [int(end) for end in np.cumsum([0, *self._counts()])[:-1]]
+        starts = np.cumsum([0, *self._counts()])[:-1].tolist() if with_starts else [0] * n_parts
         targets = [None] * n_parts if self._targets is None else self._targets
-        if self._features is None:
-            return [Piece(_targets_piece, pair) for pair in zip(targets, starts, strict=True)]
+        features = [None] * n_parts if self._features is None else self._features
         return [
-            Piece(memory_source, (X, y, self._block_rows, None, start))
-            for X, y, start in zip(self._features, targets, starts, strict=True)
+            task(_piece, X, y, self._block_rows, start)
+            for X, y, start in zip(features, targets, starts, strict=True)
         ]
 
 
-def _targets_piece(y: Any, start: int) -> BlockSource:
-    return memory_source(np.empty((len(y), 0)), y, None, None, start).only_targets()
+def _n_rows(part: Any) -> int:
+    return int(part.shape[0])
 
 
-def _n_rows(source: BlockSource) -> int:
-    return source.count_rows()
+def _piece(X: Any, y: Any, block_rows: int | None, start: int) -> BlockSource:
+    """The source of a partition; its blocks have no features where X is None."""
+    if X is None:
+        return memory_source(np.empty((len(y), 0)), y, None, None, start).only_targets()
+    return memory_source(X, y, block_rows, None, start)
 
 
-def _raw_block(source: BlockSource) -> RawBlock:
-    """All rows of a piece as the partition holds them."""
-    X, y = source.take_raw(np.arange(source.count_rows()))
-    return RawBlock(X, y, next((raw.start for raw in source.raw_blocks()), 0))
+def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> RawBlock:
+    """Rows of a piece as the partition holds them."""
+    X, y = source.take_raw(rows)
+    return RawBlock(X, y, source.start)
 
 
-class _Taken:
-    """Some rows of a piece, as a piece."""
-
-    def __init__(self, make: Callable[..., BlockSource], rows: Array) -> None:
-        self.make, self.rows = make, rows
-
-    def __call__(self, *arguments: Any) -> BlockSource:
-        X, y = self.make(*arguments).take_raw(self.rows)
-        return MemorySource(X, y, None, None)
-
-
-class _Results:
-    """A function of blocks as a function of a piece, with results for no rows like the example."""
-
-    def __init__(self, function: Callable[[Block], Any], example: Array) -> None:
-        self.function, self.none = function, example[:0]
-
-    def __call__(self, source: BlockSource) -> Array:
-        results = [np.asarray(self.function(block)) for block in source]
-        return np.concatenate(results) if results else self.none
+def _results(plan: tuple[Callable[[Block], Array], Any, Array], source: BlockSource) -> Array:
+    """Results of a function for a piece; none like the example."""
+    function, encoder, none = plan
+    results = [np.asarray(function(block)) for block in source.with_encoder(encoder)]
+    return np.concatenate(results) if results else none
 
 
 def _stacked(tables: list[Any]) -> Any:

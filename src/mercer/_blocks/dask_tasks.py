@@ -1,4 +1,4 @@
-"""Work on the pieces of a source on a Dask cluster, or with Dask's schedulers of one machine."""
+"""Passes over the pieces of a source on a Dask cluster, or with Dask's scheduler of one machine."""
 
 from __future__ import annotations
 
@@ -6,43 +6,19 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mercer._blocks.blocks import BlockSource, BlockStatistic, OnRows, merged
+from mercer._blocks.blocks import BlockSource, BlockStatistic, merged
 from mercer._gram.tiles import n_threads, serial_algebra
 
 State = TypeVar("State")
-Result = TypeVar("Result")
-
-_AHEAD = 2
-"""Results per thread of a cluster that are computed before they are consumed."""
-
-_WHOLE_GRAPH = "10 GiB"
-"""Dask warns of graphs larger than this; 10 MiB, its default, is less than a statistic may hold."""
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A part of a source, as a task that makes it.
-
-    Attributes
-    ----------
-    make : callable
-        Returns a `BlockSource` on a worker.
-    arguments : tuple
-        Its arguments, of which some may be Dask's delayed objects.
-    """
-
-    make: Callable[..., BlockSource]
-    arguments: tuple[Any, ...]
 
 
 def reduce_pieces(
-    pieces: Sequence[Piece],
+    pieces: Sequence[Any],
     statistic: BlockStatistic[State],
     encoder: Any,
-    on_rows: OnRows | None,
+    on_rows: Callable[[int], None] | None,
     client: Any,
 ) -> State:
     """Accumulate a statistic over the pieces of a source, with a tree of merges on the workers.
@@ -52,7 +28,8 @@ def reduce_pieces(
 
     Parameters
     ----------
-    pieces : sequence of Piece
+    pieces : sequence of BlockSource or Delayed
+        Parts of the source, or tasks that make them.
     statistic : BlockStatistic
     encoder : transformer or None
     on_rows : callable or None
@@ -78,19 +55,17 @@ def reduce_pieces(
     if not pieces:
         return statistic.start()
     plan = delayed((statistic, encoder), pure=False, traverse=False)
-    partials = [_task(_partial, plan, piece.make, *piece.arguments) for piece in pieces]
-    total = merged(partials, lambda first, second: _task(_merged, plan, first, second))
+    partials = [task(_partial, plan, piece) for piece in pieces]
+    total = merged(partials, lambda first, second: task(_merged, plan, first, second))
     state, _ = _computed(total, partials, on_rows, running_client(client))
     return state
 
 
-def _partial(
-    plan: tuple[BlockStatistic[State], Any], make: Callable[..., BlockSource], *arguments: Any
-) -> tuple[State, int]:
+def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tuple[State, int]:
     """State and number of rows of a piece."""
     statistic, encoder = plan
     state, n_rows = statistic.start(), 0
-    for block in make(*arguments).with_encoder(encoder):
+    for block in source.with_encoder(encoder):
         state, n_rows = statistic.add(state, block), n_rows + block.n_rows
     return state, n_rows
 
@@ -105,7 +80,9 @@ def _rows_of(partial: tuple[object, int]) -> int:
     return partial[1]
 
 
-def _computed(result: Any, partials: Sequence[Any], on_rows: OnRows | None, client: Any) -> Any:
+def _computed(
+    result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
+) -> Any:
     """Compute a delayed result, and report the rows of the partial results that it is made of."""
     if client is None:
         with serial_algebra(), _reported(partials, on_rows):
@@ -113,7 +90,7 @@ def _computed(result: Any, partials: Sequence[Any], on_rows: OnRows | None, clie
     from distributed import as_completed
 
     # The counts are small, so that partial states can be released when they are merged.
-    counts = [] if on_rows is None else [_task(_rows_of, partial) for partial in partials]
+    counts = [] if on_rows is None else [task(_rows_of, partial) for partial in partials]
     with cluster_errors(client):
         futures = client.compute([result, *counts])
         with _released(futures):
@@ -135,7 +112,7 @@ def _released(futures: Iterable[Any]) -> Iterator[None]:
 
 
 @contextmanager
-def _reported(partials: Sequence[Any], on_rows: OnRows | None) -> Iterator[None]:
+def _reported(partials: Sequence[Any], on_rows: Callable[[int], None] | None) -> Iterator[None]:
     """Report rows of partial results that Dask's scheduler of this process has computed."""
     from dask.callbacks import Callback
 
@@ -149,20 +126,12 @@ def _reported(partials: Sequence[Any], on_rows: OnRows | None) -> Iterator[None]
         yield
 
 
-def stream_pieces(
-    pieces: Sequence[Piece],
-    function: Callable[[BlockSource], Result],
-    encoder: Any,
-    client: Any,
-) -> Iterator[Result]:
-    """Apply a function to every piece of a source on the workers, and yield results in order.
+def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
+    """Compute tasks on the workers, and yield their results in order.
 
     Parameters
     ----------
-    pieces : sequence of Piece
-    function : callable
-        Called with a `BlockSource`, on a worker.
-    encoder : transformer or None
+    tasks : sequence of Delayed
     client : distributed.Client or None
         If None, the current client, or else Dask's scheduler of this process.
 
@@ -173,7 +142,6 @@ def stream_pieces(
     from dask import compute
 
     client = running_client(client)
-    tasks = lazy_pieces(pieces, function, encoder)
     if client is None:
         for first in range(0, len(tasks), n_threads()):
             with serial_algebra():
@@ -182,48 +150,24 @@ def stream_pieces(
         return
     waiting: deque[Any] = deque()
     with cluster_errors(client), _released(waiting):
-        ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
-        for task in tasks:
-            waiting.append(client.compute(task))
+        ahead = 2 * max(sum(client.nthreads().values()), 1)
+        for each in tasks:
+            waiting.append(client.compute(each))
             if len(waiting) >= ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def lazy_pieces(
-    pieces: Sequence[Piece], function: Callable[[BlockSource], object], encoder: Any
-) -> list[Any]:
-    """Delayed calls of a function of every piece of a source.
+def task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A delayed call with a key of its own.
 
     Parameters
     ----------
-    pieces : sequence of Piece
     function : callable
-        Called with a `BlockSource`, on a worker.
-    encoder : transformer or None
-
-    Returns
-    -------
-    list of Delayed
+    *arguments : object
+        Some may be delayed.
     """
-    from dask import delayed
-
-    plan = delayed((function, encoder), pure=False, traverse=False)
-    return [_task(_applied, plan, piece.make, *piece.arguments) for piece in pieces]
-
-
-def _applied(
-    plan: tuple[Callable[[BlockSource], Result], Any],
-    make: Callable[..., BlockSource],
-    *arguments: Any,
-) -> Result:
-    function, encoder = plan
-    return function(make(*arguments).with_encoder(encoder))
-
-
-def _task(function: Callable[..., Any], *arguments: Any) -> Any:
-    """A delayed call with a key of its own."""
     from dask import delayed
 
     return delayed(function, pure=False)(*arguments)
@@ -280,7 +224,8 @@ def cluster_errors(client: Any) -> Iterator[None]:
 
     lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
     try:
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": _WHOLE_GRAPH}):
+        # Dask warns of graphs of 10 MiB by default, which is less than a statistic may hold.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
             yield
     except KilledWorker as error:
         raise RuntimeError(

@@ -13,9 +13,6 @@ from mercer._blocks.blocks import BlockSource, RawBlock
 from mercer._blocks.numeric_tables import is_frame
 from mercer._typing import Array
 
-_TARGET_ROWS = 2**16
-"""Number of rows of blocks without features, for which 4,096 would take more time than the work."""
-
 
 class MemorySource(BlockSource):
     """Blocks of an array, a sparse matrix in CSR format or a data frame.
@@ -41,33 +38,27 @@ class MemorySource(BlockSource):
         super().__init__(block_rows, encoder)
         self.X, self.y, self.start = X, y, start
 
-    @property
-    def n_rows(self) -> int:
+    def count_rows(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
 
-    @property
-    def has_target(self) -> bool:
-        """Whether blocks have targets."""
-        return self.y is not None
-
     def head(self) -> Any:
         """Return the first row, if there is one."""
-        return self._rows(slice(0, min(1, self.n_rows)))
+        return self._rows(slice(0, min(1, self.count_rows())))
 
     def raw_blocks(self) -> Iterator[RawBlock]:
         """Yield the rows as the input holds them."""
-        for start, rows in self._slices():
-            yield RawBlock(self._rows(rows), None if self.y is None else self.y[rows], start)
-
-    def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the positions of first rows, and targets."""
-        if self.y is not None:
-            yield from ((start, self.y[rows]) for start, rows in self._slices())
+        size, end = self.block_rows, self.count_rows()
+        if self.encoder is not None:
+            size = max(size, self.rows_together(self.n_features))
+        for first in range(0, end, size):
+            rows = slice(first, min(first + size, end))
+            yield RawBlock(self._rows(rows), self._targets(rows), self.start + first)
 
     def only_targets(self) -> MemorySource:
-        """Return a source of the same targets, of which the blocks have no features."""
-        return MemorySource(np.empty((self.n_rows, 0)), self.y, _TARGET_ROWS, None, self.start)
+        """Return a source of the same targets whose blocks have no features."""
+        none = np.empty((self.count_rows(), 0))
+        return MemorySource(none, self.y, self.rows_together(1), None, self.start)
 
     def without_target(self) -> Self:
         """Return a source of the same features."""
@@ -75,29 +66,15 @@ class MemorySource(BlockSource):
         source.y = None
         return source
 
-    def take_raw(self, rows: Array) -> tuple[Any, Array | None]:
+    def take_raw(self, rows: Array | slice) -> tuple[Any, Array | None]:
         """Return some rows as the input holds them, and their targets."""
-        return self._rows(rows), None if self.y is None else _chosen(self.y, rows)
+        return self._rows(rows), self._targets(rows)
 
-    def _slices(self) -> Iterator[tuple[int, slice]]:
-        size, end = self.block_rows, self.n_rows
-        if self.encoder is not None:
-            size = max(size, self.rows_together(self.n_features))
-        for first in range(0, end, size):
-            yield self.start + first, slice(first, min(first + size, end))
+    def _targets(self, rows: Any) -> Array | None:
+        return None if self.y is None else self.y[rows]
 
     def _rows(self, rows: Any) -> Any:
-        if hasattr(self.X, "iloc"):
-            return self.X.iloc[rows]
-        return self.X[rows] if hasattr(self.X, "columns") else _chosen(self.X, rows)
-
-
-def _chosen(X: Any, rows: Any) -> Any:
-    """Rows of an array, sparse matrix or target, by a slice or an array of positions."""
-    if isinstance(rows, slice) or not hasattr(X, "__array_namespace__"):
-        return X[rows, ...] if X.ndim == 1 else X[rows, :]
-    namespace = X.__array_namespace__()
-    return namespace.take(X, namespace.asarray(rows), axis=0)
+        return self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
 
 
 def memory_source(
@@ -126,18 +103,11 @@ def memory_source(
     """
     if issparse(X):
         X = X.tocsr()
-    elif not (is_frame(X) or hasattr(X, "__dlpack__")):
-        X = np.asarray(X)
+    elif not is_frame(X):
+        X = np.asanyarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"X must have rows and columns; its shape is {tuple(X.shape)}.")
-    return MemorySource(X, _target(y, int(X.shape[0])), block_rows, encoder, start)
-
-
-def _target(y: Any, n_rows: int) -> Array | None:
-    if y is None:
-        return None
-    if not hasattr(y, "__dlpack__"):
-        y = np.asarray(y)
-    if len(y.shape) not in (1, 2) or y.shape[0] != n_rows:
-        raise ValueError(f"X has {n_rows} rows, and y has the shape {tuple(y.shape)}.")
-    return y
+    y = None if y is None else np.asarray(y)
+    if y is not None and (y.ndim not in (1, 2) or len(y) != X.shape[0]):
+        raise ValueError(f"X has {X.shape[0]} rows, and y has the shape {y.shape}.")
+    return MemorySource(X, y, block_rows, encoder, start)

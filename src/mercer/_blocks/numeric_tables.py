@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,6 @@ from scipy.sparse import issparse
 from sklearn.utils import assert_all_finite
 
 from mercer._typing import Array, Features
-
-_NAMED = 10
-"""A message names at most this many columns."""
 
 
 def is_frame(X: Any) -> bool:
@@ -33,10 +29,6 @@ def _is_number(dtype: Any) -> bool:
     return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
 
 
-def _column_types(X: Any) -> Iterator[tuple[Any, Any]]:
-    yield from zip(X.columns, X.dtypes, strict=True)
-
-
 def check_convertible(X: Any) -> None:
     """Refuse columns that are not numbers.
 
@@ -50,7 +42,11 @@ def check_convertible(X: Any) -> None:
         If there are such columns; the message names them.
     """
     if is_frame(X):
-        other = [str(name) for name, dtype in _column_types(X) if not _is_number(dtype)]
+        other = [
+            str(name)
+            for name, dtype in zip(X.columns, X.dtypes, strict=True)
+            if not _is_number(dtype)
+        ]
         refuse_columns(other)
     elif isinstance(X, np.ndarray) and X.dtype.kind not in "biufO":
         raise ValueError(f"X must hold numbers; its type is {X.dtype}.")
@@ -64,9 +60,9 @@ def refuse_columns(names: list[str]) -> None:
     names : list of str
     """
     if names:
-        more = f" and {len(names) - _NAMED} others" if len(names) > _NAMED else ""
+        more = f" and {len(names) - 10} others" if len(names) > 10 else ""
         raise ValueError(
-            f"Columns do not hold numbers: {', '.join(names[:_NAMED])}{more}. Choose others, or "
+            f"Columns do not hold numbers: {', '.join(names[:10])}{more}. Choose others, or "
             "encode them: fit mercer.preprocessing.table_encoder() on a sample, and pass it as "
             "encoder."
         )
@@ -79,14 +75,10 @@ def numeric_dtype(X: Any) -> np.dtype[Any]:
     ----------
     X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
     """
-    dtypes = [dtype for _, dtype in _column_types(X)] if is_frame(X) else [X.dtype]
-    single = bool(dtypes) and all(_is_single(dtype) for dtype in dtypes)
+    dtypes = list(X.dtypes) if is_frame(X) else [X.dtype]
+    names = [str(dtype).lower() for dtype in dtypes]
+    single = bool(names) and all(name in ("float16", "float32") for name in names)
     return np.dtype(np.float32 if single else np.float64)
-
-
-def _is_single(dtype: Any) -> bool:
-    """Whether a type of NumPy, pandas, polars, torch or others has single precision or less."""
-    return str(dtype).lower().rpartition(".")[2] in ("float16", "float32")
 
 
 def as_numeric(X: Any) -> Features:
@@ -95,7 +87,6 @@ def as_numeric(X: Any) -> Features:
     Parameters
     ----------
     X : ndarray, sparse matrix or data frame of shape (n_rows, n_columns)
-        Arrays of other libraries than NumPy are returned as they are, unchecked.
 
     Returns
     -------
@@ -110,10 +101,8 @@ def as_numeric(X: Any) -> Features:
         X = _frame_values(X)
     elif issparse(X):
         X = X.tocsr().astype(numeric_dtype(X), copy=False)
-    elif isinstance(X, np.ndarray):
-        X = np.asarray(X, dtype=numeric_dtype(X))
     else:
-        return X
+        X = np.asarray(X, dtype=numeric_dtype(X))
     assert_all_finite(X, input_name="X")
     return X
 
@@ -123,14 +112,7 @@ def _frame_values(X: Any) -> Array:
     dtype = numeric_dtype(X)
     if hasattr(X, "iloc"):
         return X.to_numpy(dtype=dtype, na_value=np.nan)
-    values = np.empty(X.shape, dtype=dtype)
-    for position, column in enumerate(X.iter_columns()):
-        values[:, position] = column.cast(_float_of(column, dtype)).to_numpy()
-    return values
-
-
-def _float_of(column: Any, dtype: np.dtype[Any]) -> Any:
-    """The floating-point type of polars, taken from the module that defines the column's class."""
     import polars
 
-    return polars.Float32 if dtype == np.float32 else polars.Float64
+    values = X.select(polars.all().cast(polars.Float32 if dtype == np.float32 else polars.Float64))
+    return np.asarray(values.to_numpy())

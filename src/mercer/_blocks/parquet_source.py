@@ -5,32 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from mercer._blocks.arrow_columns import (
+from mercer._blocks.blocks import BlockSource, BlockStatistic, RawBlock
+from mercer._blocks.dask_tasks import reduce_pieces
+from mercer._blocks.numeric_tables import numeric_dtype, refuse_columns
+from mercer._blocks.parquet_files import (
+    ParquetFiles,
+    RowGroup,
+    arrow,
     arrow_numbers,
     as_frame,
+    find_parquet,
     is_arrow_date,
     is_arrow_number,
     is_arrow_single,
+    known_rows,
     target_array,
 )
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, OnRows, RawBlock
-from mercer._blocks.dask_tasks import Piece, reduce_pieces, stream_pieces
-from mercer._blocks.numeric_tables import refuse_columns
-from mercer._blocks.parquet_files import ParquetFiles, RowGroup, arrow, find_parquet, known_rows
+from mercer._blocks.row_sample import sample_positions
 from mercer._typing import Array, Features
-from mercer._validation import check_number
 
 State = TypeVar("State")
-Result = TypeVar("Result")
-
-_PIECE_ROWS = 2**17
-"""A worker of a cluster reads at least so many rows in one task, which takes some 0.1 seconds."""
 
 
 class ParquetSource(BlockSource):
@@ -109,8 +108,6 @@ class ParquetSource(BlockSource):
         encoder: Any = None,
         block_rows: int | None = None,
     ) -> None:
-        if block_rows is not None:
-            check_number("block_rows", block_rows, whole=True, low=1.0)
         super().__init__(block_rows, encoder)
         self._files = find_parquet(path)
         names = self._files.schema.names
@@ -154,7 +151,7 @@ class ParquetSource(BlockSource):
     def dtype(self) -> np.dtype[Any]:
         """Type of numbers in blocks: single precision if all columns have it, else double."""
         if self.encoder is not None:
-            return super().dtype
+            return numeric_dtype(self.encoder.transform(self.head()))
         types = [self._files.schema.field(name).type for name in self.column_names]
         single = bool(types) and all(is_arrow_single(kind) for kind in types)
         return np.dtype(np.float32 if single else np.float64)
@@ -181,14 +178,8 @@ class ParquetSource(BlockSource):
         """Yield record batches without rows whose target is missing."""
         yield from self._batches(self.column_names)
 
-    def targets(self) -> Iterator[tuple[int, Array]]:
-        """Yield the positions of first rows, and targets; features are not read."""
-        for raw in self._batches(()):
-            if raw.y is not None:
-                yield raw.start, raw.y
-
     def only_targets(self) -> ParquetSource:
-        """Return a source of the same targets, of which the blocks have no features."""
+        """Return a source of the same targets whose blocks have no features."""
         source = copy(self.with_encoder(None))
         source.column_names, source._block_rows = (), source.rows_together(1)
         return source
@@ -257,38 +248,30 @@ class ParquetSource(BlockSource):
         ndarray of int of shape (n_drawn,)
             Positions, increasing; `take_raw` reads the rows.
         """
-        from mercer._blocks.row_sample import sample_positions
-
         return sample_positions(self, max_samples, random_state, stratify=stratify)
 
     def reduce(
-        self, statistic: BlockStatistic[State], on_rows: OnRows | None, client: Any
+        self,
+        statistic: BlockStatistic[State],
+        *,
+        on_rows: Callable[[int], None] | None = None,
+        client: Any = None,
     ) -> State:
-        """Accumulate a statistic, on a cluster if there is a client; see `reduce_blocks`."""
+        """Accumulate a statistic, on a cluster if there is a client; see `BlockSource.reduce`."""
         if client is None:
-            return super().reduce(statistic, on_rows, client)
-        return reduce_pieces(self._tasks(), statistic, self.encoder, on_rows, client)
+            return super().reduce(statistic, on_rows=on_rows)
+        self.check()
+        pieces = self.with_encoder(None).pieces()
+        return reduce_pieces(pieces, statistic, self.encoder, on_rows, client)
 
-    def map(
-        self, function: Callable[[Block], Result], on_rows: OnRows | None, client: Any
-    ) -> Iterator[Result]:
-        """Apply a function to every block, on a cluster if there is a client; see `map_blocks`."""
-        if client is None:
-            yield from super().map(function, on_rows, client)
-            return
-        applied = partial(_results_and_rows, function)
-        for results, n_rows in stream_pieces(self._tasks(), applied, self.encoder, client):
-            yield from results
-            if on_rows is not None:
-                on_rows(n_rows)
-
-    def pieces(self, n_rows: int = _PIECE_ROWS) -> list[ParquetSource]:
+    def pieces(self, n_rows: int = 2**17) -> list[ParquetSource]:
         """Divide the row groups into consecutive sources, for several workers.
 
         Parameters
         ----------
         n_rows : int, default=2**17
-            Each piece but the last has the fewest row groups that together have so many rows.
+            Each piece but the last has the fewest row groups that together have at least this many
+            rows. By default a worker takes some 0.1 seconds to read them.
 
         Returns
         -------
@@ -311,9 +294,6 @@ class ParquetSource(BlockSource):
             pieces.append(piece)
             first = end
         return pieces
-
-    def _tasks(self) -> list[Piece]:
-        return [Piece(_itself, (piece,)) for piece in self.with_encoder(None).pieces()]
 
     def _counts(self) -> tuple[int, ...]:
         """Numbers of rows of each row group in which the target is known."""
@@ -351,20 +331,6 @@ class ParquetSource(BlockSource):
         pa, schema = arrow(), self._files.schema
         fields = [schema.field(name) for name in self.column_names]
         return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
-
-
-def _itself(source: BlockSource) -> BlockSource:
-    return source
-
-
-def _results_and_rows(
-    function: Callable[[Block], Result], source: BlockSource
-) -> tuple[list[Result], int]:
-    results, n_rows = [], 0
-    for block in source:
-        results.append(function(block))
-        n_rows += block.n_rows
-    return results, n_rows
 
 
 def _check_names(files: ParquetFiles, targets: list[str], columns: list[str]) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer._blocks.blocks import BlockSource
-from mercer._blocks.class_counts import ClassCounts, ClassStatistics, class_counts
-from mercer._blocks.reduction import reduce_blocks
+from mercer._blocks.classes import ClassCounts, class_counts
 from mercer._typing import Array
 from mercer._validation import check_number
 
@@ -109,64 +108,6 @@ def folds_at(seed: int, positions: Array, n_folds: int) -> Array:
     return np.asarray(sum((keys < own).astype(int) for keys in others))
 
 
-def sample_blocks(
-    source: BlockSource,
-    max_samples: int,
-    random_state: Any = None,
-    *,
-    stratify: bool = False,
-    raw: bool = False,
-) -> tuple[Any, Array | None]:
-    """Draw rows without replacement; the result does not depend on the division into blocks.
-
-    A row is drawn if its pseudo-random number is among the smallest. Stratified samples have each
-    class in proportion, but at least five rows of each class that has them.
-
-    Parameters
-    ----------
-    source : BlockSource
-    max_samples : int
-        Number of rows to draw; a source with fewer is returned as a whole.
-    random_state : int, RandomState instance or None, default=None
-    stratify : bool, default=False
-        Whether y has classes, which are drawn in proportion.
-    raw : bool, default=False
-        Whether to return rows as the input holds them, such as data frames with categories.
-
-    Returns
-    -------
-    X : ndarray, sparse matrix or data frame of shape (n_drawn, n_features)
-        In the original order.
-    y : ndarray of shape (n_drawn,) or (n_drawn, n_outputs), or None
-
-    Raises
-    ------
-    ValueError
-        If columns are not numbers, there is no encoder and `raw` is False; if there are more
-        classes than `max_samples`.
-
-    Notes
-    -----
-    Arrays, sparse matrices and frames in memory are indexed. Other sources are read once;
-    before that, stratified samples take two passes over the targets alone. Memory: that of the
-    sample.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer._blocks import block_source, sample_blocks
-    >>> source = block_source(np.arange(12.0).reshape(6, 2), np.arange(6))
-    >>> X, y = sample_blocks(source, 2, random_state=0)
-    >>> X.shape, y.shape
-    ((2, 2), (2,))
-    """
-    if not raw:
-        source.check()
-    rows = sample_positions(source, max_samples, random_state, stratify=stratify)
-    X, y = source.take_raw(rows)
-    return (source.as_input(X) if raw else source.numbers(X)), y
-
-
 def sample_positions(
     source: BlockSource,
     max_samples: int,
@@ -174,7 +115,7 @@ def sample_positions(
     *,
     stratify: bool = False,
 ) -> Array:
-    """Positions of the rows that :func:`sample_blocks` draws, increasing.
+    """Positions of random rows, increasing, which do not depend on the division into blocks.
 
     Parameters
     ----------
@@ -208,7 +149,7 @@ def _ranges(n_rows: int) -> Iterator[tuple[int, int]]:
 
 
 def _stratified_rows(source: BlockSource, max_samples: int, seed: int) -> Array:
-    found = class_counts(reduce_blocks(source.only_targets(), ClassStatistics()))
+    found = class_counts(source)
     quotas = class_quotas(found, max_samples)
     keys = ((a, row_keys(seed, a, y.shape[0]), found.codes(y)) for a, y in source.targets())
     return _smallest(keys, quotas)

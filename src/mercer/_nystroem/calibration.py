@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -11,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from mercer._gram.sample_weights import weighted_deviation
 from mercer._gram.tiles import serial_algebra
-from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
 _C = 1.0
@@ -37,16 +35,15 @@ class Calibration:
     coefficients: Array
     intercept: Array
 
-    def probabilities(self, indicators: Any) -> Any:
-        """Probabilities of the classes, shape (n_rows, n_classes), of the same library.
+    def probabilities(self, indicators: Array) -> Array:
+        """Probabilities of the classes, shape (n_rows, n_classes).
 
         Parameters
         ----------
-        indicators : array of shape (n_rows, n_classes)
+        indicators : ndarray of shape (n_rows, n_classes)
             Predicted by ridge regression.
         """
-        logits = to_numpy(indicators) @ self.coefficients + self.intercept
-        return like(softmax(logits, axis=1), indicators)
+        return np.asarray(softmax(indicators @ self.coefficients + self.intercept, axis=1))
 
 
 def calibrate(

@@ -1,37 +1,32 @@
-"""Ridge regression on Nyström features, with a penalty chosen by cross-validation."""
+"""Ridge regression on Nyström features from sums over rows, with a cross-validated penalty."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
-from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._nystroem.array_libraries import like
-from mercer._nystroem.normal_equations import FoldSums
-from mercer._nystroem.nystroem_features import NystroemFeatures
+from mercer._blocks import UNIT_WEIGHTS, Block, RowWeights, row_folds
+from mercer._gram.tiles import map_tiles, serial_algebra, working_memory
+from mercer._nystroem.features import NystroemFeatures
+from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
 
-ALPHAS: Array = 10.0 ** np.arange(-6.0, 4.0)
-"""Penalties that are compared first, for features of unit scale."""
+_ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
+_FINER = 10.0 ** np.array([-0.75, -0.5, -0.25, 0.25, 0.5, 0.75])
+"""Penalties that are compared first, for features of unit scale, and multiples of the best one."""
 
-_FINER: Array = 10.0 ** np.array([-0.75, -0.5, -0.25, 0.25, 0.5, 0.75])
-"""Then the best one is multiplied by these."""
-
-_MOST_COLUMNS = 100
-"""For more penalties times outputs, eigendecompositions take less time than conjugate gradients."""
-
-_MOST_STEPS = 25
-"""As many steps as an eigendecomposition takes time."""
+_TOLERANCE = 1e-6
+"""Conjugate gradients end when the preconditioned gradient is this fraction of that at zero."""
 
 _SERIAL_RANK = 2000
 """Eigendecompositions of at most this size are no faster in several threads, which cost a multiple
-of the time where other processes compute, too."""
-
-_TOLERANCE = 1e-6
-"""Steps end when the preconditioned gradient is this fraction of that at zero."""
+of the time where other processes compute, too (benchmarks/large.py, one_kernel)."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +42,15 @@ class LinearFit:
     coefficients: Array
     intercept: Array
 
-    def predict(self, columns: Any) -> Any:
-        """Predictions from kernel values, shape (n_rows, n_outputs), of the same library.
+    def predict(self, columns: Array) -> Array:
+        """Predictions from kernel values, shape (n_rows, n_outputs).
 
         Parameters
         ----------
-        columns : array of shape (n_rows, n_centers)
+        columns : ndarray of shape (n_rows, n_centers)
             The kernel's values less their means at the centers.
         """
-        return columns @ like(self.coefficients, columns) + like(self.intercept, columns)
+        return columns @ self.coefficients + self.intercept
 
 
 @dataclass(frozen=True)
@@ -83,14 +78,14 @@ class RidgeChoice:
     fold_fits: list[LinearFit | None]
 
 
-@dataclass(frozen=True)
-class _Moments:
+@dataclass
+class Moments:
     """Sums over some rows of summands Z, which are features or kernel values, and targets Y.
 
     Attributes
     ----------
     count : float
-        Number of rows, or of weighted rows the sum of their weights.
+        Number of rows, or of weighted rows the sum of their weights; all other sums are weighted.
     features, values : ndarray of shape (n_summands,) and (n_outputs,)
         Sums.
     gram, cross : ndarray of shape (n_summands, n_summands) and (n_summands, n_outputs)
@@ -106,13 +101,30 @@ class _Moments:
     cross: Array
     squares: Array
 
-    def plus(self, other: _Moments, sign: float = 1.0) -> _Moments:
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return _Moments(*(mine + sign * theirs for mine, theirs in pairs))
+    @classmethod
+    def zero(cls, m: int, k: int) -> Self:
+        """Sums over no rows, of m summands and k outputs."""
+        return cls(0.0, np.zeros(m), np.zeros(k), np.zeros((m, m)), np.zeros((m, k)), np.zeros(k))
 
-    def mapped(self, matrix: Array) -> _Moments:
+    def add(self, Z: Array, Y: Array, roots: Array) -> None:
+        """Add rows in place, given the square roots of their weights."""
+        if np.any(roots != 1.0):
+            Z, Y = roots[:, None] * Z, roots[:, None] * Y
+        self.count += float(roots @ roots)
+        self.features += roots @ Z
+        self.values += roots @ Y
+        self.gram += Z.T @ Z
+        self.cross += Z.T @ Y
+        self.squares += np.sum(Y * Y, axis=0)
+
+    def plus(self, other: Moments, sign: float = 1.0) -> Moments:
+        """Sums over the rows of both, or with sign -1 over those of this one alone."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Moments(*(mine + sign * theirs for mine, theirs in pairs))
+
+    def mapped(self, matrix: Array) -> Moments:
         """The same sums of Z times a matrix and Y."""
-        return _Moments(
+        return Moments(
             self.count,
             matrix.T @ self.features,
             self.values,
@@ -122,9 +134,10 @@ class _Moments:
         )
 
     def means(self) -> tuple[Array, Array]:
+        """Means of Z and Y."""
         return self.features / self.count, self.values / self.count
 
-    def centered(self, features: Array, values: Array) -> _Moments:
+    def centered(self, features: Array, values: Array) -> Moments:
         """The same sums of Z and Y less constants."""
         n, s, t = self.count, self.features, self.values
         gram = self.gram - np.outer(s, features)
@@ -132,7 +145,7 @@ class _Moments:
         cross = self.cross - np.outer(s, values) - np.outer(features, t)
         cross += n * np.outer(features, values)
         squares = self.squares - 2.0 * t * values + n * values**2
-        return _Moments(n, s - n * features, t - n * values, gram, cross, squares)
+        return Moments(n, s - n * features, t - n * values, gram, cross, squares)
 
     def squared_errors(self, coefficients: Array) -> Array:
         """Sums of squares of Y - Z w, shape (n_alphas, n_outputs).
@@ -148,15 +161,100 @@ class _Moments:
         return np.maximum(error, 0.0)
 
 
+@dataclass(frozen=True)
+class NormalEquations:
+    """The statistic that ridge regression and its cross-validation depend on: moments of folds.
+
+    Parameters
+    ----------
+    features : NystroemFeatures
+    encoding : TargetEncoding
+    weights : RowWeights, default=UNIT_WEIGHTS
+    seed : int, default=0
+        Of the assignment of rows to folds.
+
+    Notes
+    -----
+    O(m^2) operations for each row and m centers. A state holds an m x m matrix for each fold.
+
+    If the kernel's Gram matrix at the centers is well conditioned, its values are accumulated and
+    their sums whitened in the end, which takes half the time; see
+    :attr:`NystroemFeatures.whitens_rows`.
+    """
+
+    features: NystroemFeatures
+    encoding: TargetEncoding
+    weights: RowWeights = UNIT_WEIGHTS
+    seed: int = 0
+
+    @property
+    def n_folds(self) -> int:
+        """Five, or as many, at least two, that two states fit scikit-learn's `working_memory`."""
+        return int(np.clip(working_memory() // (16 * self.features.n_summands**2 or 1), 2, 5))
+
+    def start(self) -> list[Moments]:
+        """Sums over no rows, for each fold."""
+        m, k = self.features.n_summands, self.encoding.n_outputs
+        return [Moments.zero(m, k) for _ in range(self.n_folds)]
+
+    def add(self, state: list[Moments], block: Block) -> list[Moments]:
+        """Add the rows of a block to a state, which is changed.
+
+        Parameters
+        ----------
+        state : list of Moments
+        block : Block
+            With targets.
+
+        Raises
+        ------
+        ValueError
+            If a label is none of the classes, or the kernel has values that are not finite.
+        """
+        assert block.y is not None
+        Y, roots = self.encoding.encode(block.y), np.sqrt(self.weights.of(block.y, block.positions))
+        folds = row_folds(self.seed, block.start, block.n_rows, self.n_folds)
+        for fold, rows in fold_tiles(folds):
+            state[fold].add(self.features.summands(block.X[rows]), Y[rows], roots[rows])
+        if not all(np.isfinite(part.features).all() for part in state):
+            kernel = self.features.columns.kernel
+            raise ValueError(f"Kernel returned NaN or infinity: {kernel.describe()}.")
+        return state
+
+    def merge(self, first: list[Moments], second: list[Moments]) -> list[Moments]:
+        """Sums over the rows of two states.
+
+        Parameters
+        ----------
+        first, second : list of Moments
+        """
+        return [a.plus(b) for a, b in zip(first, second, strict=True)]
+
+
+def fold_tiles(folds: Array, n_rows: int = 2048) -> Iterator[tuple[int, Array]]:
+    """Fold and row indices of tiles, each of rows of one fold.
+
+    Parameters
+    ----------
+    folds : ndarray of int of shape (n_rows,)
+    n_rows : int, default=2048
+        Largest number of rows of a tile.
+    """
+    order = np.argsort(folds, kind="stable")
+    ends = np.searchsorted(folds[order], np.arange(folds.max(initial=0) + 2))
+    for fold, (first, last) in enumerate(pairwise(ends)):
+        for start in range(first, last, n_rows):
+            yield fold, order[start : min(start + n_rows, last)]
+
+
 class _Path:
     """Ridge regression with an intercept at every penalty, from one eigendecomposition.
 
     Parameters
     ----------
-    rows : _Moments
+    rows : Moments
         Of summands.
-    remaining : ndarray of shape (n_summands, rank), or None
-        What turns summands into features; None if they are features.
+    features : NystroemFeatures
 
     Attributes
     ----------
@@ -170,13 +268,14 @@ class _Path:
         These features' sums of squares.
     """
 
-    def __init__(self, rows: _Moments, remaining: Array | None) -> None:
-        self.count, self.means, self.remaining = rows.count, rows.means(), remaining
+    def __init__(self, rows: Moments, features: NystroemFeatures) -> None:
+        self.count, self.means, self.features = rows.count, rows.means(), features
+        whitening = None if features.whitens_rows else features.whitening
         centered = rows.centered(*self.means)
-        whitened = centered if remaining is None else centered.mapped(remaining)
+        whitened = centered if whitening is None else centered.mapped(whitening)
         values, vectors = np.linalg.eigh(whitened.gram)
         self.values = np.maximum(values, 0.0)
-        self.basis = vectors if remaining is None else remaining @ vectors
+        self.basis = vectors if whitening is None else whitening @ vectors
         self._projected = vectors.T @ whitened.cross
 
     def solve(self, alphas: Array) -> Array:
@@ -186,28 +285,15 @@ class _Path:
 
 
 class _PartPath:
-    """The same on a part of the rows, by conjugate gradients.
+    """The same without the rows of a fold, by conjugate gradients.
 
     They are preconditioned by the eigendecomposition for all rows, so that a few steps are enough.
-    If they are not, the part has an eigendecomposition of its own.
+    Where they take longer than an eigendecomposition, there is one.
     """
 
-    def __init__(self, whole: _Path, rows: _Moments, held_out: _Moments) -> None:
-        self._whole, self._rows, self.means = whole, rows, rows.means()
-        self._held_out = held_out.centered(*self.means)
-        self._centered = rows.centered(*self.means)
-        self._own: _Path | None = None
-
-    def solve(self, alphas: Array) -> Array:
-        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
-        k = self._centered.cross.shape[1]
-        solved = None
-        if self._own is None and alphas.size * k <= _MOST_COLUMNS:
-            solved = self._iterated(alphas)
-        if solved is None:
-            self._own = self._own or _Path(self._rows, self._whole.remaining)
-            return self._own.solve(alphas)
-        return (self._whole.basis @ solved).reshape(-1, alphas.size, k).transpose(1, 0, 2)
+    def __init__(self, rows: Moments, held_out: Moments, whole: _Path) -> None:
+        self._rows, self._whole, self.means = rows, whole, rows.means()
+        self._held_out, self._centered = (p.centered(*self.means) for p in (held_out, rows))
 
     def errors(self, alphas: Array) -> Array:
         """Sums of squared errors on the held-out rows, shape (n_alphas + 1, n_outputs).
@@ -217,24 +303,24 @@ class _PartPath:
         errors = self._held_out.squared_errors(self.solve(alphas))
         return np.vstack([errors, self._held_out.squares])
 
-    def _iterated(self, alphas: Array) -> Array | None:
-        """Coefficients in the basis of all rows, shape (rank, n_columns); None if not found.
-
-        A column for each penalty and output.
-        """
-        gram, basis = self._centered.gram, self._whole.basis
-        shifts = np.repeat(alphas, self._centered.cross.shape[1])
-        share = self._rows.count / self._whole.count
-        inverse = 1.0 / (share * self._whole.values[:, None] + shifts)
-        residual: Array = np.tile(basis.T @ self._centered.cross, (1, alphas.size))
+    def solve(self, alphas: Array) -> Array:
+        """Coefficients of summands, shape (n_alphas, n_summands, n_outputs)."""
+        gram, cross, basis = self._centered.gram, self._centered.cross, self._whole.basis
+        shifts = np.repeat(alphas, cross.shape[1])
+        inverse = 1.0 / (
+            self._rows.count / self._whole.count * self._whole.values[:, None] + shifts
+        )
+        residual: Array = np.tile(basis.T @ cross, (1, alphas.size))
         solution = np.zeros_like(residual)
         direction = conditioned = inverse * residual
         power = np.einsum("ij,ij->j", residual, conditioned)
         limit = _TOLERANCE**2 * power
-        for _ in range(_MOST_STEPS):
+        # A step takes some 6 r^2 operations for each column, an eigendecomposition 9 r^3.
+        for _ in range(len(residual) // max(len(shifts), 1)):
             active = power > limit
             if not active.any():
-                return solution
+                solved = (basis @ solution).reshape(-1, alphas.size, cross.shape[1])
+                return solved.transpose(1, 0, 2)
             image = basis.T @ (gram @ (basis @ direction)) + shifts * direction
             curvature = np.einsum("ij,ij->j", direction, image)
             step = np.divide(power, curvature, out=np.zeros_like(power), where=active)
@@ -245,19 +331,15 @@ class _PartPath:
             direction = conditioned + direction * np.divide(
                 power, before, out=np.zeros_like(power), where=active
             )
-        return None
+        return self._decomposed.solve(alphas)
 
-
-def _fit(path: _Path | _PartPath, alpha: float, features: NystroemFeatures) -> LinearFit:
-    """The fit at one penalty, as a function of kernel values."""
-    solved = path.solve(np.array([alpha]))[0]
-    means, values = path.means
-    coefficients = features.whitening @ solved if features.whitens_rows else solved
-    return LinearFit(coefficients, values - means @ solved)
+    @cached_property
+    def _decomposed(self) -> _Path:
+        return _Path(self._rows, self._whole.features)
 
 
 def ridge_on_features(
-    sums: FoldSums,
+    parts: list[Moments],
     features: NystroemFeatures,
     alphas: Array | None = None,
     *,
@@ -267,8 +349,8 @@ def ridge_on_features(
 
     Parameters
     ----------
-    sums : FoldSums
-        As arrays of NumPy.
+    parts : list of Moments
+        Of each fold.
     features : NystroemFeatures
         The features that were summed.
     alphas : ndarray of shape (n_alphas,), default=None
@@ -293,19 +375,21 @@ def ridge_on_features(
     rank r, serves every penalty, and preconditions conjugate gradients for the folds. Folds without
     rows, or with all of them, are left out; where none remains, the largest penalty is taken.
     """
-    grid = mean_weight * ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
+    grid = mean_weight * _ALPHAS if alphas is None else np.unique(np.asarray(alphas, dtype=float))
     if not (grid.size and np.all(grid > 0.0) and np.isfinite(grid).all()):
         raise ValueError(f"alphas must be positive and finite; got {alphas!r}.")
-    parts = _moments(sums)
     total = parts[0]
     for part in parts[1:]:
         total = total.plus(part)
     if total.count == 0.0:
         raise ValueError("There are no rows to fit to.")
-    used = [f for f, part in enumerate(parts) if 0.0 < part.count < total.count]
     with serial_algebra() if len(total.gram) <= _SERIAL_RANK else nullcontext():
-        whole = _Path(total, features.remaining)
-    paths = {f: _PartPath(whole, total.plus(parts[f], -1.0), parts[f]) for f in used}
+        whole = _Path(total, features)
+    paths = {
+        fold: _PartPath(total.plus(part, -1.0), part, whole)
+        for fold, part in enumerate(parts)
+        if 0.0 < part.count < total.count
+    }
     losses = _losses(list(paths.values()), grid)
     alpha = _best(grid, losses)
     if alphas is None and paths:
@@ -317,10 +401,12 @@ def ridge_on_features(
     return RidgeChoice(grid, losses, alpha, _fit(whole, alpha, features), fits)
 
 
-def _moments(sums: FoldSums) -> list[_Moments]:
-    """Each fold's sums."""
-    folds = zip(*vars(sums).values(), strict=True)
-    return [_Moments(float(count), *others) for count, *others in folds]
+def _fit(path: _Path | _PartPath, alpha: float, features: NystroemFeatures) -> LinearFit:
+    """The fit at one penalty, as a function of kernel values."""
+    solved = path.solve(np.array([alpha]))[0]
+    means, values = path.means
+    coefficients = features.whitening @ solved if features.whitens_rows else solved
+    return LinearFit(coefficients, values - means @ solved)
 
 
 def _losses(paths: list[_PartPath], alphas: Array) -> Array:

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
-from mercer._nystroem.array_libraries import like, to_numpy
 from mercer._typing import Array
 
 
@@ -47,7 +46,7 @@ class TargetEncoding:
         ----------
         labels : array-like of shape (n_labels,)
         """
-        classes = np.unique(to_numpy(labels))
+        classes = np.unique(np.asarray(labels))
         return cls(np.zeros(len(classes)), np.ones(len(classes)), classes)
 
     @classmethod
@@ -58,7 +57,7 @@ class TargetEncoding:
         ----------
         responses : array-like of shape (n_samples,) or (n_samples, n_outputs)
         """
-        values = to_numpy(responses)
+        values = np.asarray(responses)
         encoded = encode_target(values, classification=False)
         return cls(encoded.offset, encoded.scale, None, values.ndim == 1)
 
@@ -115,20 +114,18 @@ class TargetEncoding:
         ) / self.scale
         return values
 
-    def decode(self, values: Any) -> Any:
+    def decode(self, values: Array) -> Array:
         """Responses in their own unit, or the labels of the largest indicators.
 
         Parameters
         ----------
-        values : array of shape (n_samples, n_outputs)
+        values : ndarray of shape (n_samples, n_outputs)
 
         Returns
         -------
-        array of shape (n_samples,), or (n_samples, n_outputs) for several responses
-            Of the same library; labels that are not numbers are arrays of NumPy.
+        ndarray of shape (n_samples,), or (n_samples, n_outputs) for several responses
         """
         if self.classes is not None:
-            labels = self.classes[to_numpy(values).argmax(axis=1)]
-            return like(labels, values) if labels.dtype.kind in "biuf" else labels
-        responses = values * like(self.scale, values) + like(self.offset, values)
+            return np.asarray(self.classes[values.argmax(axis=1)])
+        responses = values * self.scale + self.offset
         return responses[:, 0] if self.one_dimensional else responses

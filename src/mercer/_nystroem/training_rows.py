@@ -13,16 +13,15 @@ from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.validation import _num_samples, validate_data
 
 from mercer._blocks import (
-    Block,
+    UNIT_WEIGHTS,
     BlockSource,
     GivenWeights,
     RowWeights,
     block_source,
     class_row_weights,
-    map_blocks,
+    is_dask,
     sample_positions,
 )
-from mercer._blocks.dask_source import is_dask
 from mercer._data.sample import positive_weights, with_class_weights
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
@@ -47,7 +46,7 @@ class TrainingRows:
         Positions of the samples among all rows, where X holds a sample.
     weights : ndarray of shape (n_samples,), default=None
         Positive weights of the samples; None where all are one.
-    all_weights : RowWeights, default=None
+    all_weights : RowWeights, default=UNIT_WEIGHTS
         Those of all rows, where X holds a sample.
     """
 
@@ -57,7 +56,7 @@ class TrainingRows:
     source: BlockSource | None = None
     positions: Array | None = None
     weights: Array | None = None
-    all_weights: RowWeights | None = None
+    all_weights: RowWeights = UNIT_WEIGHTS
 
     def weights_of(self, rows: Any) -> Array | None:
         """Weights of some of the samples; None where all are one.
@@ -161,7 +160,7 @@ def sampled_rows(
         If the table or the target is refused by scikit-learn's validation, a weight is negative, or
         a source comes with weights of samples.
     """
-    weights: RowWeights | None = None
+    weights: RowWeights = UNIT_WEIGHTS
     if isinstance(X, BlockSource):
         source, names = block_source(X, y), _head(X)
         validate_data(estimator, names, skip_check_array=True)
@@ -169,25 +168,23 @@ def sampled_rows(
     else:
         data = validated_rows(estimator, X, y, sample_weight, **checks)
         source, names = block_source(data.X, data.y), data.names
-        weights = None if data.weights is None else GivenWeights(data.weights)
+        weights = UNIT_WEIGHTS if data.weights is None else GivenWeights(data.weights)
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
-    own = None if weights is None else weights.of(targets, positions)
+    own = None if weights is UNIT_WEIGHTS else weights.of(targets, positions)
     return TrainingRows(table, targets, names, source, positions, own, weights)
 
 
-def _weights_of_source(
-    estimator: Any, source: BlockSource, sample_weight: Any
-) -> RowWeights | None:
+def _weights_of_source(estimator: Any, source: BlockSource, sample_weight: Any) -> RowWeights:
     if sample_weight is not None:
         raise ValueError(
             "sample_weight needs a table in memory, or an exact fit: pass arrays or a data frame, "
             "or set approximation='exact'."
         )
     class_weight = getattr(estimator, "class_weight", None)
-    return None if class_weight is None else class_row_weights(source, class_weight)
+    return UNIT_WEIGHTS if class_weight is None else class_row_weights(source, class_weight)
 
 
 def number_of_rows(X: Any, sample_weight: Any = None) -> int:
@@ -256,8 +253,5 @@ def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) 
     source = source.without_target()
     validate_data(estimator, _head(source), reset=False, skip_check_array=True)
 
-    def of_block(block: Block) -> Array:
-        return function(block.X)
-
-    found = map_blocks(source, of_block)
+    found = source.map(lambda block: function(block.X))
     return found if is_dask(X) else np.concatenate(list(found))

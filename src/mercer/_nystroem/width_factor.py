@@ -6,12 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from mercer._blocks import GivenWeights, block_source, reduce_blocks, weighted
+from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source
 from mercer._model_selection.kernel_prices import RandomState, descended, sample_rows
-from mercer._nystroem.centers import choose_centers
-from mercer._nystroem.feature_ridge import ridge_on_features
-from mercer._nystroem.normal_equations import NormalEquations
-from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._nystroem.feature_ridge import NormalEquations, ridge_on_features
+from mercer._nystroem.features import choose_centers, nystroem_features
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer.kernels import Kernel
@@ -91,18 +89,15 @@ def rescaled_kernel(
     codes = None if encoding.classes is None else encoding.codes(data.y)
     rows = sample_rows(len(data.y), _ROWS, codes, random_state)
     X, weights = data.X[rows], data.weights_of(rows)
+    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
     source = block_source(X, data.y[rows])
-    given = None if weights is None else GivenWeights(weights)
-    mean_weight = 1.0 if given is None else given.mean
-    centers = choose_centers(kernel, X, _COMPONENTS, "sample", random_state)
+    centers = choose_centers(X, _COMPONENTS, random_state)
 
     @cache
     def loss(step: int) -> float:
-        trial = with_width_factor(kernel, step * _STEP)
-        features = nystroem_features(trial, centers)
-        sums = reduce_blocks(source, weighted(NormalEquations(features, encoding), given))
-        choice = ridge_on_features(sums, features, mean_weight=mean_weight)
-        return float(choice.losses.min())
+        features = nystroem_features(with_width_factor(kernel, step * _STEP), centers)
+        sums = source.reduce(NormalEquations(features, encoding, given))
+        return float(ridge_on_features(sums, features, mean_weight=given.mean).losses.min())
 
     best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
     return kernel if best == 0 else with_width_factor(kernel, best * _STEP)

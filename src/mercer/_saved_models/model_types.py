@@ -28,7 +28,7 @@ from mercer._model_selection.leave_one_out import EncodedTarget
 from mercer._model_selection.temperature import Temperature
 from mercer._nystroem.calibration import Calibration
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
-from mercer._nystroem.kernel_columns import KernelColumns
+from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._stacking.combination import LinearCombination, LogisticCombination

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._blocks.passes import current_hooks
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._data.weights import as_weights
 from mercer._gram.sample_weights import representative_rows
@@ -22,7 +23,6 @@ from mercer._nystroem.approximation import (
     is_exact,
     number_of_components,
 )
-from mercer._nystroem.pass_hooks import started_passes
 from mercer._nystroem.training_rows import (
     TrainingRows,
     as_source,
@@ -271,7 +271,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         if data.source is None:
             return [found.fitted(table) for found in kept]
         n_rows = data.source.count_rows()
-        hooks = started_passes(n_rows * len(kept))
+        current_hooks().on_start(n_rows * len(kept))
         return [
             fit_member(
                 evaluation,
@@ -280,7 +280,6 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
                 replace(data, X=table.views[evaluation.view]),
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
-                hooks=hooks,
             )
             for evaluation in kept
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,7 @@ import numpy as np
 from mercer._blocks.numeric_tables import as_numeric
 from mercer._model_selection.kernel_prices import RandomState
 from mercer._model_selection.leave_one_out import EncodedTarget
-from mercer._nystroem.pass_hooks import NO_HOOKS, PassHooks
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import rescaled_kernel
@@ -91,7 +90,7 @@ class NystroemMember:
         -------
         ndarray of shape (n_rows, n_outputs)
         """
-        return np.asarray(out_of_fold_predictions(self.model, X, positions) - self.mean)
+        return np.asarray(self.model.out_of_fold(X, positions) - self.mean)
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,6 @@ def fit_member(
     *,
     n_components: int,
     random_state: RandomState,
-    hooks: PassHooks = NO_HOOKS,
 ) -> NystroemMember:
     """Fit ridge regression on the kernel of a candidate to all rows of a source, in one pass.
 
@@ -146,7 +144,6 @@ def fit_member(
         Number of centers.
     random_state : int, RandomState instance or None
         Draws them.
-    hooks : PassHooks, default=NO_HOOKS
     """
     source = sample.source
     assert source is not None
@@ -154,15 +151,12 @@ def fit_member(
     kernel = found.kernel
     if found.learns_widths:
         kernel = rescaled_kernel(kernel, sample, encoding, random_state)
+    viewed = source.with_encoder(ViewEncoder(source.encoder, views, found.view))
     model = fit_nystroem(
         kernel,
-        source.with_encoder(ViewEncoder(source.encoder, views, found.view)),
+        replace(sample, source=viewed),
         encoding,
-        sample.X,
         n_components=n_components,
         random_state=random_state,
-        weights=sample.all_weights,
-        sample_weight=sample.weights,
-        hooks=hooks,
     )
     return NystroemMember(found.view, kernel, model, target.mean)

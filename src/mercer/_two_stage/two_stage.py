@@ -15,6 +15,7 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mercer._blocks.passes import current_hooks
 from mercer._callbacks import CallbackSupportMixin, reported_steps
 from mercer._gram.dense import UnitScale
 from mercer._gram.sample_weights import repeated_rows, weighted_mean
@@ -28,8 +29,7 @@ from mercer._nystroem.approximation import (
     is_exact,
     number_of_components,
 )
-from mercer._nystroem.pass_hooks import started_passes
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, out_of_fold_predictions
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import (
     TrainingRows,
@@ -192,18 +192,14 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             store_learner(self, self._learned_from(rows, data, encoding))
             report()
             n_rows = data.source.count_rows()
-            hooks = started_passes(n_rows)
+            current_hooks().on_start(n_rows)
             self.predictor_ = fit_nystroem(
                 self.kernel_,
-                data.source,
+                data,
                 encoding,
-                data.X,
                 n_components=number_of_components(self.n_components, n_rows),
                 alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
                 random_state=state,
-                weights=data.all_weights,
-                sample_weight=data.weights,
-                hooks=hooks,
             )
             report()
         if self._task == "regression":
@@ -284,7 +280,7 @@ def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
     assert data.positions is not None
     n = len(data.y)
     rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
-    predicted = out_of_fold_predictions(model, data.X[rows], data.positions[rows])
+    predicted = model.out_of_fold(data.X[rows], data.positions[rows])
     residuals = np.asarray(data.y[rows] - model.encoding.decode(predicted))
     weights = data.weights_of(rows)
     return residuals if weights is None else residuals[repeated_rows(weights)]

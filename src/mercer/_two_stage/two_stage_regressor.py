@@ -16,7 +16,6 @@ from mercer._gram.sample_weights import repeated_rows, weighted_mean
 from mercer._model_selection.held_out import held_out_residuals
 from mercer._model_selection.leave_one_out import leave_one_out
 from mercer._model_selection.penalty_descent import penalties_downhill
-from mercer._nystroem.array_libraries import to_numpy
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._stacking.intervals import residual_intervals
 from mercer._targets.factors import response_deviation
@@ -324,7 +323,7 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return self._interval(self.predict(X), coverage)
 
     def _interval(self, predictions: Any, coverage: float) -> Array:
-        return residual_intervals(to_numpy(predictions), self.cv_residuals_, coverage)
+        return residual_intervals(np.asarray(predictions), self.cv_residuals_, coverage)
 
     def _fit_predictor(
         self, data: LabeledSamples, gram: Array, grid: Array, splits: list[Split] | None

@@ -32,9 +32,6 @@ class PassHooks:
     client: Any = None
 
 
-NO_HOOKS = PassHooks()
-"""Nothing is called, and passes run in this process."""
-
 _CURRENT: ContextVar[PassHooks] = ContextVar("mercer_pass_hooks")
 """The hooks of the fits inside `pass_hooks`; estimators' parameters have no place for them."""
 
@@ -76,14 +73,6 @@ def pass_hooks(
         _CURRENT.reset(token)
 
 
-def started_passes(n_rows: int) -> PassHooks:
-    """Announce the passes of a fit, and return how they are to be run.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows that they read altogether.
-    """
-    hooks = _CURRENT.get(NO_HOOKS)
-    hooks.on_start(n_rows)
-    return hooks
+def current_hooks() -> PassHooks:
+    """How the passes of a fit are to be run; by default silently, in this process."""
+    return _CURRENT.get(PassHooks())

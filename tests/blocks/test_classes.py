@@ -1,6 +1,8 @@
-"""Classes and their counts, united over blocks."""
+"""Classes, their counts united over blocks, and weights of rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer._blocks import ClassStatistics, block_source, class_counts, reduce_blocks
+from mercer._blocks import GivenWeights, RowWeights, block_source, class_counts, class_row_weights
+from mercer._data.sample import with_class_weights
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 2))
+Y = RNG.choice(["a", "b", "c"], 40, p=[0.6, 0.3, 0.1])
 
 
 def counted(y, block_rows=4):
     source = block_source(np.zeros((len(y), 1)), y, block_rows=block_rows)
-    return class_counts(reduce_blocks(source, ClassStatistics()))
+    return class_counts(source)
 
 
 @pytest.mark.parametrize("dtype", [int, object, str, bool, float])
@@ -57,3 +64,39 @@ def test_classes_of_several_types_are_refused() -> None:
 def test_several_outputs_are_refused() -> None:
     with pytest.raises(ValueError, match="one column"):
         counted(np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("kind", ["given", "classes"])
+def test_rows_have_their_weights(kind: str) -> None:
+    source = block_source(X, Y, block_rows=7)
+    weights: RowWeights
+    if kind == "given":
+        values = RNG.uniform(0.5, 2.0, 40)
+        weights = GivenWeights(values)
+    else:
+        values = with_class_weights(None, {"a": 0.5, "c": 3.0}, Y)
+        weights = class_row_weights(source, {"a": 0.5, "c": 3.0})
+    np.testing.assert_allclose(weights.mean, values.mean())
+    rows = np.array([3, 17, 31])
+    np.testing.assert_allclose(weights.of(Y[rows], rows), values[rows])
+
+
+def test_balanced_classes_have_equal_weight() -> None:
+    found = class_row_weights(block_source(X, Y), "balanced")
+    np.testing.assert_allclose(
+        found.of(Y, np.arange(40)), with_class_weights(None, "balanced", Y), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ({"a": 0.0}, "must be positive"),
+        ({"a": -1.0}, "must be positive"),
+        ({"d": 2.0}, "not in class_weight"),
+        ("equal", "class_weight"),
+    ],
+)
+def test_weights_of_classes_are_checked(class_weight: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        class_row_weights(block_source(X, Y), class_weight)

@@ -1,13 +1,14 @@
-"""Whitened features: their inner products are the kernel's."""
+"""Centers, kernel values at them, and features whose inner products are the kernel's."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from kernel_cases import STATIONARY
 from nystroem_reference import naive_features
 
-from mercer._nystroem.nystroem_features import nystroem_features
+from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
 
 X = np.random.default_rng(0).normal(size=(30, 3))
@@ -72,3 +73,46 @@ def test_values_that_are_not_finite_are_refused() -> None:
     kernel = CallableKernel(lambda A, B: np.full((len(A), len(B)), np.nan))
     with pytest.raises(ValueError, match="NaN or infinity at the centers"):
         nystroem_features(kernel, X)
+
+
+class TestColumns:
+    @pytest.mark.parametrize("name", [*STATIONARY, "linear"])
+    def test_values_are_the_kernel_less_constants(self, name: str) -> None:
+        kernel, means = {**STATIONARY, "linear": Linear()}[name], np.arange(4.0)
+        values = KernelColumns(kernel, X[:4], means)(X)
+        expected = kernel(X, X[:4]) - kernel.offset - means
+        np.testing.assert_allclose(values, expected, atol=1e-12)
+
+    def test_sparse_and_single_precision_rows(self) -> None:
+        columns = KernelColumns(Linear(), X[:4], np.ones(4))
+        np.testing.assert_allclose(columns(sp.csr_array(X)), columns(X))
+        assert columns(X.astype(np.float32)).dtype == np.float64
+
+    @pytest.mark.parametrize(("m", "size"), [(1000, 524), (10**6, 64)])
+    def test_tiles_cover_all_rows(self, m: int, size: int) -> None:
+        tiles = list(KernelColumns(Linear(), np.zeros((m, 1)), np.zeros(m)).tiles(1200))
+        assert [tile.start for tile in tiles] == list(range(0, 1200, size))
+        assert tiles[-1].stop == 1200
+
+
+class TestCenters:
+    def test_they_are_distinct_rows(self) -> None:
+        centers = choose_centers(np.vstack([X, X]), 20)
+        assert len(np.unique(centers, axis=0)) == 20
+        assert set(map(tuple, centers)) <= set(map(tuple, X))
+
+    def test_a_seed_draws_the_same(self) -> None:
+        first, again, other = (choose_centers(X, 20, seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+    def test_few_distinct_rows_are_all_taken(self) -> None:
+        centers = choose_centers(np.repeat(X[:5], 40, axis=0), 50)
+        np.testing.assert_array_equal(
+            centers[np.lexsort(centers.T[::-1])], np.unique(X[:5], axis=0)
+        )
+
+    def test_sparse_rows(self) -> None:
+        table = np.where(np.abs(X) > 1.0, X, 0.0)
+        sparse = choose_centers(sp.csr_array(table), 15, 3)
+        np.testing.assert_array_equal(sparse.toarray(), choose_centers(table, 15, 3))

@@ -1,0 +1,223 @@
+"""Nyström features: centers, the kernel's values at them, and their whitening."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from mercer._gram.dense import to_unit_scale
+from mercer._gram.tiles import serial_algebra
+from mercer._model_selection.kernel_prices import RandomState
+from mercer._typing import Array, Features
+from mercer._weights.ridge import check_definite
+from mercer.kernels import Kernel
+
+_TILE_VALUES = 2**19
+"""Number of kernel values of a tile of rows: 4 MB, which stay in the cache of a core."""
+
+_RANK_TOLERANCE = 1e-11
+"""Eigenvalues below this fraction of the largest one are left out: their features would have few
+digits."""
+
+_ILL_CONDITIONED = 1e-5
+"""If the smallest eigenvalue is below this fraction of the largest one, rows are whitened before
+their products are summed: products of kernel values have the squares of the eigenvalues."""
+
+
+@dataclass(frozen=True)
+class KernelColumns:
+    """Columns of the kernel matrix of rows and centers, less constants.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+    means : ndarray of shape (n_centers,)
+        Means of the kernel's values at the centers, less its offset, which are subtracted.
+    """
+
+    kernel: Kernel
+    centers: Features
+    means: Array
+
+    @property
+    def n_centers(self) -> int:
+        """Number of centers."""
+        return int(self.centers.shape[0])
+
+    def tiles(self, n_rows: int) -> Iterator[slice]:
+        """Consecutive rows whose kernel values stay in the cache.
+
+        Parameters
+        ----------
+        n_rows : int
+        """
+        size = max(_TILE_VALUES // self.n_centers, 64)
+        yield from (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+
+    def __call__(self, X: Features) -> Array:
+        """The kernel between rows and the centers, less its offset and the means at the centers.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_centers)
+        """
+        return self.kernel._shifted(X.astype(np.float64, copy=False), self.centers) - self.means
+
+
+@dataclass(frozen=True)
+class NystroemFeatures:
+    """Features whose inner products approximate a kernel of unit scale, up to constants.
+
+    Attributes
+    ----------
+    columns : KernelColumns
+        The kernel between rows and centers, centered at the mean of the centers.
+    whitening : ndarray of shape (n_centers, rank)
+        Zero above the diagonal.
+    whitens_rows : bool
+        Whether sums of products need whitened features of each row to keep their digits. If not,
+        the products of the kernel's values can be whitened in the end, at half the cost.
+    """
+
+    columns: KernelColumns
+    whitening: Array
+    whitens_rows: bool
+
+    def transform(self, X: Features) -> Array:
+        """The features of rows, shape (n_rows, rank).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+        """
+        columns, rank = self.columns(X), self.whitening.shape[1]
+        features = np.empty((len(columns), rank))
+        # Panels of columns skip most of the zeros above the diagonal.
+        for panel in np.array_split(np.arange(rank), 8):
+            start, stop = (panel[0], panel[-1] + 1) if panel.size else (0, 0)
+            features[:, start:stop] = columns[:, start:] @ self.whitening[start:, start:stop]
+        return features
+
+    def summands(self, X: Features) -> Array:
+        """What sums of products are accumulated of, shape (n_rows, n_summands).
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_summands)
+            Features, or the kernel's values.
+        """
+        return self.transform(X) if self.whitens_rows else self.columns(X)
+
+    @property
+    def n_summands(self) -> int:
+        """Number of columns of `summands`."""
+        return int(self.whitening.shape[1] if self.whitens_rows else self.columns.n_centers)
+
+
+def choose_centers(X: Features, n_components: int, random_state: RandomState = 0) -> Features:
+    """Distinct rows of a sample, drawn uniformly.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        A sample of the rows.
+    n_components : int
+        Number of centers; all distinct rows if there are fewer.
+    random_state : int, RandomState instance or None, default=0
+
+    Returns
+    -------
+    ndarray or sparse matrix of shape (n_centers, n_features)
+
+    Examples
+    --------
+    >>> choose_centers(np.array([[0.0], [0.0], [1.0]]), 2).shape
+    (2, 1)
+    """
+    order = check_random_state(random_state).permutation(X.shape[0])
+    first = _distinct(X[order[: 2 * n_components]])
+    if len(first) < min(n_components, X.shape[0]):
+        first = _distinct(X[order])
+    return X[np.sort(order[first[:n_components]])]
+
+
+def _distinct(X: Features) -> Array:
+    """Indices of the rows that differ from all rows before them, ascending."""
+    if sp.issparse(X):
+        table = X.tocsr().copy()
+        table.sum_duplicates()
+        ends = zip(table.indptr[:-1], table.indptr[1:], strict=True)
+        keys = [table.indices[a:b].tobytes() + b"|" + table.data[a:b].tobytes() for a, b in ends]
+        return np.sort(np.unique(np.array(keys, dtype=object), return_index=True)[1])
+    return np.sort(np.unique(X, axis=0, return_index=True)[1])
+
+
+@serial_algebra()
+def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
+    """Whiten a kernel's values at centers.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the table.
+    centers : ndarray or sparse matrix of shape (n_centers, n_features)
+
+    Returns
+    -------
+    NystroemFeatures
+
+    Raises
+    ------
+    ValueError
+        If the kernel has values that are not finite, or is not positive semi-definite.
+
+    Notes
+    -----
+    With the centered Gram matrix of the centers at unit scale, K = V S V', features of a row x are
+    k(x, C) V S^(-1/2) for the eigenvalues above the tolerance. Their inner products are those of
+    the projections on the span of the centers, in the kernel's feature space centered at the mean
+    of the centers. Linear functions of them are sums of kernel values whose coefficients sum to
+    zero, as those of exact ridge regression with an intercept do. Rotated by the orthogonal factor
+    of a QR decomposition, the matrix V S^(-1/2) becomes triangular, which halves the cost of
+    features. O(m^3) time and O(m^2) memory for m centers.
+
+    References
+    ----------
+    Williams & Seeger (2001), Using the Nyström method to speed up kernel machines.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Linear
+    >>> features = nystroem_features(Linear(), np.array([[-1.0], [1.0]]))
+    >>> np.abs(features.transform(np.array([[3.0]])))
+    array([[3.]])
+    """
+    centers = centers.astype(np.float64, copy=False)
+    gram = kernel._shifted(centers, None)
+    if not np.isfinite(gram).all():
+        raise ValueError(f"Kernel returned NaN or infinity at the centers: {kernel.describe()}.")
+    unit_gram, unit = to_unit_scale((gram + gram.T) / 2.0)
+    values, vectors = np.linalg.eigh(unit_gram)
+    kept = values > _RANK_TOLERANCE * max(float(values[-1]), 0.0)
+    if kept.any():
+        check_definite(values)
+    # Eigenvectors of small eigenvalues are not quite orthogonal to constants, which are centered.
+    centered = vectors[:, kept] - vectors[:, kept].mean(axis=0)
+    _, triangle = np.linalg.qr((centered / np.sqrt(values[kept])).T)
+    early = bool(kept.any() and values[kept][0] < _ILL_CONDITIONED * values[-1])
+    columns = KernelColumns(kernel, centers, unit.means)
+    return NystroemFeatures(columns, triangle.T / unit.scale, early)
