@@ -22,7 +22,6 @@ from mercer.kernels import (
     RationalQuadratic,
     WeightedSum,
 )
-from mercer.kernels._kernel import inner_product_columns, radial_groups, stack_values
 from mercer.kernels._structure import (
     ARDFunction,
     Distance,
@@ -30,6 +29,9 @@ from mercer.kernels._structure import (
     PrecomputedGram,
     RadialFunction,
     Structure,
+    inner_product_columns,
+    radial_groups,
+    stack_values,
 )
 
 X = np.random.default_rng(0).normal(size=(12, N_FEATURES))

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from mercer._gram.samples import Samples, centered_features, check_finite
 from mercer._gram.tiles import Tile, map_tiles, working_memory
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel, inner_product_columns
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import inner_product_columns
 
 _CONSTANT = 1e-13
 """A feature whose variance is below this fraction of its squared mean is constant."""

@@ -1,8 +1,9 @@
-"""Sums and products of kernels."""
+"""Sums and products of kernels, and the operators + and * that write them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,14 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner, products, squared_distances
-from mercer.kernels._kernel import Kernel, radial_groups, stack_values
-from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import (
+    InnerProduct,
+    PrecomputedGram,
+    Structure,
+    radial_groups,
+    stack_values,
+)
 
 
 class Composite(Kernel):
@@ -59,7 +66,7 @@ class Composite(Kernel):
 
 
 class WeightedSum(Composite):
-    """Weighted sum of kernels, sum_k w_k K_k.
+    """Weighted sum of kernels, sum_k w_k K_k; written `Gaussian(2.0) + 0.5 * Linear()`, too.
 
     Parameters
     ----------
@@ -171,7 +178,7 @@ class WeightedSum(Composite):
 
 
 class Product(Composite):
-    """Elementwise product of kernels.
+    """Elementwise product of kernels; written `Gaussian(2.0) * Linear()`, too.
 
     Parameters
     ----------
@@ -268,3 +275,77 @@ def shifted_blocks(
     for position, kernel in enumerate(kernels):
         if position not in grouped:
             yield position, kernel._shifted(X, Z)
+
+
+def added(first: Any, second: Any) -> WeightedSum:
+    """Sum of two kernels; the terms of sums become terms of the result.
+
+    Parameters
+    ----------
+    first, second : Kernel, or kernel of scikit-learn's Gaussian processes
+
+    Returns
+    -------
+    WeightedSum
+        `NotImplemented` if an operand is no kernel.
+    """
+    kernels = [_operand(first), _operand(second)]
+    if None in kernels:
+        return NotImplemented
+    terms = [term for kernel in kernels for term in _terms_of(kernel)]
+    return WeightedSum([kernel for _, kernel in terms], [weight for weight, _ in terms])
+
+
+def multiplied(first: Any, second: Any) -> WeightedSum | Product:
+    """Product of two kernels, or of a number and a kernel.
+
+    Parameters
+    ----------
+    first, second : Kernel, kernel of scikit-learn's Gaussian processes, or float
+
+    Returns
+    -------
+    WeightedSum or Product
+        A sum for a number, whose weights are multiplied, and for kernels that are multiplied by
+        numbers; the factors of products become factors of the result. `NotImplemented` if an
+        operand is neither a kernel nor a number.
+
+    Raises
+    ------
+    ValueError
+        If the number is not positive and finite.
+    """
+    factors = [x for x in (first, second) if isinstance(x, Real) and not isinstance(x, bool)]
+    kernels = [_operand(x) for x in (first, second) if x not in factors]
+    if None in kernels:
+        return NotImplemented
+    if factors:
+        [number], [kernel] = factors, kernels
+        if not 0.0 < number < np.inf:
+            raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
+        terms = _terms_of(kernel)
+        return WeightedSum([k for _, k in terms], [float(number) * w for w, _ in terms])
+    parts, scale = [], 1.0
+    for kernel in kernels:
+        terms = _terms_of(kernel)
+        if len(terms) == 1:
+            scale *= terms[0][0]
+            kernel = terms[0][1]
+        parts += kernel._parts() if isinstance(kernel, Product) else [kernel]
+    return Product(parts) if scale == 1.0 else WeightedSum([Product(parts)], [scale])
+
+
+def _operand(value: Any) -> Kernel | None:
+    """The kernel that an operand of + or * is; None for anything else."""
+    if isinstance(value, Kernel):
+        return value
+    if hasattr(value, "clone_with_theta"):
+        from mercer.kernels._conversion import SklearnKernel
+
+        return SklearnKernel(value)
+    return None
+
+
+def _terms_of(kernel: Kernel) -> list[tuple[float, Kernel]]:
+    """Weights and kernels of a sum; a single term of weight one for any other kernel."""
+    return kernel._terms() if isinstance(kernel, WeightedSum) else [(1.0, kernel)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,14 +11,10 @@ from sklearn.utils import check_array, gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
 from mercer.kernels._radial_tiles import RadialTiles
-from mercer.kernels._structure import (
-    Distance,
-    DistanceFunction,
-    InnerProduct,
-    PrecomputedGram,
-    RadialFunction,
-    Structure,
-)
+from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
+
+if TYPE_CHECKING:
+    from mercer.kernels._composition import Product, WeightedSum
 
 _BLOCK_ROWS = 256
 """`vjp` handles this many rows at once, so that its temporary arrays stay in cache."""
@@ -31,17 +26,24 @@ N_STARTS = 9
 class Kernel(BaseEstimator):
     """A positive semi-definite function of two samples, differentiable in its log-parameters.
 
-    Kernels are value objects: they hold parameters, never data, and no method changes them. A
-    subclass implements `_shifted` (the Gram matrix less the constant `offset`), `_shifted_diag`
-    and, if it has parameters, `theta`, `with_theta`, `log_bounds` and `_contract`.
+    Kernels are value objects: they hold parameters, never data, and no method changes them. They
+    add and multiply: `Gaussian(2.0) + 0.5 * Linear()` is a `WeightedSum`, and
+    `Gaussian() * Linear()` a `Product`. A subclass implements `_shifted` (the Gram matrix less the
+    constant `offset`), `_shifted_diag` and, if it has parameters, `theta`, `with_theta`,
+    `log_bounds` and `_contract`.
 
     Examples
     --------
-    >>> from mercer.kernels import Gaussian, Kernel
+    >>> from mercer.kernels import Gaussian, Kernel, Linear
     >>> kernel = Gaussian(bandwidth=2.0)
     >>> isinstance(kernel, Kernel), kernel.theta.round(3), kernel.diag([[0.0], [1.0]])
     (True, array([0.693]), array([1., 1.]))
+    >>> (kernel + 0.5 * Linear()).describe()
+    '1 x Gaussian, width 2 + 0.5 x Linear'
     """
+
+    __array_ufunc__ = None
+    """NumPy leaves the product of one of its numbers and a kernel to the kernel."""
 
     accepts_sparse: bool = True
     """Whether the kernel can be evaluated on sparse features."""
@@ -232,6 +234,27 @@ class Kernel(BaseEstimator):
         """A short description for tables and figures."""
         return type(self).__name__
 
+    def __add__(self, other: Any) -> WeightedSum:
+        from mercer.kernels._composition import added
+
+        return added(self, other)
+
+    def __radd__(self, other: Any) -> Kernel:
+        from mercer.kernels._composition import added
+
+        # sum(kernels) begins with zero.
+        return self if isinstance(other, int) and other == 0 else added(other, self)
+
+    def __mul__(self, other: Any) -> WeightedSum | Product:
+        from mercer.kernels._composition import multiplied
+
+        return multiplied(self, other)
+
+    def __rmul__(self, other: Any) -> WeightedSum | Product:
+        from mercer.kernels._composition import multiplied
+
+        return multiplied(other, self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and _content(self) == _content(other)
 
@@ -326,61 +349,6 @@ def gram_tiles(kernel: Kernel, X: Features) -> RadialTiles | None:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     """
     return kernel._gram_tiles(X)
-
-
-def stack_values(kernel: Kernel, stack: Array) -> Array:
-    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    stack : ndarray of shape (n_rows, n_columns, n_kernels)
-
-    Raises
-    ------
-    TypeError
-        If the kernel reads features.
-    """
-    structure = kernel.structure
-    if isinstance(structure, PrecomputedGram):
-        return structure.from_stack(stack)
-    raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
-
-
-def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
-    """Columns whose inner product each kernel is; None if some kernel is not an inner product.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-    n_features : int
-    """
-    structures = [kernel.structure for kernel in kernels]
-    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
-    return products if len(products) == len(structures) else None
-
-
-def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, DistanceFunction]]]:
-    """Groups of kernels that are functions of the same distance, which has to be computed once.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Bound kernels.
-
-    Returns
-    -------
-    dict
-        From each distance to the indices of its kernels and their functions. Kernels that are not
-        functions of a distance are left out.
-    """
-    groups: dict[Distance, list[tuple[int, DistanceFunction]]] = {}
-    for position, kernel in enumerate(kernels):
-        structure = kernel.structure
-        if isinstance(structure, RadialFunction):
-            groups.setdefault(structure.distance, []).append((position, structure.function))
-    return groups
 
 
 def _content(value: Any) -> Any:

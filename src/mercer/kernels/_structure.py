@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from mercer._typing import Array
+
+if TYPE_CHECKING:
+    from mercer.kernels._kernel import Kernel
 
 Columns: TypeAlias = tuple[int, ...] | None
 """Positions of columns of a table, None for all of them."""
@@ -122,3 +125,58 @@ class PrecomputedGram(Structure):
     """
 
     from_stack: Callable[[Array], Array]
+
+
+def stack_values(kernel: Kernel, stack: Array) -> Array:
+    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+    Raises
+    ------
+    TypeError
+        If the kernel reads features.
+    """
+    structure = kernel.structure
+    if isinstance(structure, PrecomputedGram):
+        return structure.from_stack(stack)
+    raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
+
+
+def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
+    """Columns whose inner product each kernel is; None if some kernel is not an inner product.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+    n_features : int
+    """
+    structures = [kernel.structure for kernel in kernels]
+    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
+    return products if len(products) == len(structures) else None
+
+
+def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, DistanceFunction]]]:
+    """Groups of kernels that are functions of the same distance, which has to be computed once.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From each distance to the indices of its kernels and their functions. Kernels that are not
+        functions of a distance are left out.
+    """
+    groups: dict[Distance, list[tuple[int, DistanceFunction]]] = {}
+    for position, kernel in enumerate(kernels):
+        structure = kernel.structure
+        if isinstance(structure, RadialFunction):
+            groups.setdefault(structure.distance, []).append((position, structure.function))
+    return groups
