@@ -218,7 +218,7 @@ def pyhsiclasso(repeats: int) -> Iterator[Comparison]:
         X, y, number, labels = tables[name]
         kept = X[:, X.std(axis=0) > 0.0]
         task, kernel = ("classification", None) if labels else ("regression", Gaussian(SIGMA_ONE))
-        own, found = HSICLasso(number, task=task, y_kernel=kernel), list[Array]()
+        own, found = HSICLasso(number, task=task, output_kernel=kernel), list[Array]()
         other = partial(other_package, kept, y, number, labels, found)
         own_time, time, _, _ = best_times(partial(own.fit, kept, y), other, repeats)
         both = int(((found[-1] > 0.0) & own.support_).sum())

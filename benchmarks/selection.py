@@ -115,7 +115,7 @@ def pyhsiclasso(options: argparse.Namespace) -> None:
     for name, (X, y, number, labels) in compared_tables().items():
         kept = X[:, X.std(axis=0) > 0.0]
         task, kernel = ("classification", None) if labels else ("regression", Gaussian(SIGMA_ONE))
-        own = HSICLasso(number, task=task, y_kernel=kernel)
+        own = HSICLasso(number, task=task, output_kernel=kernel)
         found: list[Array] = []
         other = partial(other_package, kept, y, number, labels, found)
         took_own, took_other = (seconds(partial(own.fit, kept, y)), seconds(other))

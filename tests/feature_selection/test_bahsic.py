@@ -142,7 +142,7 @@ def test_many_samples_in_another_order() -> None:
     """With an exact factor of the target kernel, scores agree to nearly all digits."""
     X, y = problem("regression", n=700)
     order = np.random.default_rng(1).permutation(len(X))
-    selector = BAHSIC(3, y_kernel="linear")
+    selector = BAHSIC(3, output_kernel="linear")
     here, there = clone(selector).fit(X, y), clone(selector).fit(X[order], y[order])
     assert_array_equal(there.ranking_, here.ranking_)
     assert_allclose(there.scores_, here.scores_, rtol=1e-9)
@@ -174,9 +174,9 @@ def test_numbers_of_features() -> None:
 def test_every_output_kernel(case: str) -> None:
     X = samples()
     y, kernel, L = outputs(case, score())
-    found = BAHSIC(4, y_kernel=kernel).fit(X, y)
+    found = BAHSIC(4, output_kernel=kernel).fit(X, y)
     assert_allclose(found.hsic_, hsic(median_gaussian(standardized(X)), L), rtol=1e-7)
-    fewer = BAHSIC(2, step=1, y_kernel=kernel).fit(X, y)
+    fewer = BAHSIC(2, step=1, output_kernel=kernel).fit(X, y)
     left, ranking = backward_elimination(standardized(X), 2, 1, median_gaussian, L)
     assert_array_equal(fewer.get_support(indices=True), left)
     assert_array_equal(fewer.ranking_, ranking)

@@ -127,9 +127,9 @@ def test_invalid_parameters(selector: BaseEstimator, error: type[Exception], mes
     ("settings", "error", "message"),
     [
         ({"task": "ranking"}, ValueError, "task must be"),
-        ({"y_kernel": "lables"}, ValueError, 'y_kernel must be None, one of "labels"'),
-        ({"y_kernel": 3.0}, TypeError, "y_kernel must be None, one of"),
-        ({"y_kernel": [[1.0, 2.0]]}, ValueError, "must have shape (n_classes, n_classes)"),
+        ({"output_kernel": "lables"}, ValueError, 'output_kernel must be None, one of "labels"'),
+        ({"output_kernel": 3.0}, TypeError, "output_kernel must be None, one of"),
+        ({"output_kernel": [[1.0, 2.0]]}, ValueError, "must have shape (n_classes, n_classes)"),
     ],
 )
 def test_target_parameters_are_checked_before_the_data(
@@ -144,13 +144,17 @@ def test_target_parameters_are_checked_before_the_data(
 @pytest.mark.parametrize(
     ("settings", "y", "message"),
     [
-        ({"y_kernel": np.eye(3)}, [0, 1], "shape (3, 3) was passed as the output kernel, but y"),
-        ({"y_kernel": "multilabel"}, [0, 1], 'y_kernel="multilabel": it is for indica'),
-        ({"y_kernel": "precomputed"}, [0, 1], "it is for output Gram matrices of shape"),
-        ({"y_kernel": "delta"}, [0.5, 1.0], "Unknown label type: continuous"),
-        ({"y_kernel": "delta", "task": "regression"}, [0, 1], "it is for classes, and the"),
         (
-            {"y_kernel": Linear()},
+            {"output_kernel": np.eye(3)},
+            [0, 1],
+            "shape (3, 3) was passed as the output kernel, but y",
+        ),
+        ({"output_kernel": "multilabel"}, [0, 1], 'output_kernel="multilabel": it is for indica'),
+        ({"output_kernel": "precomputed"}, [0, 1], "it is for output Gram matrices of shape"),
+        ({"output_kernel": "delta"}, [0.5, 1.0], "Unknown label type: continuous"),
+        ({"output_kernel": "delta", "task": "regression"}, [0, 1], "it is for classes, and the"),
+        (
+            {"output_kernel": Linear()},
             [[1, 2], [1, 2]],
             "y is constant to the output kernel Linear",
         ),
@@ -169,14 +173,14 @@ def test_outputs_that_do_not_fit_the_output_kernel(
 def test_the_default_output_kernel_by_its_name(selector: BaseEstimator, kind: str) -> None:
     X, y = problem(kind)
     name = "gaussian" if kind in ("regression", "two outputs") else "balanced"
-    named = clone(selector).set_params(y_kernel=name).fit(X, y)
+    named = clone(selector).set_params(output_kernel=name).fit(X, y)
     assert_array_equal(named.scores_, clone(selector).fit(X, y).scores_)
 
 
 @every_selector
 def test_a_sparse_indicator_matrix(selector: BaseEstimator) -> None:
     y, kernel, _ = outputs("multilabel", score())
-    here = clone(selector).set_params(y_kernel=kernel).fit(samples(), y)
+    here = clone(selector).set_params(output_kernel=kernel).fit(samples(), y)
     there = clone(here).fit(samples(), sp.csr_array(y))
     assert_array_equal(there.scores_, here.scores_)
 
@@ -185,12 +189,12 @@ def test_a_sparse_indicator_matrix(selector: BaseEstimator) -> None:
 def test_similarities_are_cloned_saved_and_left_alone(selector: BaseEstimator) -> None:
     y, kernel, _ = outputs("similarities", score())
     given = kernel.copy()
-    fitted = clone(selector).set_params(y_kernel=given).fit(samples(), y)
-    assert fitted.y_kernel is given
+    fitted = clone(selector).set_params(output_kernel=given).fit(samples(), y)
+    assert fitted.output_kernel is given
     assert_array_equal(given, kernel)
     stored = skops.io.dumps(fitted)
     again = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
-    assert_array_equal(again.y_kernel, given)
+    assert_array_equal(again.output_kernel, given)
     assert_array_equal(clone(again).fit(samples(), y).scores_, fitted.scores_)
 
 

@@ -219,7 +219,7 @@ def test_every_output_kernel(case: str) -> None:
     X = samples()
     y, kernel, L = outputs(case, score())
     design, target = hsic_lasso(X, L)
-    found = HSICLasso(2, y_kernel=kernel).fit(X, y)
+    found = HSICLasso(2, output_kernel=kernel).fit(X, y)
     assert_optimal(found.weights_, found.alpha_, *dense_problem(design, target))
     expected = [centered_alignment(standardized_gaussian(x), L) for x in X.T]
     assert_allclose(found.scores_, expected, rtol=0.0, atol=1e-8)

@@ -28,7 +28,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 
     n_features_to_select: int | float | None
     task: Task
-    y_kernel: Any
+    output_kernel: Any
     support_: Array
 
     _takes_sparse = True
@@ -60,7 +60,7 @@ def check_selection(selector: DependenceSelector) -> None:
                 f"(0, 1]; got {number!r}."
             )
     check_choice("task", selector.task, TASKS)
-    check_output_kernel(selector.y_kernel, "y_kernel")
+    check_output_kernel(selector.output_kernel, "output_kernel")
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,16 @@ def selection_data(
     )
     number = number_of_features(selector.n_features_to_select, X.shape[1])
     weights, rows = positive_weights(sample_weight, X)
-    kernel = check_output_kernel(selector.y_kernel, "y_kernel")
+    kernel = check_output_kernel(selector.output_kernel, "output_kernel")
     if rows is not None:
         X, y = X[rows], y[rows]
         if isinstance(kernel, str) and kernel == "precomputed":
             y = y[:, rows]
-    of_kernel = partial(as_target, y, selector.task, X.shape[0], name="y_kernel", weights=weights)
-    target = of_kernel(output_kernel=selector.y_kernel)
-    if selector.y_kernel is None:
+    of_kernel = partial(
+        as_target, y, selector.task, X.shape[0], name="output_kernel", weights=weights
+    )
+    target = of_kernel(output_kernel=selector.output_kernel)
+    if selector.output_kernel is None:
         target = of_kernel(output_kernel="gaussian" if target.classes is None else "balanced")
     return SelectionData(X, target, number)
 

@@ -38,7 +38,7 @@ class HSICLasso(DependenceSelector):
         least the largest of `scores_`, which never exceeds one.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` holds labels or responses; read off its values for `"auto"`.
-    y_kernel : str, array-like, kernel or None, default=None
+    output_kernel : str, array-like, kernel or None, default=None
         The kernel on labels or responses that features shall depend on; the section "Output
         kernels" of docs/glossary.md lists all. None stands for `"balanced"` for labels and
         `"gaussian"` for responses.
@@ -109,12 +109,12 @@ class HSICLasso(DependenceSelector):
         *,
         alpha: float | None = None,
         task: Task = "auto",
-        y_kernel: Any = None,
+        output_kernel: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.alpha = alpha
         self.task = task
-        self.y_kernel = y_kernel
+        self.output_kernel = output_kernel
 
     def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
         """Select the features.
@@ -123,7 +123,7 @@ class HSICLasso(DependenceSelector):
         ----------
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; sets of labels or a Gram matrix if `y_kernel` says so.
+            Labels or responses; sets of labels or a Gram matrix if `output_kernel` says so.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples. A weight of two is the sample given twice, and a weight of zero
             the sample left out.

@@ -315,24 +315,27 @@ def multiplied(first: Any, second: Any) -> WeightedSum | Product:
     ValueError
         If the number is not positive and finite.
     """
-    factors = [x for x in (first, second) if isinstance(x, Real) and not isinstance(x, bool)]
-    kernels = [_operand(x) for x in (first, second) if x not in factors]
+    for number, other in ((first, second), (second, first)):
+        if isinstance(number, Real) and not isinstance(number, bool):
+            return _scaled(float(number), _operand(other))
+    kernels = [_operand(first), _operand(second)]
     if None in kernels:
         return NotImplemented
-    if factors:
-        [number], [kernel] = factors, kernels
-        if not 0.0 < number < np.inf:
-            raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
-        terms = _terms_of(kernel)
-        return WeightedSum([k for _, k in terms], [float(number) * w for w, _ in terms])
     parts, scale = [], 1.0
     for kernel in kernels:
         terms = _terms_of(kernel)
-        if len(terms) == 1:
-            scale *= terms[0][0]
-            kernel = terms[0][1]
-        parts += kernel._parts() if isinstance(kernel, Product) else [kernel]
+        weight, single = terms[0] if len(terms) == 1 else (1.0, kernel)
+        scale *= weight
+        parts += single._parts() if isinstance(single, Product) else [single]
     return Product(parts) if scale == 1.0 else WeightedSum([Product(parts)], [scale])
+
+
+def _scaled(number: float, kernel: Kernel) -> WeightedSum:
+    """A kernel times a number; see :func:`multiplied`."""
+    if not 0.0 < number < np.inf:
+        raise ValueError(f"Kernels are multiplied by positive, finite numbers; got {number!r}.")
+    terms = _terms_of(kernel)
+    return WeightedSum([kernel for _, kernel in terms], [number * w for w, _ in terms])
 
 
 def _operand(value: Any) -> Kernel | None:
