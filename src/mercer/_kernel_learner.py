@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._gram.moments import moments, trace_shares
-from mercer._gram.tiles import check_gram_memory
+from mercer._callbacks import with_callbacks
+from mercer._gram.moments import Moments, moments, trace_shares
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import check_gram_memory, serial_algebra
 from mercer._history import Step
 from mercer._kernel_estimator import (
     MEMORY_ADVICE,
@@ -42,6 +46,8 @@ class LearnedKernel:
     alignment : float
         Centered alignment with the target.
     history : list of Step
+    n_iter : int, default=None
+        Number of iterations; the length of the history where None.
     """
 
     kernels: list[Kernel]
@@ -49,13 +55,49 @@ class LearnedKernel:
     traces: Array
     alignment: float
     history: list[Step]
+    n_iter: int | None = None
+
+    @classmethod
+    @serial_algebra()
+    def single(
+        cls, samples: Samples, target: Target, kernel: Kernel, objectives: Sequence[float]
+    ) -> Self:
+        """Describe a kernel that is no sum, and the iterations that led to it.
+
+        Parameters
+        ----------
+        samples : Samples
+        target : Target
+        kernel : Kernel
+            Bound to the samples.
+        objectives : sequence of float
+            The objective after each iteration; the history has a step for each of them.
+        """
+        found = moments(samples, [kernel], target.centered)
+        alignment = float(found.alignments()[0])
+        history = [Step(kernel, 1, float(value), alignment, None) for value in objectives]
+        return cls([kernel], np.ones(1), found.traces, alignment, history)
+
+    @classmethod
+    def weighted(cls, kernels: list[Kernel], weights: Array, found: Moments) -> Self:
+        """Describe a weighted sum of kernels, given their moments.
+
+        Parameters
+        ----------
+        kernels : list of Kernel
+        weights : ndarray of shape (n_kernels,)
+        found : Moments
+        """
+        alignment, n_used = found.alignment(weights), int(np.count_nonzero(weights))
+        step = Step(WeightedSum(kernels, weights), n_used, alignment, alignment, None)
+        return cls(kernels, weights, found.traces, alignment, [step])
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
     """A transformer that learns a kernel before any predictor.
 
     `transform` returns the learned kernel between samples and the training set. A subclass
-    implements `fit`, and `_learn` where other estimators learn from data that they have validated.
+    implements `_learn`, and extends `_check_settings`.
     """
 
     task: Task
@@ -66,6 +108,55 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     scale_: float
     history_: list[Step]
     n_iter_: int
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the kernel.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
+            "precomputed".
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
+            the sample left out. Learners that draw rows may leave out rows of small weight.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X or y holds NaN or infinities, there is one sample or one class only, a response is
+            constant, `y` does not fit the task or the output kernel, a kernel returns NaN or is not
+            of the kind that the learner needs, or a weight is negative.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a search ended while its objective still grew.
+        UserWarning
+            If weights are negative, so that the learned sum may not be positive semi-definite.
+        """
+        self._check_settings()
+        data = training_data(self, X, y, sample_weight)
+        return self._store(data, self._learn(data, self._target(data)))
+
+    @with_callbacks
+    def _fit_validated(self, data: TrainingData, validator: KernelLearner) -> Self:
+        """Learn from data that another learner has validated."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(validator, name):
+                setattr(self, name, getattr(validator, name))
+        return self._store(data, self._learn(data, self._target(data)))
+
+    @abstractmethod
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        """Learn the kernel from validated data."""
 
     def fit_transform(self, X: Features, y: Any = None, **fit_params: Any) -> Array:
         """Learn the kernel and return its Gram matrix.
@@ -133,21 +224,16 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         Coefficients stay; the scale, the shares and the alignment are those of the new sum.
         """
         data = training_data(self, X, y, sample_weight)
-        n_iter = self.n_iter_
         found = moments(data.samples(), kernels, self._target(data).centered)
-        alignment = found.alignment(self.weights_)
-        self._store(
-            data, LearnedKernel(kernels, self.weights_, found.traces, alignment, self.history_)
-        )
-        self.n_iter_ = n_iter
-        return self
+        learned = LearnedKernel.weighted(kernels, self.weights_, found)
+        return self._store(data, replace(learned, history=self.history_, n_iter=self.n_iter_))
 
     def _target(self, data: TrainingData) -> Target:
         """Return the target that `y` defines."""
         return data.target(self.task, self.output_kernel)
 
-    def _check_target_settings(self) -> None:
-        """Refuse an unknown task or output kernel."""
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot work, before any work: here, those of the target."""
         check_choice("task", self.task, TASKS)
         check_output_kernel(self.output_kernel)
 
@@ -162,7 +248,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         self.kernel_ = WeightedSum(found.kernels, found.weights / self.scale_)
         self.alignment_ = found.alignment
         self.history_ = found.history
-        self.n_iter_ = len(found.history)
+        self.n_iter_ = len(found.history) if found.n_iter is None else found.n_iter
         self.X_fit_ = data.stored
         return self
 

@@ -7,11 +7,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from scipy.linalg import eigh
 
-from mercer._callbacks import with_callbacks
+from mercer._gram.moments import Moments
 from mercer._gram.sample_weights import weighted_deviation
-from mercer._kernel_estimator import TrainingData, kernel_rows, training_data
-from mercer._kernel_learner import KernelLearner, LearnedKernel
-from mercer._learners.dictionary_learner import dictionary_moments, learned_sum
+from mercer._kernel_estimator import TrainingData, kernel_rows
+from mercer._kernel_learner import LearnedKernel
+from mercer._learners.dictionary_weights import DictionaryLearner
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn
@@ -26,7 +26,7 @@ _SCALE_DIGITS = 10
 last digits depend on the number of threads; a fit should not."""
 
 
-class AlignmentMaximization(KernelLearner):
+class AlignmentMaximization(DictionaryLearner):
     """Weights of the largest centered alignment with the target ("alignf").
 
     Parameters
@@ -106,44 +106,13 @@ class AlignmentMaximization(KernelLearner):
         self.signs = signs
         self.clip_spectrum = clip_spectrum
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights of the kernels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) where `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
-            weight is negative.
-
-        Warns
-        -----
-        UserWarning
-            If a weight is negative and the spectrum is not clipped.
-        """
-        self._check_target_settings()
+    def _check_settings(self) -> None:
+        super()._check_settings()
         check_choice("signs", self.signs, ("nonnegative", "free"))
         check_bool("clip_spectrum", self.clip_spectrum)
-        data = training_data(self, X, y, sample_weight)
-        kernels, found = dictionary_moments(self, data)
-        weights = nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
-        return self._store(data, learned_sum(kernels, weights, found))
+
+    def _weigh(self, found: Moments) -> Array:
+        return nonnegative_weights(found) if self.signs == "nonnegative" else free_weights(found)
 
     def transform(self, X: Features) -> Array:
         """Evaluate the learned kernel between samples and the training set.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps, with_callbacks
+from mercer._callbacks import reported_steps
 from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
 from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
-from mercer._kernel_estimator import TrainingData, training_data
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
@@ -23,7 +23,7 @@ from mercer._model_selection.penalty_choice import (
 from mercer._search.family_search import STEP_TOLERANCE
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
-from mercer._typing import Array, Features
+from mercer._typing import Array
 from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Kernel
 
@@ -200,71 +200,26 @@ class ContinuousAlignment(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the kernel.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
-            weight is negative.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the alignment still grew by more than `tol` in the last of `max_kernels` steps.
-        """
-        self._check_settings()
-        data = training_data(self, X, y, sample_weight)
-        samples, target = data.samples(), self._target(data)
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
         families = data.families(self.family)
-        self.scaling_ = self._lengths(families, data, X, (y, sample_weight))
+        self.scaling_ = self._lengths(families, data)
         self.width_penalty_ = self._strength(families, samples, target)
         with reported_steps(self) as report:
+            problem = families, samples, target, self._growth()
             if self.scaling_ is None:
                 penalty = WidthPenalty(self.width_penalty_, self.width_penalty_on)
-                found = learn_families(
-                    families,
-                    samples,
-                    target,
-                    self._growth(),
-                    width_penalty=penalty,
-                    on_step=report,
-                )
+                found = learn_families(*problem, width_penalty=penalty, on_step=report)
             else:
-                found = learn_scaled(
-                    families, samples, target, self._growth(), lengths=self.scaling_, on_step=report
-                )
+                found = learn_scaled(*problem, lengths=self.scaling_, on_step=report)
         if found.status == "limit":
             warn(
                 f"The alignment still grew by more than tol={self.tol:g} after "
                 f"{found.n_iter} steps: raise max_kernels.",
                 ConvergenceWarning,
             )
-        return self._store(
-            data,
-            LearnedKernel(
-                found.kernels,
-                found.weights,
-                found.traces,
-                found.alignment,
-                found.history,
-            ),
+        return LearnedKernel(
+            found.kernels, found.weights, found.traces, found.alignment, found.history
         )
 
     def selected_params(self) -> dict[str, Any]:
@@ -308,13 +263,8 @@ class ContinuousAlignment(KernelLearner):
             *problem, form=self.width_penalty_on, random_state=self.random_state
         )
 
-    def _lengths(
-        self, families: list[Kernel], data: TrainingData, X: Features, outputs: tuple[Any, Any]
-    ) -> Array | None:
-        """Return the lengths that features are divided by, learned where `scaling` is a learner.
-
-        `outputs` are y and the weights of the samples, as they were passed to `fit`.
-        """
+    def _lengths(self, families: list[Kernel], data: TrainingData) -> Array | None:
+        """Return the lengths that features are divided by, learned where `scaling` is a learner."""
         if self.scaling is None:
             return None
         n_features = data.X.shape[1]
@@ -331,11 +281,11 @@ class ContinuousAlignment(KernelLearner):
         if not _has_lengths(kernel, n_features):
             raise ValueError(_NO_SCALER.format(kernel.describe()))
         scaler = clone(self.scaling).set_params(task=self.task, output_kernel=self.output_kernel)
-        self.scaler_ = scaler.fit(X, *outputs)
+        self.scaler_ = scaler._fit_validated(data, self)
         return np.asarray(self.scaler_.kernels_[0].relevance(n_features) ** -0.5)
 
     def _check_settings(self) -> None:
-        self._check_target_settings()
+        super()._check_settings()
         for name in ("tol", "eta_max", "eps"):
             check_number(name, getattr(self, name))
         if self.search_tol is not None:

@@ -1,13 +1,19 @@
-"""Learners of weights that depend on the scale of the kernels: equal, by alignment, by HSIC."""
+"""Learners of the weights of a dictionary: their base, and equal weights, by alignment, by HSIC."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
-from mercer._gram.moments import Moments
-from mercer._learners.dictionary_learner import DictionaryLearner
-from mercer._targets import Task
+import numpy as np
+
+from mercer._callbacks import reported_steps
+from mercer._gram.moments import Moments, moments
+from mercer._kernel_estimator import TrainingData
+from mercer._kernel_learner import KernelLearner, LearnedKernel
+from mercer._targets import Target, Task
 from mercer._typing import Array
+from mercer._validation import check_choice
 from mercer._weights.alignment_weights import (
     dependence_weights,
     independent_weights,
@@ -16,7 +22,52 @@ from mercer._weights.alignment_weights import (
 )
 
 
-class UniformCombination(DictionaryLearner):
+class DictionaryLearner(KernelLearner):
+    """Base class of learners that weight a finite dictionary by its moments."""
+
+    kernels: Any
+
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        kernels = data.dictionary(self.kernels)
+        with reported_steps(self, 1) as report:
+            found = moments(data.samples(len(kernels), keep=False), kernels, target.centered)
+            report()
+        return LearnedKernel.weighted(kernels, self._weigh(found), found)
+
+    @abstractmethod
+    def _weigh(self, found: Moments) -> Array:
+        """Return the weights of the kernels as they were given."""
+
+
+class ScaledDictionaryLearner(DictionaryLearner):
+    """Base class of learners whose weights depend on the scale of the kernels."""
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        *,
+        normalize: Literal["trace"] | None = None,
+        task: Task = "auto",
+        output_kernel: Any = None,
+    ) -> None:
+        self.kernels = kernels
+        self.normalize = normalize
+        self.task = task
+        self.output_kernel = output_kernel
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("normalize", self.normalize, (None, "trace"))
+
+    def _factors(self, found: Moments) -> Array:
+        """Return what each kernel is multiplied by before it is weighted."""
+        factors = np.ones(found.traces.size)
+        if self.normalize == "trace":
+            factors = np.divide(1.0, found.traces, out=0.0 * factors, where=found.traces > 0.0)
+        return factors
+
+
+class UniformCombination(ScaledDictionaryLearner):
     """The same weight for every kernel of a dictionary.
 
     Parameters
@@ -83,11 +134,11 @@ class UniformCombination(DictionaryLearner):
     array([0.5, 0.5])
     """
 
-    def _weigh(self, found: Moments, factors: Array) -> Array:
-        return normalized(factors)
+    def _weigh(self, found: Moments) -> Array:
+        return normalized(self._factors(found))
 
 
-class IndependentAlignment(DictionaryLearner):
+class IndependentAlignment(ScaledDictionaryLearner):
     """Weights proportional to each kernel's own centered alignment ("align").
 
     Parameters
@@ -150,11 +201,11 @@ class IndependentAlignment(DictionaryLearner):
     array([0.21, 0.14, 0.33, 0.32])
     """
 
-    def _weigh(self, found: Moments, factors: Array) -> Array:
-        return normalized(independent_weights(found) * factors)
+    def _weigh(self, found: Moments) -> Array:
+        return normalized(independent_weights(found) * self._factors(found))
 
 
-class HSICWeights(DictionaryLearner):
+class HSICWeights(ScaledDictionaryLearner):
     """Weights of the largest Hilbert-Schmidt independence criterion (HSIC) with the target.
 
     HSIC is linear in the weights: of mu it is sum_k mu_k HSIC_k. What bounds the weights decides.
@@ -257,7 +308,8 @@ class HSICWeights(DictionaryLearner):
         if self.norm not in (1, 2, "cka"):
             raise ValueError(f'norm must be 1, 2 or "cka"; got {self.norm!r}.')
 
-    def _weigh(self, found: Moments, factors: Array) -> Array:
+    def _weigh(self, found: Moments) -> Array:
+        factors = self._factors(found)
         self.hsic_ = factors * found.a / (found.n_samples - 1) ** 2
         if self.norm == "cka":
             return nonnegative_weights(found)

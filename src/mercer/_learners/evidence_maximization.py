@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._kernel_estimator import training_data
-from mercer._kernel_learner import KernelLearner
-from mercer._learners.single_kernel import single_kernel
+from mercer._callbacks import reported_steps
+from mercer._kernel_estimator import TrainingData
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
-from mercer._targets import Task
-from mercer._typing import Features
+from mercer._targets import Target, Task
 from mercer._validation import check_number, check_positive, warn
 from mercer.kernels import Gaussian
 
@@ -120,38 +118,8 @@ class EvidenceMaximization(KernelLearner):
         self.task = task
         self.output_kernel = output_kernel
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the kernel's parameters.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. Rows of small weight may be left out, and a weight of zero
-            always leaves the row out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
-            weight is negative.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the search ended while the marginal likelihood still grew.
-        """
-        self._check_settings()
-        data = training_data(self, X, y, sample_weight)
-        samples, target = data.samples(), self._target(data)
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
         kernel = data.kernel(Gaussian(ard=True) if self.kernel is None else self.kernel)
         with reported_steps(self) as report:
             found = marginal_likelihood_widths(
@@ -172,10 +140,10 @@ class EvidenceMaximization(KernelLearner):
             )
         self.noise_ = found.noise
         self.log_marginal_likelihood_ = found.log_marginal_likelihood
-        return self._store(data, single_kernel(samples, target, found.kernel, found.path))
+        return LearnedKernel.single(samples, target, found.kernel, found.path)
 
     def _check_settings(self) -> None:
-        self._check_target_settings()
+        super()._check_settings()
         check_positive("width_deviation", self.width_deviation)
         check_number("max_samples", self.max_samples, whole=True, low=2)
         check_number("max_iter", self.max_iter, whole=True, low=1)

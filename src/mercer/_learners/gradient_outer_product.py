@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._kernel_estimator import training_data
-from mercer._kernel_learner import KernelLearner
-from mercer._learners.single_kernel import single_kernel
+from mercer._callbacks import reported_steps
+from mercer._kernel_estimator import TrainingData
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
-from mercer._targets import Task
-from mercer._typing import Features
+from mercer._targets import Target, Task
 from mercer._validation import check_bool, check_number
 from mercer.kernels import ExponentialPower, Kernel, Laplacian
 from mercer.kernels._structure import RadialFunction
@@ -122,33 +120,8 @@ class GradientOuterProduct(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the metric of the features.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. Rows of small weight may be left out, and a weight of zero
-            always leaves the row out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, or the kernel is no function
-            of one distance on all features.
-        """
-        self._check_settings()
-        data = training_data(self, X, y, sample_weight)
-        samples, target = data.samples(), self._target(data)
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
         default = ExponentialPower() if self.diagonal else Laplacian()
         kernel = self._isotropic(data.kernel(default if self.kernel is None else self.kernel))
         with reported_steps(self, 1) as report:
@@ -164,13 +137,11 @@ class GradientOuterProduct(KernelLearner):
         self.best_iter_ = found.best
         chosen = found.metrics[found.best]
         self.metric_ = chosen.map
-        learned = single_kernel(
-            samples, target, kernel_on_features(chosen), [-loss for loss in found.losses]
-        )
-        return self._store(data, learned)
+        objectives = [-loss for loss in found.losses]
+        return LearnedKernel.single(samples, target, kernel_on_features(chosen), objectives)
 
     def _check_settings(self) -> None:
-        self._check_target_settings()
+        super()._check_settings()
         check_number("n_iter", self.n_iter, whole=True)
         check_bool("diagonal", self.diagonal)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps, with_callbacks
+from mercer._callbacks import reported_steps
 from mercer._criteria import CRITERIA
 from mercer._gram.samples import Samples
-from mercer._kernel_estimator import training_data
-from mercer._kernel_learner import KernelLearner
-from mercer._learners.single_kernel import single_kernel
+from mercer._kernel_estimator import TrainingData
+from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_penalty_by_prediction,
@@ -21,7 +21,7 @@ from mercer._model_selection.penalty_choice import (
 from mercer._search.criterion_search import optimize_criterion, optimize_from
 from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
-from mercer._typing import Array, Features
+from mercer._typing import Array
 from mercer._validation import check_choice, check_number, warn
 from mercer.kernels import Kernel
 
@@ -154,38 +154,8 @@ class KernelOptimization(KernelLearner):
         self.output_kernel = output_kernel
         self.random_state = random_state
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the kernel's parameters.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Labels or responses; label indicators or a Gram matrix where `output_kernel` says so.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples. A weight of two is the sample given twice, and a weight of zero
-            the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a response is
-            constant, `y` does not fit the task or the output kernel, a kernel returns NaN, or a
-            weight is negative.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If the criterion still changed by more than `tol` after `max_iter` iterations.
-        """
-        self._check_settings()
-        data = training_data(self, X, y, sample_weight)
-        samples, target = data.samples(), self._target(data)
+    def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
+        samples = data.samples()
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)
         criterion = CRITERIA[self.criterion]
@@ -215,9 +185,8 @@ class KernelOptimization(KernelLearner):
         self.ard_penalty_, self.ard_penalty_on_ = penalty.strength, penalty.form
         self.early_stopping_ = limit
         self.objective_ = found.value
-        self._store(data, single_kernel(samples, target, found.kernel, found.path))
-        self.n_iter_ = found.n_iter
-        return self
+        learned = LearnedKernel.single(samples, target, found.kernel, found.path)
+        return replace(learned, n_iter=found.n_iter)
 
     def selected_params(self) -> dict[str, Any]:
         """Return the penalty or the number of iterations; see :class:`KernelLearner`."""
@@ -251,7 +220,7 @@ class KernelOptimization(KernelLearner):
         return theta
 
     def _check_settings(self) -> None:
-        self._check_target_settings()
+        super()._check_settings()
         check_choice("criterion", self.criterion, tuple(CRITERIA))
         if self.start is not None:
             _check_widths(self.start)

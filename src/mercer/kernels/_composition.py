@@ -289,8 +289,8 @@ def added(first: Any, second: Any) -> WeightedSum:
     WeightedSum
         `NotImplemented` if an operand is no kernel.
     """
-    kernels = [_operand(first), _operand(second)]
-    if None in kernels:
+    kernels = _operands(first, second)
+    if len(kernels) < 2:
         return NotImplemented
     terms = [term for kernel in kernels for term in _terms_of(kernel)]
     return WeightedSum([kernel for _, kernel in terms], [weight for weight, _ in terms])
@@ -316,12 +316,12 @@ def multiplied(first: Any, second: Any) -> WeightedSum | Product:
         If the number is not positive and finite.
     """
     for number, other in ((first, second), (second, first)):
-        if isinstance(number, Real) and not isinstance(number, bool):
-            return _scaled(float(number), _operand(other))
-    kernels = [_operand(first), _operand(second)]
-    if None in kernels:
+        if number is not True and number is not False and isinstance(number, Real):
+            return _scaled(float(number), other)
+    kernels = _operands(first, second)
+    if len(kernels) < 2:
         return NotImplemented
-    parts, scale = [], 1.0
+    parts, scale = list[Kernel](), 1.0
     for kernel in kernels:
         terms = _terms_of(kernel)
         weight, single = terms[0] if len(terms) == 1 else (1.0, kernel)
@@ -338,15 +338,12 @@ def _scaled(number: float, kernel: Kernel) -> WeightedSum:
     return WeightedSum([kernel for _, kernel in terms], [number * w for w, _ in terms])
 
 
-def _operand(value: Any) -> Kernel | None:
-    """The kernel that an operand of + or * is; None for anything else."""
-    if isinstance(value, Kernel):
-        return value
-    if hasattr(value, "clone_with_theta"):
-        from mercer.kernels._conversion import SklearnKernel
+def _operands(*values: Any) -> list[Kernel]:
+    """Those of two operands that are kernels, of mercer or of scikit-learn."""
+    from mercer.kernels._conversion import SklearnKernel
 
-        return SklearnKernel(value)
-    return None
+    foreign = [SklearnKernel(v) if hasattr(v, "clone_with_theta") else v for v in values]
+    return [value for value in foreign if isinstance(value, Kernel)]
 
 
 def _terms_of(kernel: Kernel) -> list[tuple[float, Kernel]]:
