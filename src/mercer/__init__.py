@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks import ParquetSource
-    from mercer._blocks.passes import pass_hooks
+    from mercer._callbacks import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._learners import (
@@ -84,7 +84,7 @@ __all__ = [
 
 _MODULES = {
     "mercer._blocks": ("ParquetSource",),
-    "mercer._blocks.passes": ("pass_hooks",),
+    "mercer._callbacks": ("pass_hooks",),
     "mercer._clustering": (
         "HSICClustering",
         "MultipleKernelClustering",

@@ -13,7 +13,7 @@ from mercer._blocks.classes import (
     class_counts,
     class_row_weights,
 )
-from mercer._blocks.dask_source import dask_source, is_dask
+from mercer._blocks.dask_source import DaskSource, is_dask
 from mercer._blocks.memory_source import memory_source
 from mercer._blocks.parquet_source import ParquetSource
 from mercer._blocks.row_sample import folds_at, row_folds, sample_positions
@@ -70,7 +70,7 @@ def block_source(
             raise ValueError("y must be None, because the source X has its own targets.")
         return X
     if is_dask(X):
-        return dask_source(X, y, block_rows, encoder)
+        return DaskSource(X, y, block_rows, encoder)
     if is_dask(y):
         raise ValueError("y is a Dask collection, and X is not; both must be.")
     return memory_source(X, y, block_rows, encoder)

@@ -32,7 +32,8 @@ class Block:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers in single or double precision.
+        Finite numbers in single or double precision. Of a raw block, what the input holds: also a
+        data frame or a record batch.
     y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
     start : int, default=0
         Position of the first row in the source.
@@ -99,23 +100,6 @@ class BlockStatistic(Protocol[State]):
         ...
 
 
-@dataclass(frozen=True)
-class RawBlock:
-    """Rows as the input holds them, before conversion to numbers.
-
-    Attributes
-    ----------
-    X : ndarray, sparse matrix, data frame or record batch of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,) or (n_rows, n_outputs), or None
-    start : int
-        Position of the first row in the source.
-    """
-
-    X: Any
-    y: Array | None
-    start: int
-
-
 class BlockSource(ABC):
     """A table that is read in blocks of consecutive rows, in the same order in each pass.
 
@@ -158,7 +142,7 @@ class BlockSource(ABC):
         """Return a few rows as the input holds them, without reading more than these."""
 
     @abstractmethod
-    def raw_blocks(self) -> Iterator[RawBlock]:
+    def raw_blocks(self) -> Iterator[Block]:
         """Yield the rows as the input holds them, in order; few of them are in memory."""
 
     @abstractmethod
@@ -248,12 +232,12 @@ class BlockSource(ABC):
         """
         return as_numeric(X if self.encoder is None else self.encoder.transform(X))
 
-    def converted(self, raw: RawBlock, block_rows: int) -> Iterator[Block]:
+    def converted(self, raw: Block, block_rows: int) -> Iterator[Block]:
         """Convert rows to numbers, in blocks.
 
         Parameters
         ----------
-        raw : RawBlock
+        raw : Block
         block_rows : int
             Largest number of rows of a block.
 
@@ -310,7 +294,7 @@ class BlockSource(ABC):
             If the client is closed, or the cluster is lost in the meantime.
         """
 
-        def added(raw: RawBlock, before: tuple[State, int] | None) -> tuple[State, int]:
+        def added(raw: Block, before: tuple[State, int] | None) -> tuple[State, int]:
             state, n_rows = (statistic.start() if before is None else before[0]), 0
             for block in self.converted(raw, size):
                 state, n_rows = statistic.add(state, block), n_rows + block.n_rows
@@ -355,7 +339,7 @@ class BlockSource(ABC):
     def _mapped(self, function: Callable[[Block], Array]) -> Iterator[Array]:
         size = self.block_rows
 
-        def apply(raw: RawBlock, before: object) -> list[Array]:
+        def apply(raw: Block, before: object) -> list[Array]:
             return [function(block) for block in self.converted(raw, size)]
 
         for _, results in run_in_threads(apply, self.raw_blocks()):

@@ -1,17 +1,21 @@
-"""Blocks of Dask arrays and data frames."""
+"""Blocks of Dask arrays and data frames, and passes over pieces of sources on a Dask cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from copy import copy
+from operator import attrgetter, itemgetter
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, RawBlock
-from mercer._blocks.dask_tasks import reduce_pieces, results_in_order, task
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic, merged
 from mercer._blocks.memory_source import MemorySource, memory_source
+from mercer._gram.tiles import n_threads, serial_algebra
 from mercer._typing import Array
 
 State = TypeVar("State")
@@ -22,19 +26,19 @@ class DaskSource(BlockSource):
 
     Parameters
     ----------
-    head : ndarray or DataFrame of shape (n_head, n_columns)
-        Made-up rows of the columns' types.
-    features : list of Delayed, or None
-        Partitions of the table; None for a source of targets alone.
-    targets : list of Delayed, or None
-        Partitions of the target.
-    lengths : sequence of int, or None
-        Numbers of rows of the partitions, None if they are unknown.
-    block_rows : int or None
-    encoder : transformer or None
-    client : distributed.Client or None
-        The client to compute with. If None, the current client, or else Dask's scheduler of this
-        process.
+    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
+        Their numbers of rows may be unknown. Chunks of columns are brought together.
+    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
+        With the partitions of X; an array with known chunks may have others. What is not a Dask
+        collection is divided like X, whose numbers of rows must be known.
+    block_rows, encoder : see `BlockSource`
+    client : distributed.Client, default=None
+        If None, the current client, or else Dask's scheduler of this process.
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or its partitions cannot be matched with those of y.
 
     Notes
     -----
@@ -44,20 +48,28 @@ class DaskSource(BlockSource):
     """
 
     def __init__(
-        self,
-        head: Any,
-        features: Sequence[Any] | None,
-        targets: Sequence[Any] | None,
-        lengths: Sequence[int] | None,
-        *,
-        block_rows: int | None,
-        encoder: Any,
-        client: Any,
+        self, X: Any, y: Any, block_rows: int | None, encoder: Any, client: Any = None
     ) -> None:
         super().__init__(block_rows, encoder)
-        self._head, self._features, self._targets = head, features, targets
-        self._lengths = lengths
         self.client = client
+        is_frame = hasattr(X, "divisions")
+        if X.ndim != 2:
+            shape = f"have rows and columns; its shape is {X.shape}"
+            raise ValueError(f"X must {'be a data frame, not a series' if is_frame else shape}.")
+        X = X if is_frame else X.rechunk({1: -1})
+        self._head = X._meta_nonempty if is_frame else np.zeros((1, X.shape[1]), X.dtype)
+        self._lengths = _known_lengths(X)
+        self._targets: list[Any] | None = None
+        self._features: list[Any] | None = _partitions(X)
+        if y is not None:
+            y = _matched(X, y, self._lengths)
+            self._targets = _partitions(y)
+            if len(self._targets) != len(self._features):
+                raise ValueError(
+                    f"X has {len(self._features)} partitions, and y has {len(self._targets)}. "
+                    "Divide them alike."
+                )
+            self._lengths = self._lengths or _known_lengths(y)
 
     def head(self) -> Any:
         """Return made-up rows of the columns' types."""
@@ -67,7 +79,7 @@ class DaskSource(BlockSource):
         """Number of rows; the first call counts them if they are unknown."""
         return sum(self._counts())
 
-    def raw_blocks(self) -> Iterator[RawBlock]:
+    def raw_blocks(self) -> Iterator[Block]:
         """Yield partitions that have rows, of which a few are in this process."""
         tasks = [task(_raw_block, piece) for piece in self._pieces()]
         yield from (raw for raw in results_in_order(tasks, self.client) if raw.X.shape[0])
@@ -117,7 +129,7 @@ class DaskSource(BlockSource):
         from dask import delayed
 
         self.check()
-        made_up = next(self.converted(RawBlock(self._head, None, 0), 1))
+        made_up = next(self.converted(Block(self._head, None, 0), 1))
         example = np.asarray(function(made_up))
         plan = delayed((function, self.encoder, example[:0]), pure=False, traverse=False)
         results = [task(_results, plan, piece) for piece in self._pieces(with_starts=False)]
@@ -128,12 +140,12 @@ class DaskSource(BlockSource):
         ]
         return da.concatenate(parts, allow_unknown_chunksizes=True)
 
-    def _counts(self) -> Sequence[int]:
+    def _counts(self) -> list[int]:
         """Numbers of rows of the partitions."""
         if self._lengths is None:
             counted = self._features if self._targets is None else self._targets
-            tasks = [task(_n_rows, part) for part in counted or ()]
-            self._lengths = list(results_in_order(tasks, self.client))
+            tasks = [task(attrgetter("shape"), part) for part in counted or ()]
+            self._lengths = [int(n) for n, *_ in results_in_order(tasks, self.client)]
         return self._lengths
 
     def _pieces(self, *, with_starts: bool = True) -> list[Any]:
@@ -148,10 +160,6 @@ class DaskSource(BlockSource):
         ]
 
 
-def _n_rows(part: Any) -> int:
-    return int(part.shape[0])
-
-
 def _piece(X: Any, y: Any, block_rows: int | None, start: int) -> BlockSource:
     """The source of a partition; its blocks have no features where X is None."""
     if X is None:
@@ -159,10 +167,10 @@ def _piece(X: Any, y: Any, block_rows: int | None, start: int) -> BlockSource:
     return memory_source(X, y, block_rows, None, start)
 
 
-def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> RawBlock:
+def _raw_block(source: MemorySource, rows: Array | slice = slice(None)) -> Block:
     """Rows of a piece as the partition holds them."""
     X, y = source.take_raw(rows)
-    return RawBlock(X, y, source.start)
+    return Block(X, y, source.start)
 
 
 def _results(plan: tuple[Callable[[Block], Array], Any, Array], source: BlockSource) -> Array:
@@ -183,60 +191,172 @@ def _stacked(tables: list[Any]) -> Any:
     return np.concatenate(tables)
 
 
-def is_dask(X: Any) -> bool:
-    """Whether an object is a Dask collection.
+def reduce_pieces(
+    pieces: Sequence[Any],
+    statistic: BlockStatistic[State],
+    encoder: Any,
+    on_rows: Callable[[int], None] | None,
+    client: Any,
+) -> State:
+    """Accumulate a statistic over sources, or delayed ones, with a tree of merges on the workers.
 
-    Parameters
-    ----------
-    X : object
+    The tree depends on the number of pieces alone, so that the result does not depend on the number
+    of workers, nor on which of them fail. Pairs of neighbors are merged as soon as both are there:
+    the cluster holds one state per thread, and some log2(n_pieces) more.
     """
-    return callable(getattr(X, "__dask_graph__", None))
+    from dask import delayed
+
+    if not pieces:
+        return statistic.start()
+    plan = delayed((statistic, encoder), pure=False, traverse=False)
+    partials = [task(_partial, plan, piece) for piece in pieces]
+    total = merged(partials, lambda first, second: task(_merged, plan, first, second))
+    state, _ = _computed(total, partials, on_rows, running_client(client))
+    return state
 
 
-def dask_source(
-    X: Any, y: Any, block_rows: int | None, encoder: Any, client: Any = None
-) -> DaskSource:
-    """Return a source of the partitions of a Dask array or data frame.
+def _partial(plan: tuple[BlockStatistic[State], Any], source: BlockSource) -> tuple[State, int]:
+    """State and number of rows of a piece."""
+    statistic, encoder = plan
+    state, n_rows = statistic.start(), 0
+    for block in source.with_encoder(encoder):
+        state, n_rows = statistic.add(state, block), n_rows + block.n_rows
+    return state, n_rows
 
-    Parameters
-    ----------
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_rows, n_columns)
-        Their numbers of rows may be unknown. Chunks of columns are brought together.
-    y : Dask collection of shape (n_rows,) or (n_rows, n_outputs), array-like, or None
-        With the partitions of X; an array with known chunks may have others. What is not a Dask
-        collection is divided like X, whose numbers of rows must be known.
-    block_rows : int or None
-    encoder : transformer or None
-    client : distributed.Client, default=None
 
-    Returns
-    -------
-    DaskSource
+def _merged(
+    plan: tuple[BlockStatistic[State], Any], first: tuple[State, int], second: tuple[State, int]
+) -> tuple[State, int]:
+    return plan[0].merge(first[0], second[0]), first[1] + second[1]
 
-    Raises
-    ------
-    ValueError
-        If X is not two-dimensional, or its partitions cannot be matched with those of y.
-    """
-    if not hasattr(X, "divisions"):
-        if X.ndim != 2:
-            raise ValueError(f"X must have rows and columns; its shape is {X.shape}.")
-        X = X.rechunk({1: -1})
-    elif X.ndim != 2:
-        raise ValueError("X must be a data frame, not a series.")
-    lengths = _known_lengths(X)
-    targets = None if y is None else _partitions(_matched(X, y, lengths))
-    features = _partitions(X)
-    if targets is not None and len(targets) != len(features):
-        raise ValueError(
-            f"X has {len(features)} partitions, and y has {len(targets)}. Divide them alike."
+
+def _computed(
+    result: Any, partials: Sequence[Any], on_rows: Callable[[int], None] | None, client: Any
+) -> Any:
+    """Compute a delayed result, and report the rows of the partial results that it is made of."""
+    if client is None:
+        with serial_algebra(), _reported(partials, on_rows):
+            return result.compute()
+    from distributed import as_completed
+
+    # The counts are small, so that partial states can be released when they are merged.
+    counts = [] if on_rows is None else [task(itemgetter(1), partial) for partial in partials]
+    with cluster_errors(client):
+        futures = client.compute([result, *counts])
+        with _released(futures):
+            for count in as_completed(futures[1:], loop=client.loop):
+                if on_rows is None or count.status != "finished":
+                    break
+                on_rows(count.result())
+            return futures[0].result()
+
+
+@contextmanager
+def _released(futures: Iterable[Any]) -> Iterator[None]:
+    """Let a cluster forget results, and stop work on them, when they are no longer of use."""
+    try:
+        yield
+    finally:
+        for future in futures:
+            future.release()
+
+
+@contextmanager
+def _reported(partials: Sequence[Any], on_rows: Callable[[int], None] | None) -> Iterator[None]:
+    """Report rows of partial results that Dask's scheduler of this process has computed."""
+    from dask.callbacks import Callback
+
+    keys = {partial.key for partial in partials}
+
+    def report(key: Any, value: Any, *_: Any) -> None:
+        if on_rows is not None and key in keys:
+            on_rows(value[1])
+
+    with Callback(posttask=report) if on_rows is not None else nullcontext():
+        yield
+
+
+def results_in_order(tasks: Sequence[Any], client: Any) -> Iterator[Any]:
+    """Yield the results of delayed tasks; two per thread are computed before they are consumed."""
+    from dask import compute
+
+    client = running_client(client)
+    if client is None:
+        for first in range(0, len(tasks), n_threads()):
+            with serial_algebra():
+                results = compute(*tasks[first : first + n_threads()])
+            yield from results
+        return
+    waiting: deque[Any] = deque()
+    with cluster_errors(client), _released(waiting):
+        ahead = 2 * max(sum(client.nthreads().values()), 1)
+        for each in tasks:
+            waiting.append(client.compute(each))
+            if len(waiting) >= ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> Any:
+    """A delayed call with a key of its own."""
+    from dask import delayed
+
+    return delayed(function, pure=False)(*arguments)
+
+
+def running_client(client: Any) -> Any:
+    """The given client, which must not be closed, or the current one; None if there is neither."""
+    if client is None:
+        if "distributed" not in sys.modules:
+            return None
+        from distributed import Client
+
+        try:
+            return Client.current()
+        except ValueError:
+            return None
+    if client.status != "running":
+        raise RuntimeError(
+            f"The Dask client is {client.status}: it has no connection to a cluster. "
+            "Make a new one, and fit again."
         )
-    if lengths is None and y is not None:
-        lengths = _known_lengths(y)
-    head = X._meta_nonempty if hasattr(X, "divisions") else np.zeros((1, X.shape[1]), X.dtype)
-    return DaskSource(
-        head, features, targets, lengths, block_rows=block_rows, encoder=encoder, client=client
-    )
+    return client
+
+
+@contextmanager
+def cluster_errors(client: Any) -> Iterator[None]:
+    """Turn the ways in which a cluster is lost into one readable error."""
+    import asyncio
+    import concurrent.futures
+
+    import dask
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    lost = (CommClosedError, asyncio.CancelledError, concurrent.futures.CancelledError)
+    try:
+        # Dask warns of graphs of 10 MiB by default, which is less than a statistic may hold.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "10 GiB"}):
+            yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            "Several workers of the Dask cluster died in the same task, most often because a "
+            "partition does not fit into a worker's memory. Use smaller partitions, or workers "
+            "with more memory."
+        ) from error
+    except (Exception, *lost) as error:
+        if client.status == "running" and not isinstance(error, lost):
+            raise
+        raise RuntimeError(
+            "The Dask cluster was lost before the pass over the rows was done: its scheduler or "
+            "the client was closed. Connect a new client, and fit again."
+        ) from error
+
+
+def is_dask(X: Any) -> bool:
+    """Whether an object is a Dask collection."""
+    return callable(getattr(X, "__dask_graph__", None))
 
 
 def _known_lengths(X: Any) -> list[int] | None:

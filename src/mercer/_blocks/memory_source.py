@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from mercer._blocks.blocks import BlockSource, RawBlock
+from mercer._blocks.blocks import Block, BlockSource
 from mercer._blocks.numeric_tables import is_frame
 from mercer._typing import Array
 
@@ -46,14 +46,14 @@ class MemorySource(BlockSource):
         """Return the first row, if there is one."""
         return self._rows(slice(0, min(1, self.count_rows())))
 
-    def raw_blocks(self) -> Iterator[RawBlock]:
+    def raw_blocks(self) -> Iterator[Block]:
         """Yield the rows as the input holds them."""
         size, end = self.block_rows, self.count_rows()
         if self.encoder is not None:
             size = max(size, self.rows_together(self.n_features))
         for first in range(0, end, size):
             rows = slice(first, min(first + size, end))
-            yield RawBlock(self._rows(rows), self._targets(rows), self.start + first)
+            yield Block(self._rows(rows), self._targets(rows), self.start + first)
 
     def only_targets(self) -> MemorySource:
         """Return a source of the same targets whose blocks have no features."""

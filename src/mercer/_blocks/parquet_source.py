@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from mercer._blocks.blocks import BlockSource, BlockStatistic, RawBlock
-from mercer._blocks.dask_tasks import reduce_pieces
+from mercer._blocks.blocks import Block, BlockSource, BlockStatistic
+from mercer._blocks.dask_source import reduce_pieces
 from mercer._blocks.numeric_tables import numeric_dtype, refuse_columns
 from mercer._blocks.parquet_files import (
     ParquetFiles,
@@ -174,7 +174,7 @@ class ParquetSource(BlockSource):
             return as_frame(batch)
         return as_frame(self._empty())
 
-    def raw_blocks(self) -> Iterator[RawBlock]:
+    def raw_blocks(self) -> Iterator[Block]:
         """Yield record batches without rows whose target is missing."""
         yield from self._batches(self.column_names)
 
@@ -306,7 +306,7 @@ class ParquetSource(BlockSource):
 
     def _batches(
         self, columns: Sequence[str], groups: Sequence[RowGroup] | None = None
-    ) -> Iterator[RawBlock]:
+    ) -> Iterator[Block]:
         pa, start, n_columns = arrow(), self._offset, len(columns)
         read = (*columns, *self.target_names)
         encodes = bool(columns) and self.encoder is not None
@@ -324,7 +324,7 @@ class ParquetSource(BlockSource):
                 batch = batch.take(pa.array(kept))  # noqa: PLW2901
                 y = None if y is None else y[kept]
             if batch.num_rows:
-                yield RawBlock(batch.select(list(columns)), y, start - self._skipped - int(first))
+                yield Block(batch.select(list(columns)), y, start - self._skipped - int(first))
             start += n_rows
 
     def _empty(self) -> Any:

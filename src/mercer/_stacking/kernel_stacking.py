@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._blocks.passes import current_hooks
-from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._data.weights import as_weights
 from mercer._gram.sample_weights import representative_rows
 from mercer._model_selection.kernel_prices import sample_rows

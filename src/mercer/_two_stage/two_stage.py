@@ -15,8 +15,7 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._blocks.passes import current_hooks
-from mercer._callbacks import CallbackSupportMixin, reported_steps
+from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._gram.dense import UnitScale
 from mercer._gram.sample_weights import repeated_rows, weighted_mean
 from mercer._kernel_terms import KernelTermsMixin

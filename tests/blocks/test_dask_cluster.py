@@ -20,8 +20,7 @@ from mercer._blocks import (
     block_source,
     class_counts,
 )
-from mercer._blocks.dask_source import dask_source
-from mercer._blocks.dask_tasks import running_client
+from mercer._blocks.dask_source import DaskSource, running_client
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -169,13 +168,13 @@ class TestFailures:
 
     def test_a_client_is_closed_meanwhile(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
-            source = dask_source(*parts(), block_rows=None, encoder=None, client=client)
+            source = DaskSource(*parts(), block_rows=None, encoder=None, client=client)
             with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
                 source.reduce(NormalSums(), on_rows=lambda n_rows: client.close())
 
     def test_a_client_is_closed_while_blocks_are_read(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
-            blocks = iter(dask_source(*parts(), block_rows=5, encoder=None, client=client))
+            blocks = iter(DaskSource(*parts(), block_rows=5, encoder=None, client=client))
             assert next(blocks).n_rows == 5
             client.close()
             with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
