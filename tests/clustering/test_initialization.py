@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.datasets import make_blobs
 
-from mercer._clustering.initialization import (
+from mercer._clustering.local_search import (
     best_local_search,
     kmeans_plusplus_labels,
     spectral_embedding,

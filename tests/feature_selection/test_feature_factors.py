@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from reference import hsic_lasso, target_kernel
 from selection_cases import problem
 
+from mercer._data.weights import UnitWeights
 from mercer._feature_selection.feature_factors import (
     FeatureFactors,
     gaussian_factors,
@@ -29,7 +30,7 @@ def test_factors_leave_out_a_billionth_of_the_trace(deviation: float) -> None:
 
 def test_factors_have_at_most_as_many_columns_as_there_are_values() -> None:
     x = np.random.default_rng(0).integers(0, 4, size=200).astype(float)
-    assert len(gaussian_factors(standardized_rows(x[:, None]))[0]) == 4
+    assert len(gaussian_factors(standardized_rows(x[:, None], UnitWeights(200)))[0]) == 4
 
 
 def test_products_are_those_of_dense_matrices() -> None:
@@ -37,4 +38,5 @@ def test_products_are_those_of_dense_matrices() -> None:
     design, _ = hsic_lasso(X, target_kernel(y, "regression"))
     rows, columns = np.array([5, 0, 2]), np.array([1, 2])
     expected = design[:, rows].T @ design[:, columns]
-    assert_allclose(FeatureFactors(X).products(rows, columns), expected, rtol=0.0, atol=1e-8)
+    found = FeatureFactors(X, UnitWeights(120)).products(rows, columns)
+    assert_allclose(found, expected, rtol=0.0, atol=1e-8)

@@ -1,6 +1,5 @@
 """Clustering by the dependence between kernels and the clusters' labels."""
 
-from mercer._clustering.hsic_clustering import HSICClustering
-from mercer._clustering.multiple_kernel_clustering import MultipleKernelClustering
+from mercer._clustering.clusterers import HSICClustering, MultipleKernelClustering
 
 __all__ = ["HSICClustering", "MultipleKernelClustering"]

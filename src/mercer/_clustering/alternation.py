@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import RandomState
 
-from mercer._clustering.initialization import best_local_search
-from mercer._clustering.local_search import local_search
+from mercer._clustering.local_search import best_local_search, local_search
 from mercer._clustering.partitions import ROUNDING, Dependence, Partition
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.moments import moments

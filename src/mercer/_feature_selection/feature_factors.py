@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.weights import SampleWeights
 from mercer._gram.low_rank import pivoted_cholesky
-from mercer._gram.sample_weights import scaled_centered, weighted_deviation, weighted_mean
 from mercer._gram.samples import centered_features
 from mercer._gram.tiles import map_tiles, working_memory
 from mercer._typing import Array, Features
@@ -85,7 +85,7 @@ def gaussian_factors(features: Array) -> list[Array]:
     return [F[:, :rank].T for F, rank in zip(found.factors, found.ranks, strict=True)]
 
 
-def standardized_rows(X: Array, weights: Array | None = None) -> Array:
+def standardized_rows(X: Array, weights: SampleWeights) -> Array:
     """Standardize features and return them as rows, shape (n_features, n_samples).
 
     Features that are constant up to rounding become exactly zero.
@@ -93,16 +93,14 @@ def standardized_rows(X: Array, weights: Array | None = None) -> Array:
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples in means and deviations.
+    weights : SampleWeights
     """
     largest = np.abs(X).max(axis=0)
     columns = X / np.where(largest > 0.0, largest, 1.0)
     rows: Array = centered_features(columns).T.copy()
-    if weights is not None:
-        varies = np.asarray(rows.any(axis=1))
-        rows -= (weighted_mean(rows.T, weights) * varies)[:, None]
-    deviations = weighted_deviation(rows.T, weights)
+    if not weights.is_unit:
+        rows -= (weights.mean(rows.T) * rows.any(axis=1))[:, None]
+    deviations = weights.deviation(rows.T)
     rows /= np.where(deviations > 0.0, deviations, 1.0)[:, None]
     return rows
 
@@ -114,8 +112,8 @@ class FeatureFactors:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
         It is standardized one block of features at a time.
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples, by whose square roots factors and targets are multiplied.
+    weights : SampleWeights
+        By their square roots factors and targets are multiplied.
 
     Notes
     -----
@@ -123,7 +121,7 @@ class FeatureFactors:
     products take up to another quarter of it.
     """
 
-    def __init__(self, X: Features, weights: Array | None = None) -> None:
+    def __init__(self, X: Features, weights: SampleWeights) -> None:
         self._weights = weights
         self._X = X.tocsc() if sp.issparse(X) else X
         self.n_features: int = X.shape[1]
@@ -206,10 +204,10 @@ def _products(features: Array, factors: FeatureFactors, fixed: StackedFactors) -
     return factors.stack(features).products(fixed)
 
 
-def _of_norm_one(factor: Array, weights: Array | None) -> Array:
+def _of_norm_one(factor: Array, weights: SampleWeights) -> Array:
     """Center a factor and scale its Gram matrix to norm one; return zero for a constant one."""
-    centered = scaled_centered(factor.T, weights).T
+    centered = weights.centered(factor.T).T
     norm = float(np.linalg.norm(centered @ centered.T))
-    if norm <= _TRACE * (factor.shape[1] if weights is None else float(weights.sum())):
+    if norm <= _TRACE * weights.total:
         return np.zeros((1, factor.shape[1]))
     return centered / np.sqrt(norm)

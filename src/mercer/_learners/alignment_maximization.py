@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg import eigh
 
 from mercer._gram.moments import Moments
-from mercer._gram.sample_weights import weighted_deviation
 from mercer._kernel_estimator import TrainingData, kernel_rows
 from mercer._kernel_learner import LearnedKernel
 from mercer._learners.dictionary_weights import DictionaryLearner
@@ -154,27 +153,13 @@ class AlignmentMaximization(DictionaryLearner):
         Of weighted samples, they are those of R K R with the square roots R of the weights: kernel
         rows k become k R V V' R^-1. Columns of samples of weight zero are zero.
         """
-        gram = self.kernel_(data.X)
-        n = len(gram)
-        roots = np.ones(n) if data.weights.given is None else np.sqrt(data.weights.given)
-        gram *= np.outer(roots, roots)
+        roots = data.weights.roots[:, None]
+        gram = data.weights.scaled_gram(self.kernel_(data.X))
         values, vectors = eigh((gram + gram.T) / 2.0)
         positive, values = vectors[:, values > 0.0], values[values > 0.0]
-        self.projection_ = tuple(
-            _expanded(part, data.kept, self._n_features_out)
-            for part in (roots[:, None] * positive, positive / roots[:, None])
-        )
-        coordinates = positive * np.sqrt(values) / roots[:, None]
-        variance = float(np.square(weighted_deviation(coordinates, data.weights.given)).sum())
+        onto, back = roots * positive, positive / roots
+        self.projection_ = data.of_all(onto), data.of_all(back)
+        variance = float(np.square(data.weights.deviation(back * np.sqrt(values))).sum())
         if variance > 0.0:
             self.scale_ *= float(f"{variance:.{_SCALE_DIGITS}g}")
             self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)
-
-
-def _expanded(part: Array, rows: Array | None, n_rows: int) -> Array:
-    """The array with rows of zeros in the places that `rows` does not name."""
-    if rows is None:
-        return part
-    result = np.zeros((n_rows, part.shape[1]))
-    result[rows] = part
-    return result

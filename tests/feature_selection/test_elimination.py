@@ -9,7 +9,7 @@ from reference import median_gaussian
 from selection_cases import standardized
 
 from mercer._data.weights import UnitWeights
-from mercer._feature_selection.scorers import gaussian_scorer, radial_scorer
+from mercer._feature_selection.elimination import gaussian_scorer, radial_scorer
 from mercer._targets import Target
 from mercer.kernels import Gaussian
 
