@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import laplace, norm
 
-from mercer.probabilistic._laplace_noise import laplace_half_widths
+from mercer.probabilistic._bayesian_regressor import laplace_half_widths
 
 
 @pytest.mark.parametrize("deviation", [0.01, 0.3, 1.0, 5.0, 40.0])

@@ -66,6 +66,7 @@ class OneStage(KernelEstimator):
     :class:`Regressor` encode targets.
     """
 
+    kernels: Any
     class_weight: Any = None
     verbose: bool
     _task: ClassVar[Task]
@@ -123,7 +124,7 @@ class OneStage(KernelEstimator):
 
     def _kernels_of(self, data: TrainingData) -> list[Kernel]:
         """Return the kernels to learn from, bound to the data."""
-        return data.dictionary(getattr(self, "kernels"))  # noqa: B009
+        return data.dictionary(self.kernels)
 
     def _learn(
         self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
@@ -179,3 +180,15 @@ class Regressor(RegressorMixin, OneStage):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def normalized_probabilities(positive: Array) -> Array:
+    """Probabilities of all classes from those of each against the rest, one column for two classes.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_samples, n_problems)
+    """
+    if positive.shape[1] == 1:
+        return np.hstack([1.0 - positive, positive])
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))

@@ -15,7 +15,13 @@ from mercer._data.weights import SampleWeights
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import TrainingData, new_samples
 from mercer._model_selection.temperature import Temperature, fit_temperature
-from mercer._one_stage.base import Classifier, LearnedMachines, OneStage, Regressor
+from mercer._one_stage.base import (
+    Classifier,
+    LearnedMachines,
+    OneStage,
+    Regressor,
+    normalized_probabilities,
+)
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
@@ -246,18 +252,6 @@ def class_values(values: Array) -> Array:
     values : ndarray of shape (n_samples, n_problems)
     """
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
-
-
-def normalized_probabilities(positive: Array) -> Array:
-    """Probabilities of all classes from those of each against the rest, one column for two classes.
-
-    Parameters
-    ----------
-    positive : ndarray of shape (n_samples, n_problems)
-    """
-    if positive.shape[1] == 1:
-        return np.hstack([1.0 - positive, positive])
-    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
 
 
 def held_out_temperature(

@@ -29,7 +29,6 @@ from mercer.losses import Loss, Squared
 class FiniteMKL(KernelMachines):
     """Kernel machines on a weighted sum of the kernels of a finite dictionary."""
 
-    kernels: Any
     norm: float
     normalize: Literal["trace"] | None
     solver: Solver

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.dense import gram_alignment, scaled_gram
-from mercer._gram.moments import trace_shares
-from mercer._kernel_estimator import (
-    KernelEstimator,
-    TrainingData,
-    kernel_rows,
-    new_samples,
-    training_data,
+from mercer._kernel_estimator import TrainingData, kernel_rows, new_samples
+from mercer._one_stage.base import (
+    Classifier,
+    LearnedMachines,
+    OneStage,
+    Report,
+    normalized_probabilities,
 )
-from mercer._targets import Target, one_against_rest
+from mercer._targets import Target
 from mercer._typing import Array, Features
-from mercer.kernels import Kernel, WeightedSum
-from mercer.probabilistic._estimator_settings import validated_settings, warn_about
-from mercer.probabilistic._learned_model import LatentPosterior, LearnedModel, checked_diagonal
+from mercer._validation import check_bool, check_choice, check_number, check_positive, warn
+from mercer.kernels import Kernel
 from mercer.probabilistic._likelihoods import LogisticLikelihood
-from mercer.probabilistic._model import learn_model
+from mercer.probabilistic._majorizer import LatentPosterior
+from mercer.probabilistic._model import LikelihoodName, Settings, learn_model
 from mercer.probabilistic._objective_choice import ObjectiveName
 
 
-class BayesianMKL(KernelEstimator):
+class BayesianMKL(OneStage):
     """Base of the estimators that learn a kernel by a probabilistic objective."""
 
-    kernels: Any
+    _merges_equal_samples = True
+    _objectives: ClassVar[tuple[ObjectiveName, ...]]
+
+    likelihood: LikelihoodName = "logistic"
     objective: ObjectiveName
     weight_penalty: float
     norm: float
@@ -41,11 +43,7 @@ class BayesianMKL(KernelEstimator):
     n_starts: int
     tol: float
     max_iter: int
-    verbose: bool
 
-    kernel_: Kernel
-    X_fit_: Any
-    dual_coef_: Array
     cholesky_: Array
     scale_: Array
     rows_: Array
@@ -60,29 +58,73 @@ class BayesianMKL(KernelEstimator):
         # The best search from another start is in memory beside the current one.
         return 8 if self.n_starts == 1 else 11
 
-    def _store(self, model: LearnedModel, data: TrainingData, target: Target) -> None:
-        """Set the fitted attributes that classifiers and regressors share."""
-        self.weights_ = model.weights
-        self.kernel_ = WeightedSum(model.kernels, model.weights)
-        roots = None if data.weights.given is None else np.sqrt(data.weights.given)
-        self.alignment_ = gram_alignment(scaled_gram(model.K, roots), target.centered, roots)
-        self.shares_ = trace_shares(model.weights, model.traces)
-        self.dual_coef_ = data.of_all(model.posterior.alpha)
-        factors = model.posterior.factors
-        self.cholesky_ = np.array([factor for factor, _ in factors])
-        self.scale_ = np.array([scale for _, scale in factors])
+    def _check_parameters(self) -> None:
+        check_choice("objective", self.objective, self._objectives)
+        check_positive("weight_penalty", self.weight_penalty)
+        check_number("norm", self.norm, low=1.0)
+        check_positive("jitter", self.jitter)
+        check_bool("learn_parameters", self.learn_parameters)
+        if self.learn_parameters and self.objective not in ("marginal_likelihood", "vb"):
+            raise ValueError(
+                'learn_parameters=True needs objective="marginal_likelihood" or "vb"; '
+                f"got objective={self.objective!r}."
+            )
+        if self.learn_parameters and self._takes_stack():
+            raise ValueError(
+                "learn_parameters=True needs kernels of features; precomputed Gram matrices have "
+                "no parameters."
+            )
+        check_number("n_starts", self.n_starts, whole=True, low=1)
+        check_positive("tol", self.tol)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+        check_bool("verbose", self.verbose)
+
+    def _known_noise(self) -> float | None:
+        """Return the variance of the noise, in the unit of the encoded targets; None if learned."""
+        return None
+
+    def _learn(
+        self, data: TrainingData, kernels: list[Kernel], Y: Array, report: Report
+    ) -> LearnedMachines:
+        settings = Settings(
+            objective=self.objective,
+            likelihood=self.likelihood,
+            noise=self._known_noise(),
+            jitter=float(self.jitter),
+            weight_penalty=float(self.weight_penalty),
+            norm=float(self.norm),
+            learns_parameters=bool(self.learn_parameters),
+            n_starts=int(self.n_starts),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
+        model = learn_model(data.samples(len(kernels)), kernels, Y, settings, report)
+        return LearnedMachines(model.kernels, model.weights, model.traces, model)
+
+    def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
+        super()._store(data, target, learned)
+        model = learned.machines
+        self.cholesky_ = np.array([factor for factor, _ in model.posterior.factors])
+        self.scale_ = np.array([scale for _, scale in model.posterior.factors])
         self.rows_ = np.arange(data.n_given) if data.kept is None else data.kept
-        self.objective_ = model.value
-        self.history_ = model.history
         self.objective_history_ = np.array([step.objective for step in model.history])
-        self.n_iter_ = len(model.history)
         if self.objective in ("marginal_likelihood", "vb", "laplace"):
-            self.log_marginal_likelihood_ = -0.5 * model.value
-        if model.gap is not None:
-            self.dual_gap_ = model.gap
-        self.X_fit_ = data.stored
+            self.log_marginal_likelihood_ = -0.5 * model.objective
         if data.stored is None:
             self.diagonal_ = np.einsum("iik->ik", data.X).copy()
+        if model.collapsed:
+            warn(
+                "The objective is as low without any kernel: joint MAP has collapsed. Raise jitter "
+                f"(now {self.jitter:g}), or choose an objective that does not collapse, such as "
+                'objective="vb".'
+            )
+        if not model.converged:
+            gap = "" if model.gap is None else f", with a relative duality gap of {model.gap:.2g}"
+            warn(
+                f"Stopped after {self.n_iter_} steps before tol={self.tol:g} was reached{gap}: "
+                f"raise max_iter (now {self.max_iter}), or tol.",
+                ConvergenceWarning,
+            )
 
     def _means(self, X: Features) -> Array:
         """Return posterior means of the latent functions, shape (n_new, n_problems)."""
@@ -93,13 +135,31 @@ class BayesianMKL(KernelEstimator):
         across, posterior = kernel_rows(self, X)[:, self.rows_], self._posterior()
         samples = new_samples(self, X)
         if self.X_fit_ is None:
-            shape = len(samples), self.weights_.size
-            with_themselves = checked_diagonal(diagonal, shape, self.diagonal_) @ self.weights_
+            with_themselves = self._checked_diagonal(diagonal, len(samples)) @ self.weights_
         elif diagonal is None:
             with_themselves = self.kernel_.diag(samples)
         else:
             raise ValueError('diagonal is for kernels="precomputed" only.')
         return posterior.means(across), posterior.variances(across, with_themselves)
+
+    def _checked_diagonal(self, diagonal: Any, n_samples: int) -> Array:
+        """Return validated kernels of new samples with themselves, shape (n_samples, n_kernels)."""
+        shape, fitted = (n_samples, self.weights_.size), self.diagonal_
+        if diagonal is None:
+            rounding = np.sqrt(np.finfo(float).eps) * np.abs(fitted).max()
+            if np.ptp(fitted, axis=0).max() > rounding:
+                raise ValueError(
+                    "Variances need each new sample's kernels with itself: pass them as diagonal, "
+                    "of shape (n_samples, n_kernels). Only kernels of constant diagonal do without."
+                )
+            return np.broadcast_to(fitted[0], shape)
+        checked = check_array(diagonal, dtype=np.float64, input_name="diagonal")
+        if checked.shape != shape:
+            raise ValueError(
+                f"diagonal must have shape {shape}, one value for each new sample and kernel; "
+                f"got {checked.shape}."
+            )
+        return np.asarray(checked)
 
     def _posterior(self) -> LatentPosterior:
         check_is_fitted(self)
@@ -107,7 +167,7 @@ class BayesianMKL(KernelEstimator):
         return LatentPosterior(self.dual_coef_[self.rows_], factors)
 
 
-class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
+class BayesianMKLClassifier(Classifier, BayesianMKL):
     """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
 
     The latent function has the kernel K = sum weights_m K_m and the logistic likelihood. The
@@ -228,7 +288,7 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
     (2, 2)
     """
 
-    classes_: NDArray[Any]
+    _objectives = ("vb", "laplace", "map", "mkl")
 
     def __init__(
         self,
@@ -256,45 +316,6 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
-
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the kernel and the posterior of the latent functions.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,)
-            Labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which the logarithms of their likelihoods are multiplied. A
-            weight of two is the sample given twice, and a weight of zero the sample left out.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample or one class only, a parameter
-            is out of its range, a kernel returns NaN or is not positive semi-definite, or a weight
-            is negative.
-        """
-        settings = validated_settings(self, "logistic", ("vb", "laplace", "map", "mkl"))
-        data = training_data(self, X, y, sample_weight, self.class_weight).merged()
-        target = data.target("classification")
-        kernels = data.dictionary(self.kernels)
-        assert target.classes is not None
-        self.classes_ = target.classes
-        signs = one_against_rest(data.y, self.classes_)
-        with reported_steps(self) as report:
-            model = learn_model(data.samples(len(kernels)), kernels, signs, settings, report)
-        self._store(model, data, target)
-        warn_about(model, settings)
-        return self
 
     def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
         """Predict the most probable classes.
@@ -334,13 +355,9 @@ class BayesianMKLClassifier(ClassifierMixin, BayesianMKL):
             Columns are in the order of `classes_`.
         """
         means, variances = self._means_and_variances(X, diagonal)
-        likelihood = LogisticLikelihood()
-        own = np.column_stack(
-            [likelihood.probability(m, v) for m, v in zip(means.T, variances.T, strict=True)]
-        )
-        if own.shape[1] == 1:
-            return np.hstack([1.0 - own, own])
-        return np.asarray(own / own.sum(axis=1, keepdims=True))
+        pairs = zip(means.T, variances.T, strict=True)
+        own = np.column_stack([LogisticLikelihood().probability(*pair) for pair in pairs])
+        return normalized_probabilities(own)
 
     def predict_latent(self, X: Features, diagonal: Any = None) -> tuple[Array, Array]:
         """Predict means and standard deviations of the latent functions.

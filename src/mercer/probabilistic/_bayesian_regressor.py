@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
-from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, check_array
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.sample_weights import weighted_deviation, weighted_mean
-from mercer._kernel_estimator import TrainingData, training_data
+from mercer._kernel_estimator import TrainingData
+from mercer._one_stage.base import Regressor
+from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_coverage, check_positive
-from mercer.kernels._distances import check_squares
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
-from mercer.probabilistic._estimator_settings import validated_settings, warn_about
-from mercer.probabilistic._laplace_noise import laplace_half_widths
-from mercer.probabilistic._model import Settings, learn_model
-from mercer.probabilistic._objective_choice import ObjectiveName
-
-_OBJECTIVES: tuple[ObjectiveName, ...] = ("marginal_likelihood", "vb", "map", "mkl")
-"""Laplace's approximation is not among them: it is exact for Gaussian noise, and not defined for
-Laplace noise."""
 
 
-class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
+class BayesianMKLRegressor(Regressor, BayesianMKL):
     """Responses with uncertainties, from a Gaussian process whose kernel is a learned sum.
 
     The latent function has the kernel K = sum weights_m K_m. The weights and the noise maximize the
@@ -133,6 +122,10 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     fit into a quarter of the working memory, the p Gram matrices. Several responses share kernel
     and noise.
 
+    Weights of samples multiply the logarithms of their likelihoods. As samples given twice have
+    equal responses, learned noise may vanish if the weights sum to more than the number of samples:
+    give `noise` then, or scale the weights.
+
     References
     ----------
     .. [1] H. Nickisch, M. Seeger (2011). Multiple kernel learning: a unifying probabilistic
@@ -151,6 +144,9 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
     >>> model.score(X[100:], y[100:]) > 0.7
     True
     """
+
+    # Laplace's approximation is exact for Gaussian noise, and not defined for Laplace noise.
+    _objectives = ("marginal_likelihood", "vb", "map", "mkl")
 
     def __init__(
         self,
@@ -183,48 +179,35 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
         self.max_iter = max_iter
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X: Features, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the kernel, the noise and the posterior of the latent functions.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            A stack of Gram matrices of shape (n_samples, n_samples, n_kernels) if `kernels` is
-            "precomputed".
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Responses.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples, by which the logarithms of their likelihoods are multiplied. A
-            weight of two is the sample given twice, and a weight of zero the sample left out. As
-            samples given twice have equal responses, learned noise may vanish if the weights sum to
-            more than the number of samples: give `noise` then, or scale the weights.
-
-        Returns
-        -------
-        self : object
-
-        Raises
-        ------
-        ValueError
-            If X or y holds NaN or infinities, there is one sample only, a response is constant, a
-            parameter is out of its range, or a kernel returns NaN or is not positive semi-definite.
-        """
-        settings = self._validated_settings()
-        data = training_data(self, X, y, sample_weight).merged()
-        target = data.target("regression")
-        responses = self._normalized(data)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("likelihood", self.likelihood, ("gaussian", "laplace"))
+        if self.likelihood == "laplace" and self.objective == "marginal_likelihood":
+            raise ValueError(
+                'objective="marginal_likelihood" is in closed form for likelihood="gaussian" only; '
+                'objective="vb" bounds it for likelihood="laplace".'
+            )
         if self.noise is not None:
-            noise = float(self.noise) / float(np.mean(self.y_scale_**2))
-            settings = replace(settings, noise=noise)
-        kernels = data.dictionary(self.kernels)
-        with reported_steps(self) as report:
-            model = learn_model(data.samples(len(kernels)), kernels, responses, settings, report)
-        self._store(model, data, target)
-        variances = model.noise * self.y_scale_**2
-        self.noise_variance_ = float(variances[0]) if self._one_column else variances
-        warn_about(model, settings)
-        return self
+            check_positive("noise", self.noise)
+        check_bool("normalize_y", self.normalize_y)
+
+    def _encoded(self, data: TrainingData, target: Target) -> Array:
+        responses = super()._encoded(data, target)
+        self.y_mean_, self.y_scale_ = np.zeros(responses.shape[1]), np.ones(responses.shape[1])
+        if self.normalize_y:
+            self.y_mean_ = data.weights.mean(responses)
+            self.y_scale_ = data.weights.deviation(responses)
+        return np.asarray((responses - self.y_mean_) / self.y_scale_)
+
+    def _known_noise(self) -> float | None:
+        if self.noise is None:
+            return None
+        return float(self.noise) / float(np.mean(self.y_scale_**2))
+
+    def _store(self, data: TrainingData, target: Target, learned: Any) -> None:
+        variances = learned.machines.noise * self.y_scale_**2
+        self.noise_variance_ = float(variances[0]) if self._is_response_flat else variances
+        super()._store(data, target, learned)
 
     def predict(
         self,
@@ -309,40 +292,54 @@ class BayesianMKLRegressor(RegressorMixin, BayesianMKL):
             widths = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(latent + self.noise_variance_)
         means = means * self.y_scale_ + self.y_mean_
         ends = np.stack([means - widths, means + widths], axis=-1)
-        return ends[:, 0] if self._one_column else ends
+        return ends[:, 0] if self._is_response_flat else ends
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
-    def _validated_settings(self) -> Settings:
-        """Check all parameters, and return them as settings."""
-        settings = validated_settings(self, self.likelihood, _OBJECTIVES)
-        check_choice("likelihood", self.likelihood, ("gaussian", "laplace"))
-        if self.likelihood == "laplace" and self.objective == "marginal_likelihood":
-            raise ValueError(
-                'objective="marginal_likelihood" is in closed form for likelihood="gaussian" only; '
-                'objective="vb" bounds it for likelihood="laplace".'
-            )
-        if self.noise is not None:
-            check_positive("noise", self.noise)
-        check_bool("normalize_y", self.normalize_y)
-        return settings
+def laplace_half_widths(latent: Array, noise: Array | float, coverage: float) -> Array:
+    """Half-widths of the intervals about zero that hold the sum of a Gaussian and a Laplace value.
 
-    def _normalized(self, data: TrainingData) -> Array:
-        """Return the normalized responses, shape (n_samples, n_outputs), and store their scale."""
-        responses = check_array(data.y, ensure_2d=False, dtype=np.float64, input_name="y")
-        self._one_column = responses.ndim == 1
-        responses = responses.reshape(len(responses), -1)
-        check_squares(responses, "y")
-        self.y_mean_ = np.zeros(responses.shape[1])
-        self.y_scale_ = np.ones(responses.shape[1])
-        if self.normalize_y:
-            self.y_mean_ = weighted_mean(responses, data.weights.given)
-            self.y_scale_ = weighted_deviation(responses, data.weights.given)
-        return np.asarray((responses - self.y_mean_) / self.y_scale_)
+    Parameters
+    ----------
+    latent : ndarray of shape (n_samples, n_outputs)
+        Variances of the Gaussian values.
+    noise : float or ndarray of shape (n_outputs,)
+        Variance of the Laplace value, positive.
+    coverage : float
+        Probability, between zero and one.
 
-    def _shaped(self, values: Array) -> Array:
-        """Return values of shape (n, n_outputs) in the shape of the responses of `fit`."""
-        return values[:, 0] if self._one_column else values
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Notes
+    -----
+    With the standard deviation s and the scale b, and r = s / b, the sum is below h with a
+    probability of Phi(h/s) - [e^(r^2/2 - h/b) Phi(h/s - r) - e^(r^2/2 + h/b) Phi(-h/s - r)] / 2.
+    The half-width is found by bisection below Chebyshev's bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> laplace_half_widths(np.array([[0.0], [1.0]]), 2.0, 0.95).round(2)
+    array([[3.  ],
+           [3.5]])
+    """
+    scale = np.sqrt(np.asarray(noise) / 2.0)
+    # A deviation of 1e-8 of the noise changes no quantile, and leaves no division by zero.
+    deviation = np.maximum(np.sqrt(latent), 1e-8 * scale)
+    low = np.zeros_like(deviation)
+    high = np.sqrt((deviation**2 + np.asarray(noise)) / (1.0 - coverage))
+    # Sixty halvings leave rounding errors only.
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = 2.0 * _distribution(middle, deviation, scale) - 1.0 < coverage
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.asarray(0.5 * (low + high))
+
+
+def _distribution(value: Array, deviation: Array, scale: Array) -> Array:
+    """Probability that the sum is at most a value that is not negative."""
+    ratio, standard = deviation / scale, value / deviation
+    rising = 0.5 * ratio**2 - value / scale + log_ndtr(standard - ratio)
+    falling = 0.5 * ratio**2 + value / scale + log_ndtr(-standard - ratio)
+    return np.asarray(ndtr(standard) - 0.5 * (np.exp(rising) - np.exp(falling)))

@@ -18,7 +18,6 @@ from mercer.losses import QuadraticModel
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
 from mercer.probabilistic._deviance import Deviance
-from mercer.probabilistic._learned_model import LatentPosterior
 from mercer.probabilistic._likelihoods import Likelihood
 
 _SMALLEST_WEIGHT = 1e-100
@@ -61,6 +60,52 @@ class Point:
     def quadratics(self) -> Array:
         """Sums of alpha'K_m alpha over the problems, shape (n_kernels,)."""
         return np.einsum("cmn,nc->m", self.products, self.alpha)
+
+
+@dataclass(frozen=True)
+class LatentPosterior:
+    """Gaussian posteriors of latent functions, one for each problem.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_samples, n_problems)
+        The posterior mean at x is k(x)'alpha.
+    factors : tuple of (ndarray of shape (n_samples, n_samples), ndarray of shape (n_samples,))
+        L and s of each problem: the variance at x is k(x, x) - |L^-1 (s * k(x))|^2. The tuple is
+        empty if the loss has kinks, as it has no curvature then that defines a variance.
+    """
+
+    alpha: Array
+    factors: tuple[tuple[Array, Array], ...]
+
+    def means(self, across: Array) -> Array:
+        """Return posterior means, shape (n_new, n_problems).
+
+        Parameters
+        ----------
+        across : ndarray of shape (n_new, n_samples)
+            The kernel between new samples and the training samples.
+        """
+        return across @ self.alpha
+
+    def variances(self, across: Array, diagonal: Array) -> Array:
+        """Return posterior variances, shape (n_new, n_problems).
+
+        Parameters
+        ----------
+        across : ndarray of shape (n_new, n_samples)
+        diagonal : ndarray of shape (n_new,)
+            The kernel of new samples with themselves.
+        """
+        if not self.factors:
+            raise ValueError("There are no variances: the loss has no curvature at the mode.")
+        result = np.empty((len(across), len(self.factors)))
+        for c, (factor, scale) in enumerate(self.factors):
+            half = solve_triangular(
+                factor, scale[:, None] * across.T, lower=True, check_finite=False
+            )
+            result[:, c] = diagonal - np.einsum("nm,nm->m", half, half)
+        return np.maximum(result, 0.0)
 
 
 @dataclass(frozen=True)

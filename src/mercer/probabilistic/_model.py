@@ -14,16 +14,17 @@ from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
+from mercer._weights.mkl import Machines
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize_latents
 from mercer.probabilistic._laplace import optimize_laplace
-from mercer.probabilistic._learned_model import LearnedModel
 from mercer.probabilistic._likelihoods import (
     GaussianLikelihood,
     LaplaceLikelihood,
     Likelihood,
     LogisticLikelihood,
 )
+from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._objective_choice import ObjectiveName, as_objective
 from mercer.probabilistic._objectives import JointMAP, Objective, Problem
 from mercer.probabilistic._parameters import Noise, learn_parameters
@@ -109,6 +110,36 @@ class Settings:
     def of_noise(self, noise: float, weights: Array | None) -> Likelihood:
         """Return the likelihood for a noise variance and weights of the samples."""
         return _LIKELIHOODS[self.likelihood].of_variance(noise).with_weights(weights)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedModel(Machines):
+    """Kernels, weights and posterior that minimize an objective, on the -2 log scale.
+
+    The Gram matrix is without noise or jitter.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they were given.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' Gram matrices.
+    noise : float
+        Variance of the noise; NaN if there is none.
+    posterior : LatentPosterior
+    converged : bool
+    collapsed : bool
+        Whether no kernel at all gives as low an objective.
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    traces: Array
+    noise: float
+    posterior: LatentPosterior
+    converged: bool
+    collapsed: bool
 
 
 def learn_model(
@@ -249,15 +280,17 @@ class _WeightedDictionary:
         bound = self.problem.lower_bound(found.point)
         weights = np.zeros(len(self.kernels))
         weights[self.used] = learned[:p] * self.scales
+        posterior = found.majorizer.posterior(self.problem.Y, found.point)
         return LearnedModel(
             kernels=self.kernels,
             weights=weights,
             traces=self.traces,
-            K=self.plain.weighted_sum(learned[:p]),
+            gram=self.plain.weighted_sum(learned[:p]),
+            dual=posterior.alpha,
             noise=noise,
-            value=found.value,
+            objective=found.value,
             gap=None if bound is None else max(found.value - bound, 0.0) / found.size,
-            posterior=found.majorizer.posterior(self.problem.Y, found.point),
+            posterior=posterior,
             history=found.history,
             converged=found.converged,
             collapsed=settings.objective == "map" and self._has_collapsed(found),

@@ -17,7 +17,7 @@ from mercer.kernels import Kernel, WeightedSum, as_dictionary
 from mercer.probabilistic._descent import minimize
 from mercer.probabilistic._deviance import Deviance
 from mercer.probabilistic._laplace import laplace_at
-from mercer.probabilistic._learned_model import LatentPosterior
+from mercer.probabilistic._majorizer import LatentPosterior
 from mercer.probabilistic._objective_choice import OBJECTIVES, ObjectiveName, as_objective
 from mercer.probabilistic._objectives import Problem
 
