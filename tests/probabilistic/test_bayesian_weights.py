@@ -13,15 +13,14 @@ from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import Gaussian, Linear
 from mercer.probabilistic._descent import minimize_latents
-from mercer.probabilistic._laplace import laplace_at
 from mercer.probabilistic._likelihoods import (
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,
 )
-from mercer.probabilistic._model import Settings, learn_model
-from mercer.probabilistic._objective_choice import as_objective
+from mercer.probabilistic._model import Settings, as_objective, learn_model
 from mercer.probabilistic._objectives import JointMAP, Problem
+from mercer.probabilistic._weight_search import laplace_at
 
 KERNELS = [Gaussian(0.5), Gaussian(2.0), Linear()]
 ESTIMATORS = [
@@ -153,7 +152,7 @@ def test_optima_of_repeated_rows_are_those_of_weights(setting):
     once = learn_model(Samples(X, 3, weights=weights), kernels, y[:, None], setting)
     again = X.repeat(counts, axis=0)
     repeated = learn_model(Samples(again, 3), kernels, y.repeat(counts)[:, None], setting)
-    assert once.value == pytest.approx(repeated.value, rel=1e-8)
+    assert once.objective == pytest.approx(repeated.objective, rel=1e-8)
     # The objective is flat at its minimum, so that weights have half of its digits.
     assert_allclose(once.weights, repeated.weights, rtol=1e-2, atol=1e-4)
     assert once.noise == pytest.approx(repeated.noise, rel=1e-2, nan_ok=True)
@@ -229,7 +228,7 @@ def test_learned_noise_is_a_minimum_for_small_weights(scale):
         fitted = y @ np.linalg.solve(A, y)
         return fitted + np.linalg.slogdet(A)[1] + n_more * np.log(noise) + constant
 
-    assert model.value == pytest.approx(value(model.noise), rel=1e-7)
+    assert model.objective == pytest.approx(value(model.noise), rel=1e-7)
     assert value(model.noise) <= value(1.02 * model.noise)
     assert value(model.noise) <= value(0.98 * model.noise)
     assert isinstance(JointMAP.marginal_likelihood(0.1, weights).deviance.weights, np.ndarray)

@@ -71,12 +71,12 @@ def searched(model: Any, X: np.ndarray, y: Any, monkeypatch: pytest.MonkeyPatch)
     """The function of logarithms that a fit minimizes, and where it starts."""
     seen: list[Any] = []
 
-    def started(function: Any, x: np.ndarray, **_: Any) -> OptimizeResult:
+    def started(function: Any, x: np.ndarray, *_: Any, **__: Any) -> OptimizeResult:
         seen.extend([function, x])
         return OptimizeResult(x=x, fun=function(x)[0], success=True)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_parameters, "descend", started)
+        patch.setattr(_parameters, "minimized", started)
         model.fit(X, y)
     return seen
 

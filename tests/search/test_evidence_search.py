@@ -115,7 +115,7 @@ def test_many_samples_are_tiled() -> None:
     X, y = problem(500)
     kernel = Gaussian(ard=True).bind(X)
     objective = evidence_search._Evidence(kernel, X, y, 1.0)
-    assert len(objective.plan) > 1
+    assert len(objective.samples.plan) > 1
     x = np.append(kernel.theta, -2.0)
     slope = central_difference(lambda x: objective(x)[0], x)
     assert_allclose(objective(x)[1], slope, rtol=1e-5, atol=1e-7)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import OptimizeResult
 
-from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
-from mercer._gram.tiles import Tile, assembled, map_tiles, serial_algebra, tile_plan
+from mercer._gram.dense import log_determinant
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
+from mercer._search.evidence import ConcentratedEvidence, KernelParameters, minimized
 from mercer._search.parameter_search import have_slowed
 from mercer._search.spread_rows import spread_rows
 from mercer._typing import Array, Features
 from mercer.kernels import WeightedSum
-from mercer.kernels._kernel import Kernel, gram_tile, gram_tile_vjp
+from mercer.kernels._kernel import Kernel
 
 PRIOR_DEVIATION = 1.0
 """Standard deviation of the prior on log-widths about their mean: so weak that a feature is left
@@ -51,9 +52,6 @@ _ROUGH = 1e-3
 
 _COMMON_ITERATIONS = 10
 """The best common width of a grid is refined by so many iterations."""
-
-_PAIRS = 20
-"""Number of pairs of steps and gradients that L-BFGS stores."""
 
 _EARLY = (1, 2)
 """Statuses of L-BFGS-B at its limit of iterations, and where its line search fails."""
@@ -177,10 +175,11 @@ def marginal_likelihood_widths(
         start = fewest.with_relative_widths(start, like)
     start[-1] = max(start[-1], _LEAST_START)
     if like is None and few is not whole:
-        start = few.search(start, tol=_ROUGH, max_iter=max_iter, path=[]).x
+        start = _searched(few, start, few.bounds, tol=_ROUGH, max_iter=max_iter, path=[]).x
     path: list[float] = []
-    found = whole.search(start, tol=tol, max_iter=max_iter, path=path, on_step=on_step)
-    amplitude, value = whole.evidence(found.x)
+    options: Any = {"tol": tol, "max_iter": max_iter, "path": path, "on_step": on_step}
+    found = _searched(whole, start, whole.bounds, **options)
+    amplitude, value = whole.best(found.x)
     return EvidenceMaximum(
         whole.kernel_at(found.x),
         float(np.exp(found.x[-1])),
@@ -191,34 +190,32 @@ def marginal_likelihood_widths(
     )
 
 
-class _Evidence:
+class _Evidence(KernelParameters):
     """-2 log marginal likelihood plus the prior's cost, for each observation, and its gradient.
 
-    Its argument x holds the log-parameters of the kernels, the logarithms of all weights but the
-    first, which is one, and last the logarithm of the noise variance relative to the kernel's. A
+    The first weight of a sum is one, the noise is relative to the kernel's amplitude, and a
     constant is left out.
     """
 
     def __init__(self, kernel: Kernel, X: Features, Y: Array, prior_deviation: float) -> None:
-        self.kernel, self.X = kernel, X
-        self.parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
-        self.deviation = prior_deviation
+        self.kernel, self.deviation = kernel, prior_deviation
         self.Y = Y - Y.mean(axis=0)
         largest = float(np.abs(Y).max(initial=0.0))
         self.Y[np.abs(self.Y) <= _CONSTANT * largest] = 0.0
         self.rank = int(np.linalg.matrix_rank(self.Y))
         self.scale = float(np.linalg.norm(self.Y)) / np.sqrt(max(self.rank, 1) * len(Y)) or 1.0
         self.Y /= self.scale
-        self.ends = np.cumsum([part.theta.size for part in self.parts])
-        further = np.zeros(len(self.parts))
-        starts = zip(*(part.starts(X) for part in self.parts), strict=True)
+        parts = list(kernel.kernels) if isinstance(kernel, WeightedSum) else [kernel]
+        self.evidence = ConcentratedEvidence(self.Y, self.rank)
+        super().__init__(Samples(X), parts, self.evidence, n_fixed=1)
+        further = np.zeros(len(parts))
+        starts = zip(*(part.starts(X) for part in parts), strict=True)
         self.starts = np.array([np.concatenate([*start, further]) for start in starts])
         self.bounds = np.vstack(
-            [part.log_bounds(X) for part in self.parts]
-            + [_WEIGHT_BOUNDS] * (len(self.parts) - 1)
+            [part.log_bounds(X) for part in parts]
+            + [_WEIGHT_BOUNDS] * (len(parts) - 1)
             + [_NOISE_BOUNDS]
         )
-        self.plan = tile_plan(X.shape[0])
 
     @property
     def is_constant(self) -> bool:
@@ -229,45 +226,13 @@ class _Evidence:
         """Return the problem for a subsample, or this one if there are few samples."""
         if len(self.Y) < factor * n_rows:
             return self
-        rows = spread_rows(self.X, self.Y, n_rows)
-        return _Evidence(self.kernel, self.X[rows], self.Y[rows], self.deviation)
-
-    def terms(self, x: Array) -> list[tuple[float, Kernel]]:
-        """Return the weight of each kernel, and the kernel with its parameters."""
-        thetas = np.split(x[: self.ends[-1]], self.ends[:-1])
-        weights = np.exp(np.append(0.0, x[self.ends[-1] : -1]))
-        parts = [part.with_theta(theta) for part, theta in zip(self.parts, thetas, strict=True)]
-        return list(zip(weights.tolist(), parts, strict=True))
+        rows = spread_rows(self.samples.X, self.Y, n_rows)
+        return _Evidence(self.kernel, self.samples.X[rows], self.Y[rows], self.deviation)
 
     def kernel_at(self, x: Array) -> Kernel:
         """Return the kernel, or the sum of kernels, with these parameters."""
-        terms = self.terms(x)
-        if not isinstance(self.kernel, WeightedSum):
-            return terms[0][1]
-        return WeightedSum([part for _, part in terms], np.array([w for w, _ in terms]))
-
-    def gram(self, x: Array) -> Array:
-        """Gram matrix of the kernel with these parameters."""
-        terms = self.terms(x)
-
-        def block(tile: Tile) -> Array:
-            total = np.zeros(tile.shape)
-            for weight, part in terms:
-                values = gram_tile(part, self.X, tile.rows, tile.columns)
-                values += part.offset
-                values *= weight
-                total += values
-            return total
-
-        return assembled(self.plan, len(self.Y), block)
-
-    def widths(self) -> list[slice]:
-        """Return the positions in x of each kernel's log-widths."""
-        begins = self.ends - [part.theta.size for part in self.parts]
-        return [
-            slice(begin, begin + part.structure.n_widths)
-            for begin, part in zip(begins.tolist(), self.parts, strict=True)
-        ]
+        parts, weights, _ = self.read(x)
+        return WeightedSum(parts, weights) if isinstance(self.kernel, WeightedSum) else parts[0]
 
     def with_relative_widths(self, x: Array, like: Kernel) -> Array:
         """Return x times widths whose ratios are those of a kernel, or their square roots.
@@ -287,8 +252,7 @@ class _Evidence:
         for point in points:
             K = self.gram(np.append(point, 0.0))
             for log_noise in _NOISES:
-                quadratic, factor, _ = self.solved(K, log_noise)
-                value = np.log(quadratic) + log_determinant(factor) / len(self.Y)
+                value = self.evidence.value(K, np.exp(log_noise))
                 found.append((value, np.append(point, log_noise)))
         return min(found, key=lambda pair: pair[0])[1]
 
@@ -298,7 +262,7 @@ class _Evidence:
         The best of a grid is refined by a few iterations along these directions, and the weights.
         """
         start = self._best_noise([start[:-1] for start in self.starts])
-        n_parts = len(self.parts)
+        n_parts = len(self.kernels)
         directions = np.zeros((2 * n_parts, start.size))
         for row, positions in enumerate(self.widths()):
             directions[row, positions] = 1.0
@@ -311,37 +275,21 @@ class _Evidence:
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        found = _minimized(along, zero, bounds, tol=_ROUGH, max_iter=_COMMON_ITERATIONS, path=[])
+        found = _searched(along, zero, bounds, tol=_ROUGH, max_iter=_COMMON_ITERATIONS, path=[])
         return np.clip(start + found.x @ directions, *self.bounds.T)
 
-    def search(self, start: Array, **settings: Any) -> OptimizeResult:
-        """Return SciPy's result of a search over all parameters."""
-        return _minimized(self, np.clip(start, *self.bounds.T), self.bounds, **settings)
-
-    def evidence(self, x: Array) -> tuple[float, float]:
+    def best(self, x: Array) -> tuple[float, float]:
         """Return the best amplitude, and the logarithm of the marginal likelihood."""
         n, m = len(self.Y), self.rank
-        quadratic, factor, _ = self.solved(self.gram(x), x[-1])
-        amplitude = quadratic * self.scale**2
+        amplitude, factor, _ = self.evidence.amplitude(self.gram(x), np.exp(x[-1]))
+        amplitude *= self.scale**2
         constant = n * (np.log(2.0 * np.pi * amplitude) + 1.0)
         return amplitude, -0.5 * m * (constant + log_determinant(factor))
 
-    def solved(self, K: Array, log_noise: float) -> tuple[float, Array, Array]:
-        """Return tr(Y'A^-1 Y) / (m n), the Cholesky factor of A, and A^-1 Y."""
-        factor = definite_factor(with_diagonal(K, np.exp(log_noise)))
-        alpha = cho_solve((factor, True), self.Y, check_finite=False)
-        return float(np.sum(self.Y * alpha)) / (self.rank * len(self.Y)), factor, alpha
-
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return value and gradient."""
-        n = len(self.Y)
-        quadratic, factor, alpha = self.solved(self.gram(x), x[-1])
-        P = inverted(factor)
-        P -= alpha @ (alpha.T / (quadratic * self.rank))
-        P /= n
-        value = np.log(quadratic) + log_determinant(factor) / n
-        gradient = np.append(self._kernel_gradient(x, P), np.exp(x[-1]) * np.trace(P))
-        precision = 1.0 / (self.deviation**2 * n * self.rank)
+        value, gradient = super().__call__(x)
+        precision = 1.0 / (self.deviation**2 * len(self.Y) * self.rank)
         for positions in self.widths():
             widths = x[positions]
             centered = widths - (widths.mean() if widths.size else 0.0)
@@ -349,23 +297,8 @@ class _Evidence:
             value += precision * float(centered @ centered)
         return value, gradient
 
-    def _kernel_gradient(self, x: Array, P: Array) -> Array:
-        """Return d<P, K> / dx without the noise."""
-        terms = self.terms(x)
 
-        def contract(tile: Tile) -> Array:
-            part = tile.count * P[tile.rows, tile.columns]
-            thetas, weights = [], []
-            for weight, kernel in terms:
-                value, slope = gram_tile_vjp(kernel, self.X, part, tile.rows, tile.columns)
-                thetas.append(weight * slope)
-                weights.append(weight * value)
-            return np.concatenate([*thetas, weights[1:]])
-
-        return np.asarray(np.sum(list(map_tiles(contract, self.plan)), axis=0))
-
-
-def _minimized(
+def _searched(
     objective: Callable[[Array], tuple[float, Array]],
     start: Array,
     bounds: Array,
@@ -375,7 +308,7 @@ def _minimized(
     path: list[float],
     on_step: Callable[[], None] = lambda: None,
 ) -> OptimizeResult:
-    """Return SciPy's result of L-BFGS within bounds; the path gets the value of each iterate."""
+    """Return SciPy's result of a search; the path gets the value of each iterate."""
 
     def recorded(x: Array) -> tuple[float, Array]:
         value, gradient = objective(x)
@@ -388,12 +321,5 @@ def _minimized(
         if have_slowed(path, tol):
             raise StopIteration
 
-    return minimize(  # type: ignore[call-overload]
-        recorded,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=after_step,
-        options={"maxiter": max_iter, "ftol": 0.0, "gtol": 0.1 * tol, "maxcor": _PAIRS},
-    )
+    options = {"maxiter": max_iter, "ftol": 0.0, "gtol": 0.1 * tol}
+    return minimized(recorded, start, bounds, after_step=after_step, **options)

@@ -2,8 +2,8 @@
 
 from mercer.probabilistic._bayesian_mkl import BayesianMKLClassifier
 from mercer.probabilistic._bayesian_regressor import BayesianMKLRegressor
-from mercer.probabilistic._deviance import Deviance
 from mercer.probabilistic._likelihoods import (
+    Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
     LogisticLikelihood,

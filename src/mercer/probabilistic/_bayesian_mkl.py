@@ -24,8 +24,7 @@ from mercer._validation import check_bool, check_choice, check_number, check_pos
 from mercer.kernels import Kernel
 from mercer.probabilistic._likelihoods import LogisticLikelihood
 from mercer.probabilistic._majorizer import LatentPosterior
-from mercer.probabilistic._model import LikelihoodName, Settings, learn_model
-from mercer.probabilistic._objective_choice import ObjectiveName
+from mercer.probabilistic._model import LikelihoodName, ObjectiveName, Settings, learn_model
 
 
 class BayesianMKL(OneStage):

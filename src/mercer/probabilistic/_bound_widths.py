@@ -13,19 +13,12 @@ import numpy as np
 
 from mercer._typing import Array
 
-_SMALL_ARGUMENT = 1e-2
-"""For arguments s below this, s / tanh(s / 2) is replaced by its Taylor series, as it is 0 / 0."""
-_SMALLEST_OFFSET = 1e-8
-"""The offset c of a determinant model is at least this fraction of the width, as the difference
-that defines it may vanish by rounding."""
+_EPSILON = np.finfo(float).eps
+_ROOT_PRECISION = float(np.sqrt(_EPSILON))
+"""By quadratic convergence, the step after one of this relative size is rounding."""
 SMALLEST_CURVATURE = 1e-3
 """Curvatures in a width are at least this, since a model that is evaluated far from where it was
 fitted may not be convex there."""
-_ROOT_STEPS = 100
-"""A search for roots ends after this many steps at the latest."""
-_ROOT_PRECISION = 1e-8
-"""A search for roots ends if the relative change of a step is below this: by quadratic convergence
-the next step would be rounding."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,8 @@ class DeterminantModel:
         gamma, slope : ndarray of shape (n_samples,)
         damping : float
         """
-        return cls(np.maximum(damping / slope - gamma, _SMALLEST_OFFSET * gamma), damping)
+        # The difference that defines the offset may vanish by rounding.
+        return cls(np.maximum(damping / slope - gamma, _ROOT_PRECISION * gamma), damping)
 
     @classmethod
     def of_variance(cls, variance: Array) -> DeterminantModel:
@@ -65,7 +59,7 @@ class DeterminantModel:
         ----------
         variance : ndarray of shape (n_samples,)
         """
-        return cls(np.maximum(variance, _SMALLEST_OFFSET), 1.0)
+        return cls(np.maximum(variance, _ROOT_PRECISION), 1.0)
 
     def value(self, gamma: Array) -> Array:
         """Return m ln(1 + gamma / c), shape (n_samples,)."""
@@ -95,10 +89,13 @@ def tight_logistic_width(squared: Array) -> tuple[Array, Array]:
     squared : ndarray of shape (n_samples,)
         s^2.
     """
-    s = np.sqrt(np.maximum(squared, _SMALL_ARGUMENT**2))
+    # The expression is 0 / 0 at zero. The first term that the series leaves out, s^6 / 7560, is
+    # rounding below this argument.
+    least = float(np.cbrt(7560.0 * _EPSILON))
+    s = np.sqrt(np.maximum(squared, least))
     coth = 1.0 / np.tanh(0.5 * s)
     width, slope = 2.0 * s * coth, coth / s - 0.5 * (coth**2 - 1.0)
-    small = squared < _SMALL_ARGUMENT**2
+    small = squared < least
     if small.any():
         series = 4.0 + squared / 3.0 - squared**2 / 180.0
         width = np.where(small, series, width)
@@ -210,7 +207,8 @@ def _increasing_root(
 ) -> Array:
     """Return roots of increasing functions between bounds, by Newton's method with bisection."""
     current = start
-    for _ in range(_ROOT_STEPS):
+    # Bisection alone would need about sixty steps.
+    for _ in range(100):
         value, slope = equation(current)
         low = np.where(value < 0.0, current, low)
         high = np.where(value > 0.0, current, high)

@@ -55,10 +55,6 @@ _ROUNDING = 1e-14
 _PATIENCE = 12
 """The search ends after this many successive steps without a decrease, each with a lower barrier,
 as rounding prevents one."""
-_PRECISE = 1e-7
-"""Relative precision of the latent values at the final weights, as predictions use them."""
-_LATENT_STEPS = 100
-"""Steps in the latent values at the final weights stop after this number at the latest."""
 _ROUNDED_RESIDUAL = 1e-6
 """A search that rounding ends has converged if its residual is at most this for each sample."""
 
@@ -156,7 +152,12 @@ def minimize(
 
 
 def minimize_latents(
-    problem: Problem, point: Point, *, previous: Majorizer | None = None, tol: float = _PRECISE
+    problem: Problem,
+    point: Point,
+    *,
+    previous: Majorizer | None = None,
+    tol: float = 1e-7,
+    max_iter: int = 100,
 ) -> Minimum:
     """Minimize an objective over the latent values, to the precision that predictions need.
 
@@ -167,16 +168,11 @@ def minimize_latents(
     previous : Majorizer, default=None
         The majorizer at a point nearby.
     tol : float, default=1e-7
-        Used if it is smaller than the default.
+        A larger one is replaced by the default.
+    max_iter : int, default=100
     """
-    return minimize(
-        problem,
-        point,
-        free=False,
-        previous=previous,
-        tol=min(tol, _PRECISE),
-        max_iter=_LATENT_STEPS,
-    )
+    tol = min(tol, 1e-7)
+    return minimize(problem, point, free=False, previous=previous, tol=tol, max_iter=max_iter)
 
 
 class _Search:

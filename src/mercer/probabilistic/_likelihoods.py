@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from typing import Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.special import expit, ndtr
 from mercer._gram.sample_weights import weighted_mean
 from mercer._typing import Array
 from mercer._validation import check_positive
-from mercer.losses import EpsilonInsensitive, Logistic, QuadraticModel, Squared
+from mercer.losses import EpsilonInsensitive, Logistic, Loss, QuadraticModel, Squared
 from mercer.probabilistic._bound_widths import (
     SMALLEST_CURVATURE,
     DeterminantModel,
@@ -29,15 +30,93 @@ from mercer.probabilistic._bound_widths import (
     tight_logistic_argument,
     tight_logistic_width,
 )
-from mercer.probabilistic._deviance import Deviance
 
-_NARROWEST = 1e-8
-"""The bound of a Laplace likelihood is tight at this distance from the response at least, since the
-width of the bound vanishes at the response itself."""
-_SMALLEST_VARIANCE = 1e-8
-"""Learned noise has at least this variance, relative to the mean square of the responses."""
-_LOG_RATE_RADIUS = 50.0
-"""Rates are searched for up to this distance from the previous one, in natural logarithms."""
+_NARROWEST = float(np.sqrt(np.finfo(float).eps))
+"""The bound of a Laplace likelihood is tight at this distance from the response at least, as its
+width vanishes there. Learned noise has at least this variance, relative to the mean square of the
+responses."""
+
+
+class Deviance:
+    """A loss on the scale of -2 ln p: twice the loss, plus a constant for each sample.
+
+    Parameters
+    ----------
+    loss : mercer.losses.Loss
+        Stands for -ln p(y | u) up to a constant.
+    constant : float, default=0.0
+        -2 ln of the factor that normalizes the likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.losses import Hinge
+    >>> from mercer.probabilistic import Deviance
+    >>> Deviance(Hinge(C=0.5)).value(np.ones(2), np.array([0.0, 3.0]))
+    1.0
+    """
+
+    def __init__(self, loss: Loss, constant: float = 0.0) -> None:
+        self.loss, self.constant = loss, constant
+
+    @property
+    def weights(self) -> Array | None:
+        """Weights of the samples, by which their terms are multiplied; None where all are one."""
+        return self.loss.weights
+
+    def with_weights(self, weights: Array | None) -> Self:
+        """Return the same deviance for samples of other weights.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_samples,), or None
+            Positive weights; None where all are one.
+        """
+        result = copy(self)
+        result.loss = self.loss.with_weights(weights)
+        return result
+
+    def value(self, y: Array, u: Array) -> float:
+        """Return the sum over the samples; y and u have the shape (n_samples,)."""
+        return 2.0 * self.loss.value(y, u) + self.loss.total(np.full(len(y), self.constant))
+
+    def quadratic_model(self, y: Array, u: Array, width: float) -> QuadraticModel:
+        """Expand to second order at latent values.
+
+        Parameters
+        ----------
+        y, u : ndarray of shape (n_samples,)
+        width : float
+            A kink is replaced by a parabola that extends this far on either side.
+        """
+        model = self.loss.quadratic_model(y, u, width)
+        return QuadraticModel(
+            2.0 * model.value + self.loss.weighted(self.constant),
+            2.0 * model.slope,
+            2.0 * model.curvature,
+        )
+
+    def dual(self, y: Array, alpha: Array) -> float:
+        """Return the sum of -l*(-2 alpha_i) over the samples, l the deviance of one sample.
+
+        Parameters
+        ----------
+        y, alpha : ndarray of shape (n_samples,)
+            Dual variables that are not feasible are replaced by the nearest ones that are.
+        """
+        feasible = self.loss.feasible(y, alpha)
+        constant = self.loss.total(np.full(len(y), self.constant))
+        return -2.0 * self.loss.conjugate(y, feasible) + constant
+
+    def solve(self, K: Array, y: Array) -> Array:
+        """Return the alpha that minimizes u'K^-1 u plus the deviance, to a duality gap of 1e-9.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        y : ndarray of shape (n_samples,)
+        """
+        return self.loss.fit(K, y, intercept=False, accuracy=1e-9).c
 
 
 class Likelihood(Deviance, ABC):
@@ -64,21 +143,11 @@ class Likelihood(Deviance, ABC):
 
     @abstractmethod
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
-        """Return the Gaussian bound r^2 / gamma - 2 b r + h(gamma), shape (n_samples,).
-
-        Parameters
-        ----------
-        y, u, gamma : ndarray of shape (n_samples,)
-        """
+        """Return the Gaussian bound r^2 / gamma - 2 b r + h(gamma), shape (n_samples,)."""
 
     @abstractmethod
     def tight_width(self, y: Array, u: Array) -> Array:
-        """Return the widths of the bounds that are tight at latent values, shape (n_samples,).
-
-        Parameters
-        ----------
-        y, u : ndarray of shape (n_samples,)
-        """
+        """Return the widths of the bounds that are tight at latent values, shape (n_samples,)."""
 
     @abstractmethod
     def best_bound(
@@ -110,23 +179,11 @@ class Likelihood(Deviance, ABC):
         return self
 
     def curvature_slope(self, y: Array, u: Array) -> Array:
-        """Return the third derivatives of the deviance in latent values, zero for Gaussian noise.
-
-        They are multiplied by the weights.
-
-        Parameters
-        ----------
-        y, u : ndarray of shape (n_samples,)
-        """
+        """Return third derivatives of the weighted deviances, zero for Gaussian noise."""
         return np.zeros_like(u)
 
     def log_variance_slope(self, gamma: Array) -> float:
-        """Return the derivative of the sum of bounds in ln variance at given widths.
-
-        Parameters
-        ----------
-        gamma : ndarray of shape (n_samples, n_problems)
-        """
+        """Return the derivative of the sum of bounds in ln variance at given widths."""
         return 0.0
 
 
@@ -196,12 +253,7 @@ class LaplaceLikelihood(Likelihood):
 
     @classmethod
     def of_variance(cls, variance: float) -> Self:
-        """Return the likelihood of rate sqrt(2 / variance).
-
-        Parameters
-        ----------
-        variance : float
-        """
+        """Return the likelihood of rate sqrt(2 / variance); see :meth:`Likelihood.of_variance`."""
         return cls(float(np.sqrt(2.0 / variance)))
 
     def bound(self, y: Array, u: Array, gamma: Array) -> Array:
@@ -243,14 +295,15 @@ class LaplaceLikelihood(Likelihood):
 
         current = float(np.log(self.rate))
         low, high = current - 0.5, current + 0.5
-        while excess(low) > 0.0 and low > current - _LOG_RATE_RADIUS:
+        # Rates are sought within a factor of e^50, beyond which the noise vanishes or is infinite.
+        while excess(low) > 0.0 and low > current - 50.0:
             low -= 1.0
-        while excess(high) < 0.0 and high < current + _LOG_RATE_RADIUS:
+        while excess(high) < 0.0 and high < current + 50.0:
             high += 1.0
         if excess(low) > 0.0 or excess(high) < 0.0:
             return self
         rate = float(np.exp(brentq(excess, low, high, xtol=1e-12)))
-        smallest = _SMALLEST_VARIANCE * float(weighted_mean(Y * Y, self.weights).mean())
+        smallest = _NARROWEST * float(weighted_mean(Y * Y, self.weights).mean())
         largest = float(np.sqrt(2.0 / smallest))
         return LaplaceLikelihood(min(rate, largest)).with_weights(self.weights)
 

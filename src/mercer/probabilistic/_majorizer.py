@@ -17,8 +17,7 @@ from mercer._typing import Array
 from mercer.losses import QuadraticModel
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
-from mercer.probabilistic._deviance import Deviance
-from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._likelihoods import Deviance, Likelihood
 
 _SMALLEST_WEIGHT = 1e-100
 """The curvature of the penalty on weights is evaluated at this weight at least, since for norms

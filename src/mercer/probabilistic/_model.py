@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,22 +14,32 @@ from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
+from mercer._validation import check_number, check_positive
 from mercer._weights.mkl import Machines
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import Minimum, minimize_latents
-from mercer.probabilistic._laplace import optimize_laplace
 from mercer.probabilistic._likelihoods import (
+    Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
     Likelihood,
     LogisticLikelihood,
 )
 from mercer.probabilistic._majorizer import LatentPosterior
-from mercer.probabilistic._objective_choice import ObjectiveName, as_objective
-from mercer.probabilistic._objectives import JointMAP, Objective, Problem
+from mercer.probabilistic._objectives import (
+    JointMAP,
+    LaplaceApproximation,
+    Objective,
+    PenalizedRisk,
+    Problem,
+    VariationalBound,
+)
 from mercer.probabilistic._parameters import Noise, learn_parameters
-from mercer.probabilistic._weight_search import optimize_weights, with_zeros
+from mercer.probabilistic._weight_search import optimize_laplace, optimize_weights, with_zeros
 
+ObjectiveName: TypeAlias = Literal["marginal_likelihood", "vb", "laplace", "map", "mkl"]
+OBJECTIVES: tuple[ObjectiveName, ...] = get_args(ObjectiveName)
+"""Names of the objectives."""
 LikelihoodName: TypeAlias = Literal["gaussian", "laplace", "logistic"]
 
 _LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
@@ -48,9 +58,6 @@ _PARAMETER_TOLERANCE = 3e-2
 little progress."""
 _COLLAPSE = 1e-3
 """Joint MAP has collapsed if the kernels lower it by less than this fraction."""
-_INDEFINITE = 1e-8
-"""A learned Gram matrix may have negative eigenvalues of at most this size by rounding, relative to
-the mean square of the targets."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,73 @@ class Settings:
     def of_noise(self, noise: float, weights: Array | None) -> Likelihood:
         """Return the likelihood for a noise variance and weights of the samples."""
         return _LIKELIHOODS[self.likelihood].of_variance(noise).with_weights(weights)
+
+
+def as_objective(
+    name: ObjectiveName,
+    deviance: Deviance,
+    *,
+    jitter: float = 0.0,
+    weight_penalty: float = 1.0,
+    norm: float = 1.0,
+    scales: float | Array = 1.0,
+    learns_noise: bool = False,
+) -> Objective:
+    """Return the objective of a name.
+
+    Parameters
+    ----------
+    name : {"marginal_likelihood", "vb", "laplace", "map", "mkl"}
+    deviance : Deviance
+        A likelihood, unless the name is "mkl".
+    jitter : float, default=0.0
+        White noise in the latent function, used by "map" only.
+    weight_penalty, norm : float, default=1.0
+        Used by "mkl" only.
+    scales : float or ndarray of shape (n_kernels,), default=1.0
+        Used by "mkl" only: what the kernels were multiplied by. The penalty is that of their
+        weights before.
+    learns_noise : bool, default=False
+        Used by "vb" only.
+
+    Raises
+    ------
+    ValueError
+        If the objective needs another likelihood, a setting is out of its range, or the penalty is
+        not a finite number.
+    """
+    check_positive("weight_penalty", weight_penalty)
+    check_number("norm", norm, low=1.0)
+    check_number("jitter", jitter)
+    if name == "mkl":
+        with np.errstate(over="ignore", under="ignore"):
+            penalties = np.asarray(weight_penalty * scales**norm)
+        if not (np.isfinite(penalties) & (penalties > 0.0)).all():
+            raise ValueError(
+                f"weights^{norm:g} is not a finite number for kernels of such values: divide the "
+                "kernels by their mean diagonals."
+            )
+        return PenalizedRisk(deviance, penalties, norm)
+    if not isinstance(deviance, Likelihood):
+        raise ValueError(f'A loss that is no likelihood has objective="mkl" only; got {name!r}.')
+    if name == "map":
+        check_positive("jitter", jitter)
+        return JointMAP(deviance, jitter)
+    if name == "laplace":
+        if not deviance.loss.is_smooth:
+            raise ValueError(
+                'objective="laplace" expands the likelihood about its mode, and needs one without '
+                "kinks."
+            )
+        return LaplaceApproximation(deviance)
+    if name == "vb":
+        return VariationalBound(deviance, learns_noise)
+    if not isinstance(deviance, GaussianLikelihood):
+        raise ValueError(
+            'objective="marginal_likelihood" is in closed form for Gaussian noise only: '
+            'objective="vb" bounds it for other likelihoods.'
+        )
+    return JointMAP.marginal_likelihood(deviance.noise, deviance.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,8 +349,8 @@ class _WeightedDictionary:
             noise = found.majorizer.deviance.variance
         if not found.majorizer.is_smooth:
             # Solvers of support vector machines do not notice that a matrix is indefinite.
-            ridge = objective.jitter + _INDEFINITE * self.size
-            definite_factor(with_diagonal(found.point.K, ridge))
+            rounding = float(np.sqrt(np.finfo(float).eps)) * self.size
+            definite_factor(with_diagonal(found.point.K, objective.jitter + rounding))
         bound = self.problem.lower_bound(found.point)
         weights = np.zeros(len(self.kernels))
         weights[self.used] = learned[:p] * self.scales

@@ -30,8 +30,7 @@ from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
-from mercer.probabilistic._deviance import Deviance
-from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._likelihoods import Deviance, Likelihood
 from mercer.probabilistic._majorizer import Majorizer, Point
 
 
@@ -125,20 +124,23 @@ class Problem:
         """Number of samples, or the sum of their weights."""
         return float(len(self.Y) if self.weights is None else self.weights.sum())
 
-    def start(self, weights: Array) -> Point:
-        """Return the point of given weights and of latent values zero.
+    def start(self, weights: Array, alpha: Array | None = None) -> Point:
+        """Return a point for given weights.
 
         Parameters
         ----------
         weights : ndarray of shape (n_kernels,)
+        alpha : ndarray of shape (n_samples, n_problems), default=None
+            Dual variables; None for zeros.
         """
         n, c = self.Y.shape
         jitter: float | Array = self.objective.jitter
         if jitter and self.weights is not None:
             jitter = jitter / self.weights
         K = self.grams.weighted_sum(weights)
-        products = np.zeros((c, weights.size, n))
-        return Point(weights, np.zeros((n, c)), K, products, jitter)
+        if alpha is None:
+            return Point(weights, np.zeros((n, c)), K, np.zeros((c, weights.size, n)), jitter)
+        return Point(weights, alpha, K, self.grams.kernel_products(alpha).as_array(), jitter)
 
     def majorize_at(self, point: Point, previous: Majorizer | None) -> Majorizer:
         """Return the majorizer at a point; see :meth:`Objective.majorize_at`.

@@ -14,17 +14,12 @@ from mercer._gram.samples import Samples
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_target_values
 from mercer.kernels import Kernel, WeightedSum, as_dictionary
-from mercer.probabilistic._descent import minimize
-from mercer.probabilistic._deviance import Deviance
-from mercer.probabilistic._laplace import laplace_at
+from mercer.probabilistic._descent import minimize_latents
+from mercer.probabilistic._likelihoods import Deviance
 from mercer.probabilistic._majorizer import LatentPosterior
-from mercer.probabilistic._objective_choice import OBJECTIVES, ObjectiveName, as_objective
+from mercer.probabilistic._model import OBJECTIVES, ObjectiveName, as_objective
 from mercer.probabilistic._objectives import Problem
-
-_TOL = 1e-10
-"""Relative precision of the latent values: weights are given, so that steps are few."""
-_MAX_ITER = 1000
-"""Steps in the latent values stop after this number at the latest."""
+from mercer.probabilistic._weight_search import laplace_at
 
 
 def as_problem(
@@ -208,7 +203,7 @@ def posterior(
     if objective == "laplace":
         found = laplace_at(problem, checked)
     else:
-        found = minimize(problem, problem.start(checked), free=False, tol=_TOL, max_iter=_MAX_ITER)
+        found = minimize_latents(problem, problem.start(checked), tol=1e-10, max_iter=1000)
     majorizer, point = found.majorizer, found.point
     gamma = None if majorizer.gamma is None else majorizer.gamma[:, 0]
     latent = point.latent[:, 0]

@@ -7,19 +7,23 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import OptimizeResult
 
+from mercer._gram.dense import inverted, log_determinant
+from mercer._gram.tiles import serial_algebra
+from mercer._history import ObjectiveStep
+from mercer._search.evidence import minimized
 from mercer._typing import Array
 from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
-from mercer.probabilistic._majorizer import Point
+from mercer.probabilistic._likelihoods import Likelihood
+from mercer.probabilistic._majorizer import NewtonModel, Point
 from mercer.probabilistic._objectives import Problem
 
-_ROUGH = 1e-3
-"""Relative precision of the searches from each start; only the best of them is continued."""
-_ROUNDS = 3
-"""The search is resumed at most this many times after the latent values have been made precise."""
-_ZERO_RESIDUAL = 2.0
-"""Weights may be set to zero if the residual of the others stays below this multiple of the
-tolerance."""
+_MODE_TOLERANCE = 1e-10
+"""Relative precision of the mode, whose error enters the gradient in the weights."""
+_GRADIENT_TOLERANCE = 0.1
+"""L-BFGS stops at a gradient that is this fraction of what the tolerance allows."""
 
 
 def optimize_weights(
@@ -65,13 +69,13 @@ def optimize_weights(
     if problem.objective.convex or len(starts) == 1:
         best = search(next(points), tol)
     else:
-        # Only the best is kept, as each has some n x n matrices.
-        best = reduce(_lower, (search(point, max(tol, _ROUGH)) for point in points))
-        if tol < _ROUGH:
+        # Rough searches, of which only the best is kept, as each has some n x n matrices.
+        best = reduce(_lower, (search(point, max(tol, 1e-3)) for point in points))
+        if tol < 1e-3:
             fine = search(best.point, tol, best)
             best = replace(fine, history=best.history + fine.history)
     precise = _with_precise_latents(problem, best.point, best, tol)
-    for _ in range(_ROUNDS):
+    for _ in range(3):
         # The error of latent values that are not quite optimal hides some of the gradient in the
         # weights.
         if not best.converged or precise.residual <= tol * precise.size:
@@ -98,24 +102,40 @@ def with_zeros(problem: Problem, found: Minimum, tol: float) -> Minimum:
         A weight contributes nothing if its term of the log-determinant or penalty is below this
         fraction of the objective, and the objective increases with it.
     """
-    weights, size = found.point.weights, found.size
+    weights = found.point.weights
     slopes = found.majorizer.expand_costs(weights).slope
+
+    def at(sparse: Array) -> Minimum:
+        point = replace(found.point, weights=sparse, K=problem.grams.weighted_sum(sparse))
+        return _with_precise_latents(problem, point, found, tol)
+
+    def is_accepted(trial: Minimum) -> bool:
+        # The residual of the other weights may grow a little.
+        stationary = trial.residual <= 2.0 * tol * found.size
+        return trial.value <= found.value and stationary and _is_certified(problem, trial, tol)
+
     terms = np.where(found.gradient > 0.0, weights * slopes, np.inf)
+    return _sparse(found, terms, tol, at, is_accepted)
+
+
+def _sparse(
+    found: Minimum,
+    terms: Array,
+    tol: float,
+    at: Callable[[Array], Minimum],
+    is_accepted: Callable[[Minimum], bool],
+) -> Minimum:
+    """Set weights of small terms to zero, all or the smallest ones, if that is accepted."""
+    weights, size = found.point.weights, found.size
     # Many small terms may add up to a large one: if not all of them can be zero, only the smallest
     # are tried.
     for bound in (tol * size, tol * size / weights.size):
         if not (terms <= bound).any():
             break
-        sparse = np.where(terms <= bound, 0.0, weights)
-        point = replace(found.point, weights=sparse, K=problem.grams.weighted_sum(sparse))
-        final = _with_precise_latents(problem, point, found, tol)
-        if (
-            final.value <= found.value
-            and final.residual <= _ZERO_RESIDUAL * tol * size
-            and _is_certified(problem, final, tol)
-        ):
-            last = replace(found.history[-1], objective=final.value, residual=final.residual)
-            return replace(final, history=[*found.history[:-1], last])
+        trial = at(np.where(terms <= bound, 0.0, weights))
+        if is_accepted(trial):
+            last = replace(found.history[-1], objective=trial.value, residual=trial.residual)
+            return replace(trial, history=[*found.history[:-1], last], converged=found.converged)
     return found
 
 
@@ -129,3 +149,130 @@ def _with_precise_latents(problem: Problem, point: Point, found: Minimum, tol: f
     """Return the minimum over the latent values for the weights of a point."""
     final = minimize_latents(problem, point, previous=found.majorizer, tol=tol)
     return replace(final, history=found.history, converged=found.converged)
+
+
+def laplace_at(problem: Problem, weights: Array, alpha: Array | None = None) -> Minimum:
+    """Find the mode for some weights, with the approximation and its gradient there.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the objective :class:`LaplaceApproximation`.
+    weights : ndarray of shape (n_kernels,)
+    alpha : ndarray of shape (n_samples, n_problems), default=None
+        Dual variables to start from.
+
+    Notes
+    -----
+    The likelihood is expanded to second order about the mode u of the posterior. With the curvature
+    D'' = 2 W of the deviance there and B = I + S K S, S = W^(1/2), it is on the -2 log scale
+
+        phi = u'K^-1 u + sum D(u) + ln|B|
+
+    (Rasmussen and Williams 2006, equation 3.32). In the weights,
+
+        d phi = tr(R K_m) - alpha'K_m alpha + z'K_m alpha,    R = S B^-1 S,  z = s - R K s,
+
+    where alpha = K^-1 u, and s_i = V_ii dW_i / du_i with V = K - K R K accounts for the mode, which
+    moves with the weights (equations 5.22 to 5.24). A few Newton steps and one inverse, O(n^3 + p
+    n^2) for p kernels; a few n x n matrices.
+    """
+    mode = minimize_latents(problem, problem.start(weights, alpha), tol=_MODE_TOLERANCE)
+    likelihood, point = problem.objective.deviance, mode.point
+    assert isinstance(likelihood, Likelihood)
+    value, U = mode.value, point.latent
+    gradient, total = np.zeros_like(weights), np.zeros_like(point.K)
+    model = NewtonModel(mode.majorizer, problem.Y, point, 0.0, width=0.0)
+    for c, system in enumerate(model.systems):
+        value += log_determinant(system.factor)
+        half = solve_triangular(
+            system.factor, system.root[:, None] * system.K, lower=True, check_finite=False
+        )
+        variances = np.diag(system.K) - np.einsum("ij,ij->j", half, half)
+        moved = variances * 0.5 * likelihood.curvature_slope(problem.Y[:, c], U[:, c])
+        z = moved - system.solved(system.K @ moved)
+        gradient += point.products[c] @ (z - point.alpha[:, c])
+        inverse = inverted(system.factor)
+        inverse *= system.root
+        inverse *= system.root[:, None]
+        total += inverse
+    gradient += problem.grams.inner_products(total)
+    return replace(mode, majorizer=replace(mode.majorizer, value=value), gradient=gradient)
+
+
+@serial_algebra()
+def optimize_laplace(
+    problem: Problem,
+    starts: list[Array],
+    *,
+    tol: float,
+    max_iter: int,
+    on_step: Callable[..., None] | None = None,
+) -> Minimum:
+    """Find the weights of the largest marginal likelihood from several starts, by L-BFGS.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the objective :class:`LaplaceApproximation`.
+    starts : list of ndarray of shape (n_kernels,)
+        Positive weights.
+    tol : float
+        A search ends where no weight times the derivative in it is above a tenth of this fraction
+        of the objective.
+    max_iter : int
+        Largest number of steps from each start.
+    on_step : callable, default=None
+        Called after each step.
+
+    Returns
+    -------
+    Minimum
+        Weights that contribute nothing are zero.
+    """
+    best = reduce(_lower, (_searched(problem, w, tol, max_iter, on_step) for w in starts))
+    weights = best.point.weights
+    unneeded = (best.gradient > 0.0) & (weights < tol * weights.max())
+    return _sparse(
+        best,
+        np.where(unneeded, weights * best.gradient, np.inf),
+        tol,
+        lambda sparse: laplace_at(problem, sparse, best.point.alpha),
+        lambda trial: trial.value <= best.value + _MODE_TOLERANCE * best.size,
+    )
+
+
+def _searched(
+    problem: Problem,
+    start: Array,
+    tol: float,
+    max_iter: int,
+    on_step: Callable[..., None] | None,
+) -> Minimum:
+    """Minimize over the logarithms of the weights from one start."""
+    latest = laplace_at(problem, start)
+    center, history = np.log(start), list[ObjectiveStep]()
+
+    def objective(log_weights: Array) -> tuple[float, Array]:
+        nonlocal latest
+        latest = laplace_at(problem, np.exp(log_weights), latest.point.alpha)
+        return latest.value, latest.point.weights * latest.gradient
+
+    def record(intermediate_result: OptimizeResult) -> None:
+        history.append(ObjectiveStep(float(intermediate_result.fun), 0.0, latest.residual))
+        if on_step is not None:
+            on_step()
+
+    found = minimized(
+        objective,
+        center,
+        np.stack([center - 25.0, center + 25.0], axis=1),
+        after_step=record,
+        maxiter=max_iter,
+        ftol=1e-2 * _GRADIENT_TOLERANCE * tol**2,
+        gtol=_GRADIENT_TOLERANCE * tol * latest.size,
+        maxcor=10,
+    )
+    final = laplace_at(problem, np.exp(found.x), latest.point.alpha)
+    history = history or [ObjectiveStep(final.value, 0.0, final.residual)]
+    return replace(final, history=history, converged=final.residual <= tol * final.size)

@@ -1,0 +1,256 @@
+"""The evidence of Gaussian processes as a function of the log-parameters of their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.optimize import OptimizeResult, minimize
+
+from mercer._data.weights import SampleWeights
+from mercer._gram.dense import definite_factor, inverted, log_determinant, with_diagonal
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import Tile, map_tiles
+from mercer._typing import Array
+from mercer.kernels._kernel import Kernel, gram_tile_vjp
+
+
+@dataclass(frozen=True)
+class Slopes:
+    """An objective of a Gram matrix and of the variance of noise, with its derivatives.
+
+    Attributes
+    ----------
+    value : float
+    log_noise : float
+        Derivative in the logarithm of the noise variance.
+    inverse : ndarray of shape (n_samples, n_samples)
+    factor : ndarray of shape (n_samples, n_columns)
+        The derivative in the matrix is `inverse` - `factor` `factor`'.
+    """
+
+    value: float
+    log_noise: float
+    inverse: Array
+    factor: Array
+
+
+class GramObjective(Protocol):
+    """A function of a Gram matrix and of the variance of noise, to be minimized."""
+
+    def value(self, K: Array, noise: float) -> float:
+        """Return the objective."""
+
+    def slopes(self, K: Array, noise: float) -> Slopes:
+        """Return the objective and its derivatives."""
+
+
+@dataclass(frozen=True)
+class GaussianEvidence:
+    """-2 log marginal likelihood of a Gaussian process with Gaussian noise.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_samples, n_targets)
+    weights : SampleWeights
+        A sample of weight w stands for w samples, each with noise of its own. The mean of its noise
+        has the variance noise / w, which is added to the diagonal; what is left of the determinant
+        is sum ln w + (sum w - n) ln noise.
+    """
+
+    Y: Array
+    weights: SampleWeights
+
+    def value(self, K: Array, noise: float) -> float:
+        """Return tr(Y'A^-1 Y) + m (ln|A| + n ln 2 pi), A = K + noise I, for m targets."""
+        factor, alpha = factored(K, noise / self.weights.values, self.Y)
+        return self._value(factor, alpha, noise)
+
+    def slopes(self, K: Array, noise: float) -> Slopes:
+        """Return the objective and its derivatives; see :class:`GramObjective`."""
+        factor, alpha = factored(K, noise / self.weights.values, self.Y)
+        value, (n, m) = self._value(factor, alpha, noise), self.Y.shape
+        inverse = inverted(factor)
+        inverse *= m
+        by_sample = np.diag(inverse) - np.sum(alpha * alpha, axis=1)
+        log_noise = noise * float((by_sample / self.weights.values).sum())
+        return Slopes(value, log_noise + m * (self.weights.total - n), inverse, alpha)
+
+    def _value(self, factor: Array, alpha: Array, noise: float) -> float:
+        (n, m), total = self.Y.shape, self.weights.total
+        constant = log_determinant(factor) + total * np.log(2.0 * np.pi)
+        constant += float(np.log(self.weights.values).sum()) + (total - n) * np.log(noise)
+        return float(np.sum(self.Y * alpha)) + m * constant
+
+
+@dataclass(frozen=True)
+class ConcentratedEvidence:
+    """-2 log evidence for each observation, at its best amplitude and up to a constant.
+
+    Attributes
+    ----------
+    Y : ndarray of shape (n_samples, n_targets)
+    rank : int
+        The rank m of Y.
+    """
+
+    Y: Array
+    rank: int
+
+    def amplitude(self, K: Array, noise: float) -> tuple[float, Array, Array]:
+        """Return tr(Y'A^-1 Y) / (m n), the Cholesky factor of A, and A^-1 Y, for A = K + noise I.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        noise : float
+            Relative to the amplitude.
+        """
+        factor, alpha = factored(K, noise, self.Y)
+        return float(np.sum(self.Y * alpha)) / (self.rank * len(self.Y)), factor, alpha
+
+    def value(self, K: Array, noise: float) -> float:
+        """Return ln tr(Y'A^-1 Y) / (m n) + ln|A| / n."""
+        amplitude, factor, _ = self.amplitude(K, noise)
+        return float(np.log(amplitude)) + log_determinant(factor) / len(self.Y)
+
+    def slopes(self, K: Array, noise: float) -> Slopes:
+        """Return the objective and its derivatives; see :class:`GramObjective`."""
+        n = len(self.Y)
+        amplitude, factor, alpha = self.amplitude(K, noise)
+        value = float(np.log(amplitude)) + log_determinant(factor) / n
+        inverse, alpha = inverted(factor) / n, alpha / np.sqrt(amplitude * self.rank * n)
+        log_noise = noise * float(np.trace(inverse) - np.sum(alpha * alpha))
+        return Slopes(value, log_noise, inverse, alpha)
+
+
+class KernelParameters:
+    """An objective of a Gram matrix and noise as a function of logarithms.
+
+    Its argument x holds the log-parameters of the kernels, the logarithms of their weights and, if
+    it is free, that of the noise variance.
+
+    Parameters
+    ----------
+    samples : Samples
+    kernels : list of Kernel
+        Bound to the samples.
+    of_gram : GramObjective
+    noise : float, default=None
+        The variance of the noise; None if it is free.
+    n_fixed : int, default=0
+        The first weights, of this number, are one, and not in x.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        kernels: Sequence[Kernel],
+        of_gram: GramObjective,
+        *,
+        noise: float | None = None,
+        n_fixed: int = 0,
+    ) -> None:
+        self.samples, self.kernels, self.of_gram = samples, list(kernels), of_gram
+        self.noise, self.n_fixed = noise, n_fixed
+        self.sizes = [kernel.theta.size for kernel in self.kernels]
+        self.ends = np.cumsum(self.sizes)
+        self.n_logs = int(self.ends[-1]) + len(self.kernels) - n_fixed + (noise is None)
+
+    def widths(self) -> list[slice]:
+        """Return the positions in x of each kernel's log-widths."""
+        begins = (self.ends - self.sizes).tolist()
+        return [
+            slice(begin, begin + kernel.structure.n_widths)
+            for begin, kernel in zip(begins, self.kernels, strict=True)
+        ]
+
+    def read(self, x: Array) -> tuple[list[Kernel], Array, float]:
+        """Return the kernels, their weights, and the variance of the noise."""
+        thetas, logs = np.split(x[: self.ends[-1]], self.ends[:-1]), x[self.ends[-1] :]
+        kernels = [part.with_theta(t) for part, t in zip(self.kernels, thetas, strict=True)]
+        n_free = len(kernels) - self.n_fixed
+        weights = np.exp(np.append(np.zeros(self.n_fixed), logs[:n_free]))
+        return kernels, weights, float(np.exp(logs[n_free])) if self.noise is None else self.noise
+
+    def gram(self, x: Array) -> Array:
+        """Return the Gram matrix of the weighted sum."""
+        kernels, weights, _ = self.read(x)
+        return base_grams(self.samples, kernels, centered=False).weighted_sum(weights)
+
+    def value(self, x: Array) -> float:
+        """Return the objective."""
+        return self.of_gram.value(self.gram(x), self.read(x)[2])
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient, which kernels contract tile by tile."""
+        kernels, weights, noise = self.read(x)
+        found = self.of_gram.slopes(self.gram(x), noise)
+
+        def contract(tile: Tile) -> Array:
+            P = found.inverse[tile.rows, tile.columns] - (
+                found.factor[tile.rows] @ found.factor[tile.columns].T
+            )
+            pairs = [
+                gram_tile_vjp(kernel, self.samples.X, P, tile.rows, tile.columns)
+                for kernel in kernels
+            ]
+            slopes = [slope for _, slope in pairs]
+            return tile.count * np.concatenate([*slopes, [value for value, _ in pairs]])
+
+        total = np.sum(list(map_tiles(contract, self.samples.plan)), axis=0)
+        thetas = np.repeat(weights, self.sizes) * total[: self.ends[-1]]
+        logs = (weights * total[self.ends[-1] :])[self.n_fixed :]
+        return found.value, np.concatenate(
+            [thetas, logs, [found.log_noise] if self.noise is None else []]
+        )
+
+
+def factored(K: Array, noise: float | Array, Y: Array) -> tuple[Array, Array]:
+    """Return the Cholesky factor of A = K + noise I, and A^-1 Y.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n_samples, n_samples)
+    noise : float or ndarray of shape (n_samples,)
+    Y : ndarray of shape (n_samples, n_targets)
+    """
+    factor = definite_factor(with_diagonal(K, noise))
+    return factor, cho_solve((factor, True), Y, check_finite=False)
+
+
+def minimized(
+    objective: Callable[[Array], tuple[float, Array]],
+    start: Array,
+    bounds: Array,
+    *,
+    after_step: Callable[[OptimizeResult], None],
+    **options: float,
+) -> OptimizeResult:
+    """Return SciPy's result of L-BFGS within bounds.
+
+    Parameters
+    ----------
+    objective : callable
+        Returns value and gradient.
+    start : ndarray of shape (n_logs,)
+        Clipped to the bounds.
+    bounds : ndarray of shape (n_logs, 2)
+    after_step : callable
+        Gets SciPy's intermediate result; it may raise StopIteration.
+    **options : float
+        Of SciPy. Twenty pairs of steps and gradients are stored, as evaluations are expensive.
+    """
+    return minimize(  # type: ignore[call-overload]
+        objective,
+        np.clip(start, *bounds.T),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=after_step,
+        options={"maxcor": 20, **options},
+    )
