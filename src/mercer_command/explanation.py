@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from mercer.inspection import kernel_terms
-from mercer.preprocessing._columns import as_categories, as_days, as_numbers
+from mercer.preprocessing._column_kinds import as_categories, as_days, as_numbers
 from mercer_command.errors import InputError
 from mercer_command.fitting import Fit, LearnedKernel, Stack, learned_shares, learned_stack
 from mercer_command.held_out_figures import HeldOut

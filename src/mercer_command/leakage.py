@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mercer._typing import Array, Features
-from mercer.preprocessing._columns import as_categories, as_days, as_numbers
+from mercer.preprocessing._column_kinds import as_categories, as_days, as_numbers
 from mercer_command.problem import Problem, Rows
 from mercer_command.shown_names import shown
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from mercer.inspection import AlignmentPathDisplay, GramMatrixDisplay, KernelWeightsDisplay
 from mercer.inspection._display import BAR_COLOR, learned
-from mercer.preprocessing._columns import as_numbers, days_of
+from mercer.preprocessing._column_kinds import as_numbers, days_of
 from mercer_command import html
 from mercer_command.fitting import LearnedKernel, Stack
 from mercer_command.importance import ColumnImportance

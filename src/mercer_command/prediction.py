@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from mercer._typing import Array
-from mercer.preprocessing._columns import as_categories
+from mercer.preprocessing._column_kinds import as_categories
 from mercer_command.date_cells import as_dates, format_dates
 from mercer_command.errors import InputError
 from mercer_command.fitting import intervals

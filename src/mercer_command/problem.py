@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mercer import infer_task
-from mercer.preprocessing._columns import as_categories, as_days, as_numbers, kind_of
+from mercer.preprocessing._column_kinds import as_categories, as_days, as_numbers, kind_of
 from mercer_command.errors import InputError, checked_name, collected_warnings
 from mercer_command.shown_names import listing, shown
 from mercer_command.table_columns import Choice, Column, left_out_notes, recognize_columns

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from mercer._typing import Array
-from mercer.preprocessing._columns import as_numbers, is_duration, kind_of
+from mercer.preprocessing._column_kinds import as_numbers, is_duration, kind_of
 from mercer_command.errors import InputError
 from mercer_command.number_cells import READABLE
 from mercer_command.shown_names import listing

@@ -13,7 +13,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
-from mercer.preprocessing._columns import kind_of  # noqa: E402
+from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.methods import make_model  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
 from mercer_command.tables import appended_table, read_table  # noqa: E402

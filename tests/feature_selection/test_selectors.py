@@ -234,3 +234,36 @@ def test_two_samples(selector: BaseEstimator) -> None:
     fitted.fit([[0.0, 1.0], [1.0, 1.0]], ["a", "b"])
     assert_array_equal(fitted.get_support(), [True, False])
     assert_allclose(fitted.scores_[1], 0.0)
+
+
+def weighted_problem() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 5))
+    return X, np.sin(2.0 * X[:, 1]) + X[:, 3], random.integers(0, 4, 40)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize(
+    "selector",
+    [BAHSIC(2), BAHSIC(2, kernel="linear"), BAHSIC(2, kernel=Laplacian()), HSICLasso(2)],
+)
+def test_selectors_weigh_as_repeated_rows_do(selector: BAHSIC | HSICLasso, task: str) -> None:
+    X, y, counts = weighted_problem()
+    if task == "classification":
+        y = np.digitize(y, [-0.5, 0.5])
+    weighted = clone(selector).fit(X, y, sample_weight=counts)
+    repeated = clone(selector).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-6, atol=1e-12)
+
+
+def test_sparse_columns_and_weights_that_are_no_counts() -> None:
+    X, y, counts = weighted_problem()
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    weights = counts + 0.25
+    dense = HSICLasso(2).fit(X, y, sample_weight=weights)
+    sparse = HSICLasso(2).fit(sp.csc_matrix(X), y, sample_weight=weights)
+    np.testing.assert_allclose(sparse.scores_, dense.scores_, rtol=1e-9)
+    part = HSICLasso(2).fit(sp.csc_matrix(X), y, sample_weight=counts)
+    left_out = HSICLasso(2).fit(X[counts > 0], y[counts > 0], sample_weight=counts[counts > 0])
+    np.testing.assert_allclose(part.scores_, left_out.scores_, rtol=1e-9)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer import TwoStageClassifier
 from mercer.preprocessing import SoftClippingScaler, table_encoder
+from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 
 
 def mixed(n_rows: int = 60) -> Any:
@@ -227,3 +228,63 @@ class TestOddTables:
         X = np.array([[1, 5], [2, 5], [1, 7], [1, 5]])
         np.testing.assert_array_equal(encoded(X), [[0, 0], [1, 0], [0, 1], [0, 0]])
         assert not np.allclose(StandardScaler().fit_transform(X), encoded(X))
+
+
+def column(*texts: str) -> np.ndarray:
+    return np.array(texts, dtype="datetime64[m]")[:, None]
+
+
+def names(X: np.ndarray) -> list[str]:
+    encoder = CalendarFeatures().fit(X)
+    return [name.removesuffix("_sin") for name in encoder.get_feature_names_out(["d"])[::2]]
+
+
+def test_features_that_do_not_vary_are_left_out() -> None:
+    assert names(column("2024-01-01", "2024-01-02")) == ["d_weekday"]
+    assert names(column("2024-01-01", "2024-01-08", "2024-01-15")) == []
+    assert names(column("2024-01-01T08:00", "2024-01-01T09:00")) == ["d_hour"]
+    assert names(column("2024-01-01", "2024-02-05", "2024-03-04")) == ["d_season"]
+    assert names(np.array([[1], [5]], dtype="timedelta64[h]")) == []
+
+
+def test_angles_are_those_of_the_calendar() -> None:
+    X = column("2024-01-01T00:00", "2024-01-04T06:00", "2024-04-01T12:00", "NaT")
+    found = CalendarFeatures().fit(X).transform(X)
+    angles = np.arctan2(found[:3, ::2], found[:3, 1::2]) % (2 * np.pi) / (2 * np.pi)
+    # The first and the last of the three days are Mondays, the other is a Thursday.
+    np.testing.assert_allclose(angles[:, 0] * 7, [0, 3, 0], atol=1e-9)
+    np.testing.assert_allclose(angles[:, 1] * 24, [0, 6, 12], atol=1e-9)
+    np.testing.assert_array_equal(found[3], 0.0)
+
+
+def test_a_season_returns_each_year() -> None:
+    X = column("2020-07-01", "2021-07-01", "2021-01-01", "2022-04-01")
+    season = CalendarFeatures().fit(X).transform(X)[:, :2]
+    assert np.linalg.norm(season[0] - season[1]) < 0.02
+    assert np.linalg.norm(season[0] - season[2]) == pytest.approx(2.0, abs=0.01)
+
+
+def texts(*cells: str | None) -> np.ndarray:
+    return np.array(cells, dtype=object)[:, None]
+
+
+def test_texts_that_share_words_are_similar() -> None:
+    X = texts("red house", "a red car", "blue boat", "the blue sea")
+    features = TextFeatures(n_components=3).fit_transform(X)
+    products = features @ features.T
+    assert products[0, 1] > 2 * products[0, 2]
+    assert products[2, 3] > 2 * products[0, 3]
+
+
+def test_the_total_variance_is_one() -> None:
+    rng = np.random.default_rng(0)
+    words = [" ".join(rng.choice(["alpha", "beta", "gamma", "delta"], 5)) for _ in range(50)]
+    features = TextFeatures().fit_transform(texts(*words))
+    np.testing.assert_allclose(features.var(axis=0).sum(), 1.0)
+
+
+def test_missing_text_is_empty_and_text_without_words_has_no_features() -> None:
+    encoder = TextFeatures().fit(texts("one word", "two words", None))
+    np.testing.assert_array_equal(encoder.transform(texts(None, "")), 0.0)
+    assert TextFeatures().fit_transform(texts("", " ", None)).shape == (3, 0)
+    assert list(encoder.get_feature_names_out(["c"])[:2]) == ["c_text_0", "c_text_1"]

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from mercer._typing import Array
-from mercer.preprocessing._columns import days_of
+from mercer.preprocessing._column_kinds import days_of
 
 _SUFFIXES = (".parquet", ".pq")
 """Endings of the names of files that are read from a folder."""

@@ -41,9 +41,8 @@ from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.label_machines import LabelMachines
 from mercer._two_stage.priced_learners import EvaluatedLearner
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
-from mercer.preprocessing._calendar import CalendarFeatures
-from mercer.preprocessing._columns import ColumnsOfKind, convert
-from mercer.preprocessing._text_features import TextFeatures
+from mercer.preprocessing._column_kinds import ColumnsOfKind, convert
+from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
 
 _ESTIMATOR_MODULES = (
     _clustering,

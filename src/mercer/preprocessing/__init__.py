@@ -1,6 +1,6 @@
 """Preparation of tables for kernels: encoding of columns of mixed types, and robust scaling."""
 
-from mercer.preprocessing._columns import convert, kind_of
+from mercer.preprocessing._column_kinds import convert, kind_of
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
 from mercer.preprocessing._table_encoder import column_encoders, table_encoder
 

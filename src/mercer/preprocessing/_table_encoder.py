@@ -1,17 +1,30 @@
-"""Encoding of tables of mixed types as numbers."""
+"""Encoding of tables of mixed types as numbers: numbers, categories, dates and text."""
 
 from __future__ import annotations
 
-from sklearn.base import TransformerMixin
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from mercer.preprocessing._calendar import CalendarFeatures
-from mercer.preprocessing._columns import ColumnsOfKind, Kind, convert
+from mercer._typing import Array, Features
+from mercer.preprocessing._column_kinds import (
+    ColumnsOfKind,
+    Kind,
+    as_categories,
+    convert,
+    days_of,
+    is_duration,
+    named_columns,
+)
 from mercer.preprocessing._soft_clipping import SoftClippingScaler
-from mercer.preprocessing._text_features import TextFeatures
 
 _MAX_CATEGORIES = 30
 """The largest number of one-hot columns of one column; its rarest categories share the last."""
@@ -127,3 +140,257 @@ def converter(kind: Kind) -> FunctionTransformer:
     kind : {"number", "date", "category", "text"}
     """
     return FunctionTransformer(convert, feature_names_out="one-to-one", kw_args={"kind": kind})
+
+
+_YEAR = 365.2425
+"""Mean length of a year of the Gregorian calendar, in days."""
+
+_PERIODS = {"season": _YEAR, "weekday": 7.0, "hour": 1.0}
+"""The length of each cycle, in days since 1970."""
+
+_FEWEST_MONTHS = 3
+"""Dates of fewer calendar months tell nothing about seasons."""
+
+
+class CalendarFeatures(TransformerMixin, BaseEstimator):
+    """Represent dates by their season, weekday and time of day.
+
+    Each of the three is an angle t, and becomes the two features sin t and cos t, so that December
+    is next to January and Sunday to Monday. Weekdays change at midnight. A feature that does not
+    vary in the training rows is left out: the time of day of plain dates, for example. Durations
+    have no place in a calendar, and get no features. Missing dates are zero in all features, which
+    is the center of the circles.
+
+    Attributes
+    ----------
+    features_ : list of (int, str)
+        Position of the column and name of the cycle of each pair of features.
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing._table_encoder import CalendarFeatures
+    >>> days = np.array([["2024-01-01"], ["2024-01-04"], ["NaT"]], dtype="datetime64[D]")
+    >>> encoder = CalendarFeatures().fit(days)
+    >>> encoder.get_feature_names_out(["day"]).tolist()
+    ['day_weekday_sin', 'day_weekday_cos']
+    >>> encoder.transform(days).round(2)
+    array([[ 0.  ,  1.  ],
+           [ 0.43, -0.9 ],
+           [ 0.  ,  0.  ]])
+    """
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the features that vary.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+            Dates or durations.
+        y : None
+            Ignored.
+        """
+        columns = list(named_columns(X))
+        self.n_features_in_ = len(columns)
+        self.features_: list[tuple[int, str]] = []
+        for position, (_, column) in enumerate(columns):
+            if is_duration(column):
+                continue
+            days = days_of(column)
+            days = days[np.isfinite(days)]
+            self.features_ += [(position, cycle) for cycle in _PERIODS if _varies(days, cycle)]
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Compute the features.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2 * len(features_))
+        """
+        check_is_fitted(self)
+        columns = [column for _, column in named_columns(X)]
+        out = np.zeros((len(X), 2 * len(self.features_)))
+        for pair, (position, cycle) in enumerate(self.features_):
+            days = days_of(columns[position])
+            angle = 2.0 * np.pi * _phase(days, cycle)
+            known = np.isfinite(angle)
+            out[known, 2 * pair] = np.sin(angle[known])
+            out[known, 2 * pair + 1] = np.cos(angle[known])
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; x0, x1, ... by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        input_features = _check_feature_names_in(self, input_features)
+        names = [
+            f"{input_features[position]}_{cycle}_{function}"
+            for position, cycle in self.features_
+            for function in ("sin", "cos")
+        ]
+        return np.asarray(names, dtype=object)
+
+
+def _phase(days: Array, cycle: str) -> Array:
+    """Position within a cycle, from zero to one; weekdays begin with Monday."""
+    if cycle == "weekday":
+        # The first of January 1970 was a Thursday, the fourth day of a week.
+        return (np.floor(days) + 3.0) % 7.0 / 7.0
+    return days / _PERIODS[cycle] % 1.0
+
+
+def _varies(days: Array, cycle: str) -> bool:
+    if cycle == "season":
+        months = days.astype("datetime64[D]").astype("datetime64[M]")
+        return len(np.unique(months)) >= _FEWEST_MONTHS
+    return bool(len(np.unique(_phase(days, cycle).round(9))) > 1)
+
+
+_GRAMS = (3, 4)
+"""Lengths of the sequences of letters that are counted."""
+
+_MAX_GRAMS = 4000
+"""At most this many sequences are counted, the most frequent ones."""
+
+_MAX_LENGTH = 1000
+"""Only this many characters of a text are read, which bounds time and memory."""
+
+
+class TextFeatures(TransformerMixin, BaseEstimator):
+    """Represent text by the main directions of its counts of letter sequences.
+
+    Sequences of three and four letters within words are counted, weighted by TF-IDF and projected
+    on the leading singular vectors of the training rows (latent semantic analysis), as skrub's
+    ``StringEncoder`` does [1]_. The features of a column have a total variance of one, as much as
+    a standardized number. Missing text is empty text.
+
+    Parameters
+    ----------
+    n_components : int, default=30
+        The largest number of features of a column.
+
+    Attributes
+    ----------
+    sequences_ : list of list of str
+        For each column, the sequences of letters that are counted.
+    idf_ : list of ndarray of shape (n_sequences,)
+        Their inverse document frequencies.
+    directions_ : list of ndarray of shape (n_sequences, n_directions)
+        The leading singular vectors, scaled.
+    n_features_in_ : int
+
+    References
+    ----------
+    .. [1] skrub, ``StringEncoder``,
+       https://skrub-data.org/stable/reference/generated/skrub.StringEncoder.html
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.preprocessing._table_encoder import TextFeatures
+    >>> said = np.array([["very good"], ["a good one"], ["rather bad"], ["bad, bad"]])
+    >>> features = TextFeatures(n_components=2).fit_transform(said)
+    >>> bool(features[0] @ features[1] > features[0] @ features[3])
+    True
+    """
+
+    def __init__(self, n_components: int = 30) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the main directions.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+            Text.
+        y : None
+            Ignored.
+        """
+        found = [_fit_column(texts, self.n_components) for texts in _texts(X)]
+        # Arrays and lists are all that a saved model needs.
+        self.sequences_ = [sequences for sequences, _, _ in found]
+        self.idf_ = [idf for _, idf, _ in found]
+        self.directions_ = [directions for _, _, directions in found]
+        self.n_features_in_ = len(found)
+        return self
+
+    def transform(self, X: Features) -> Array:
+        """Project text on the main directions.
+
+        Parameters
+        ----------
+        X : data frame or ndarray of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+        """
+        check_is_fitted(self)
+        parts = [np.empty((len(X), 0))]
+        columns = zip(self.sequences_, self.idf_, self.directions_, _texts(X), strict=True)
+        for sequences, idf, directions, texts in columns:
+            if sequences:
+                vectorizer = _vectorizer(vocabulary=sequences)
+                vectorizer.idf_ = idf
+                parts.append(vectorizer.transform(texts) @ directions)
+        return np.hstack(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the features.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns; x0, x1, ... by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        input_features = _check_feature_names_in(self, input_features)
+        names = [
+            f"{name}_text_{direction}"
+            for name, directions in zip(input_features, self.directions_, strict=True)
+            for direction in range(directions.shape[1])
+        ]
+        return np.asarray(names, dtype=object)
+
+
+def _texts(X: Features) -> list[list[str]]:
+    """Return the text of each column, empty where it is missing."""
+    cells = as_categories(X)
+    return [[cell[:_MAX_LENGTH] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
+
+
+def _vectorizer(**settings: Any) -> TfidfVectorizer:
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=_GRAMS, dtype=np.float64, **settings)
+
+
+def _fit_column(texts: list[str], n_components: int) -> tuple[list[str], Array, Array]:
+    """Return the sequences of letters, their inverse document frequencies, and directions."""
+    vectorizer = _vectorizer(max_features=_MAX_GRAMS)
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:  # There are no words.
+        return [], np.empty(0), np.empty((0, 0))
+    projection = TruncatedSVD(min(n_components, *counts.shape), random_state=0)
+    scale = float(np.sqrt(projection.fit_transform(counts).var(axis=0).sum())) or 1.0
+    sequences = [str(name) for name in vectorizer.get_feature_names_out()]
+    return sequences, vectorizer.idf_, projection.components_.T / scale

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mercer.preprocessing._columns import (
+from mercer.preprocessing._column_kinds import (
     FEW,
     ColumnsOfKind,
     as_categories,
