@@ -70,10 +70,10 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
-from mercer._criteria import CRITERIA, value_and_gradient
 from mercer._gram.dense import centered
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles, tile_plan
+from mercer._objectives.dependence import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer._two_stage.penalty_search import C_GRID
 from mercer.datasets import make_relevance
@@ -199,7 +199,7 @@ def own_gradient(
     """Return centered alignment and its gradient in the log-widths."""
     family = Gaussian(ard=True) if family is None else family
     samples, kernel = Samples(X), family.bind(X).with_theta(np.log(widths))
-    return value_and_gradient(CRITERIA["cka"], samples, kernel, as_target(y))
+    return Dependence(CRITERIA["cka"], samples, as_target(y)).value_and_gradient(kernel)
 
 
 def tensor_gradient(X: Array, y: Labels, widths: Array) -> tuple[float, Array]:

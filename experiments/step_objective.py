@@ -11,8 +11,8 @@ from scipy.signal import find_peaks
 from scipy.spatial.distance import pdist
 
 from experiments.problems import Array
-from mercer._criteria import Sensitivity
 from mercer._gram.samples import Samples
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 

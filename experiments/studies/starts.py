@@ -14,8 +14,8 @@ from experiments.problems import Array
 from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Section, explained_claim, judge, table
 from mercer import KernelOptimization
-from mercer._criteria import CRITERIA, contract
 from mercer._gram.samples import Samples
+from mercer._objectives.dependence import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 
@@ -40,8 +40,7 @@ class Objective:
         samples, target, criterion = Samples(self.X), as_target(self.y), CRITERIA[self.criterion]
         widths = np.exp(log_widths)
         kernel = Gaussian(widths if self.ard else widths[0], ard=self.ard).bind(self.X)
-        value, sensitivity = criterion.evaluate(samples, kernel, target)
-        gradient = contract(samples, kernel, sensitivity)[1]
+        value, gradient = Dependence(criterion, samples, target).value_and_gradient(kernel)
         return self.scale * value, self.scale * gradient
 
     @property

@@ -15,7 +15,6 @@ from reference import center, centered_alignment
 from scipy.optimize import nnls
 from scipy.spatial.distance import cdist
 
-from mercer._criteria import Sensitivity
 from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
@@ -26,6 +25,7 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.width_search import HistogramSearch
 from mercer.kernels import (
     Dirichlet,

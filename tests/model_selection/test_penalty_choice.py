@@ -16,7 +16,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.penalty_choice
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
-from mercer._criteria import CRITERIA
 from mercer._gram.samples import Samples
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
@@ -24,7 +23,8 @@ from mercer._model_selection.penalty_choice import (
     candidate_penalties,
     choose_penalty_by_prediction,
 )
-from mercer._search.width_penalty import STRENGTHS, WidthPenalty
+from mercer._objectives.dependence import CRITERIA
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.datasets import make_relevance
 from mercer.kernels import Gaussian, Kernel, Linear, Matern, OnColumns, RationalQuadratic

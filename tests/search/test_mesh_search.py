@@ -12,9 +12,9 @@ from numpy.testing import assert_allclose
 from reference import center, gaussian
 from search_cases import clusters, sensitivity
 
-from mercer._criteria import Sensitivity
 from mercer._gram.distance_histograms import UniformMesh
 from mercer._gram.samples import Samples
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.mesh_search import MeshSearch, search_frequency, search_width
 from mercer.kernels import (
     Dirichlet,

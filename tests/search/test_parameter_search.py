@@ -20,8 +20,15 @@ from reference import (
 )
 from scipy.optimize import minimize
 
-from mercer._search.parameter_search import highest_peak, local_maxima, maximize, refined_peak
-from mercer._search.width_penalty import BoundPenalty, WidthPenalty, check_strength
+from mercer._search.parameter_search import (
+    BoundPenalty,
+    WidthPenalty,
+    check_strength,
+    highest_peak,
+    local_maxima,
+    maximize,
+    refined_peak,
+)
 
 # --- width penalties ------------------------------------------------------------------------------
 

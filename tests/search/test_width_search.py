@@ -17,10 +17,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import minmax_scale
 
 from mercer import KernelOptimization
-from mercer._criteria import CRITERIA
 from mercer._gram.samples import Samples
+from mercer._objectives.dependence import CRITERIA, Dependence
+from mercer._objectives.inner_product import has_one_width
 from mercer._search.parameter_search import Maximum
-from mercer._search.width_search import best_width, has_one_width
+from mercer._search.width_search import best_width
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -99,7 +100,7 @@ def nine_starts(value: Callable[[float], float], low: float, high: float) -> flo
 
 
 def optimum(name: str, family: Kernel, X: np.ndarray, y: np.ndarray, **options: float) -> Maximum:
-    return best_width(CRITERIA[name], family, Samples(X), as_target(y), **options)
+    return best_width(Dependence(CRITERIA[name], Samples(X), as_target(y)), family, **options)
 
 
 # --- the highest peak -------------------------------------------------------------------------

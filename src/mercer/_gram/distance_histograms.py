@@ -168,6 +168,12 @@ class UniformMesh(Mesh):
 _ROUNDING = 1e-18
 """A squared distance below this fraction of the largest one is zero up to rounding."""
 
+_NEAR_ZERO = 1e-3
+"""Squared distances below this fraction of the smallest squared width are zero to most kernels."""
+
+_NEGLIGIBLE_CHANGE = 0.032
+"""A kernel may change by no more than this up to a distance that is taken as zero."""
+
 _ROW_PARTS = 8
 """Counts in rows are multiplied in about this many parts, so that all threads take part."""
 
@@ -242,6 +248,26 @@ def squared_range(samples: Samples, distance: Distance) -> tuple[float, float]:
         return 1.0, 1.0
     high = max(largest for _, largest in found)
     return max(min(smallest for smallest, _ in found), _ROUNDING * high), high
+
+
+def width_mesh(
+    samples: Samples, distance: Distance, radial: DistanceFunction, log_bounds: Array
+) -> LogarithmicMesh:
+    """The mesh of squared distances that serves every width of an interval.
+
+    Parameters
+    ----------
+    samples : Samples
+    distance : Distance
+    radial : DistanceFunction
+    log_bounds : ndarray of shape (2,)
+        Logarithms of the smallest and the largest width.
+    """
+    low, high = squared_range(samples, distance)
+    fractions = np.geomspace(_NEAR_ZERO, 1e-18, 16)
+    small = np.abs(radial.at_theta(fractions, 0.0)) <= _NEGLIGIBLE_CHANGE
+    negligible = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
+    return LogarithmicMesh(max(low, min(negligible, high)), high)
 
 
 class DistanceHistogram:
@@ -321,6 +347,11 @@ class DistanceHistogram:
         ndarray of shape (n_kernels,)
         """
         return values[:, : self._n_fine] @ self._target
+
+    def products(self, values: Array) -> tuple[Array, Array]:
+        """<K, L_c> and <K_c, K_c> of kernels that are given by their values at the nodes."""
+        squares = np.einsum("kj,kj->k", self.centered_weights(values), values)
+        return self.target_products(values), squares
 
     def target_weights(self) -> Array:
         """Weights v with <K, L_c> = v'k for every kernel of values k at the nodes, (n_nodes,)."""

@@ -8,16 +8,15 @@ from typing import Self
 
 import numpy as np
 
-from mercer._criteria import Sensitivity
 from mercer._gram.moments import Moments, empty_moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._greedy.step_rules import StepRule
 from mercer._history import Step
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
-from mercer._search.parameter_search import Candidate, FamilySearch
-from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
+from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer._weights.alignment_weights import normalized
@@ -326,13 +325,14 @@ class _Aligned(Stage):
             return Sensitivity(self.Y, signs, 1.0 / norm, norm=1.0, gram_norm=start)
         ratio = -a / (square * norm)
         used = np.flatnonzero(self.weights)
+        assert found.row_means is not None
         return Sensitivity(
             self.Y,
             signs,
             1.0 / norm,
             tuple(self.kernels[k] for k in used),
             ratio * self.weights[used],
-            None if found.row_means is None else found.row_means[used],
+            found.row_means[used],
             ratio * rule.identity,
             norm=1.0,
             gram_norm=float(np.sqrt(square)),

@@ -9,16 +9,15 @@ from typing import Literal, Self
 import numpy as np
 from scipy.linalg import norm as euclidean_norm
 
-from mercer._criteria import Sensitivity
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.sample_weights import scaled_centered
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
 from mercer._history import MixingStep
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.family_search import family_search, is_searched_globally
-from mercer._search.parameter_search import Candidate, FamilySearch
-from mercer._search.width_penalty import UNPENALIZED, WidthPenalty
+from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
 from mercer._weights.weight_sets import Simplex

@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from mercer._criteria import Sensitivity
 from mercer._gram.tiles import serial_algebra
+from mercer._objectives.inner_product import Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._typing import Array
 from mercer._weights.alignment_weights import normalized

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mercer._callbacks import reported_steps
-from mercer._criteria import CRITERIA
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData
 from mercer._kernel_learner import KernelLearner, LearnedKernel
@@ -18,8 +17,9 @@ from mercer._model_selection.penalty_choice import (
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._search.criterion_search import optimize_criterion, optimize_from
-from mercer._search.width_penalty import PenaltyForm, WidthPenalty, check_strength
+from mercer._objectives.dependence import CRITERIA, Dependence
+from mercer._search.kernel_search import optimize_from, optimize_kernel
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
 from mercer._targets import Target, Task
 from mercer._typing import Array
 from mercer._validation import check_choice, check_number, warn
@@ -158,23 +158,21 @@ class KernelOptimization(KernelLearner):
         samples = data.samples()
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)
-        criterion = CRITERIA[self.criterion]
+        objective = Dependence(CRITERIA[self.criterion], samples, target)
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         with reported_steps(self) as report:
             penalty, limit = self._selected(kernel, samples, target)
             if start is None:
-                found = optimize_criterion(
-                    criterion,
+                found = optimize_kernel(
+                    objective,
                     kernel,
-                    samples,
-                    target,
                     width_penalty=penalty,
                     max_ard_iter=limit,
                     on_step=report,
                     **limits,
                 )
             else:
-                found = optimize_from(start, criterion, kernel, samples, target, **limits)
+                found = optimize_from(objective, kernel, start, **limits)
                 report()
         if not found.converged and limit is None:
             warn(

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from mercer._criteria import Criterion
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.kernel_prices import RandomState
-from mercer._search.criterion_search import OptimizedKernel, ard_kernels, optimize_criterion
-from mercer._search.width_penalty import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
+from mercer._objectives.dependence import Criterion, Dependence
+from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_kernel
+from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels import Kernel, WeightedSum
@@ -57,10 +57,8 @@ def candidate_penalties(forms: Sequence[PenaltyForm]) -> list[WidthPenalty]:
 
 
 def trial_kernels(
-    criterion: Criterion,
+    objective: Dependence,
     kernel: Kernel,
-    samples: Samples,
-    target: Target,
     *,
     isotropic: OptimizedKernel,
     forms: Sequence[PenaltyForm],
@@ -69,11 +67,9 @@ def trial_kernels(
 
     Parameters
     ----------
-    criterion : Criterion
+    objective : Dependence
     kernel : Kernel
         With a width per feature; bound to the samples.
-    samples : Samples
-    target : Target
     isotropic : OptimizedKernel
         The best isotropic kernel.
     forms : sequence of {"log_widths", "inverse_widths"}
@@ -84,10 +80,8 @@ def trial_kernels(
     """
     for form in forms:
         yield from ard_kernels(
-            criterion,
+            objective,
             kernel,
-            samples,
-            target,
             isotropic=isotropic,
             width_penalties=[WidthPenalty(strength, form) for strength in STRENGTHS],
             tol=_TRIAL_TOL,
@@ -129,8 +123,9 @@ def choose_penalty_by_prediction(
     """
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
-        isotropic = best_isotropic(criterion, kernel, inside, known)
-        found = trial_kernels(criterion, kernel, inside, known, isotropic=isotropic, forms=forms)
+        objective = Dependence(criterion, inside, known)
+        isotropic = best_isotropic(objective, kernel)
+        found = trial_kernels(objective, kernel, isotropic=isotropic, forms=forms)
         return [isotropic.kernel, *(ard.kernel for ard in found)]
 
     losses = held_out_losses(learn, samples, target, random_state)
@@ -164,12 +159,11 @@ def choose_stop(
     """
 
     def learn(inside: Samples, known: Target) -> list[Kernel]:
-        isotropic = best_isotropic(criterion, kernel, inside, known)
+        objective = Dependence(criterion, inside, known)
+        isotropic = best_isotropic(objective, kernel)
         search = ard_kernels(
-            criterion,
+            objective,
             kernel,
-            inside,
-            known,
             isotropic=isotropic,
             width_penalties=[UNPENALIZED],
             max_iter=STOPS[-1],
@@ -183,22 +177,18 @@ def choose_stop(
     return (0, *STOPS)[clearly_best(losses)]
 
 
-def best_isotropic(
-    criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
-) -> OptimizedKernel:
+def best_isotropic(objective: Dependence, kernel: Kernel) -> OptimizedKernel:
     """The best isotropic kernel of the family of an ARD kernel.
 
     Parameters
     ----------
-    criterion : Criterion
+    objective : Dependence
     kernel : Kernel
         With a width per feature; bound to the samples.
-    samples : Samples
-    target : Target
     """
     isotropic = kernel.structure.isotropic()
     assert isotropic is not None
-    return optimize_criterion(criterion, isotropic, samples, target)
+    return optimize_kernel(objective, isotropic)
 
 
 def choose_strength_by_alignment(

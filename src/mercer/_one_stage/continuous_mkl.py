@@ -18,7 +18,7 @@ from mercer._one_stage.kernel_machines import (
     MachineClassifier,
     MachineRegressor,
 )
-from mercer._search.width_penalty import WidthPenalty
+from mercer._search.parameter_search import WidthPenalty
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer._validation import check_bool, check_choice, check_number, check_positive, warn

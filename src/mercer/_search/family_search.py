@@ -7,13 +7,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import brentq
 
-from mercer._criteria import KeptSensitivity, Sensitivity, contract
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile, map_tiles, working_memory
+from mercer._objectives import Objective
+from mercer._objectives.inner_product import InnerProduct, Sensitivity, has_one_width
 from mercer._search.mesh_search import MeshSearch
-from mercer._search.parameter_search import Candidate, FamilySearch, Objective, maximize
-from mercer._search.width_penalty import UNPENALIZED, BoundPenalty, WidthPenalty
-from mercer._search.width_search import HistogramSearch, has_one_width
+from mercer._search.parameter_search import (
+    UNPENALIZED,
+    BoundPenalty,
+    Candidate,
+    FamilySearch,
+    WidthPenalty,
+    maximize_parameters,
+)
+from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import RadialFunction
@@ -50,13 +56,7 @@ class FixedSearch(FamilySearch):
 
     def best(self, P: Sensitivity) -> Candidate:
         """The kernel itself; see :meth:`FamilySearch.best`."""
-        family, samples = self.family, self.samples
-
-        def work(tile: Tile) -> float:
-            values = samples.blocks([family], tile)[0]
-            return tile.count * float(np.vdot(P.block(samples, tile), values))
-
-        return Candidate(family, sum(map_tiles(work, samples.plan)), 0.0)
+        return Candidate(self.family, InnerProduct(P, self.samples).value(self.family), 0.0)
 
 
 class GradientSearch(FamilySearch):
@@ -87,7 +87,6 @@ class GradientSearch(FamilySearch):
         tol: float = STEP_TOLERANCE,
     ) -> None:
         self.family, self.samples = family, samples
-        self.log_bounds = family.log_bounds(samples.repeated)
         self.start = start
         self.width_penalty = width_penalty
         self.isotropic = isotropic
@@ -98,25 +97,19 @@ class GradientSearch(FamilySearch):
 
         Notes
         -----
-        O(n^2 d) an evaluation. The tiles of P are kept if half a matrix fits into half of the
-        working memory.
+        O(n^2 d) an evaluation.
         """
         samples, family = self.samples, self.family
-        tiles = _kept(P, samples)
-
-        def objective(theta: Array) -> tuple[float, Array]:
-            return contract(samples, family.with_theta(theta), tiles)
-
+        objective = InnerProduct(P, samples)
         starts = family.starts(samples.repeated) if self.start is None else self.start[None]
         if self.isotropic is not None:
             best = self.isotropic.best(P).kernel.theta
             common = np.append(np.full(family.structure.n_widths, best[0]), best[1:])
             starts = np.vstack([starts, common])
-        values = [objective(start)[0] for start in starts] if len(starts) > 1 else [0.0]
-        found = maximize(
+        found = maximize_parameters(
             objective,
-            starts[int(np.argmax(values))],
-            self.log_bounds,
+            family,
+            starts,
             tol=self.tol,
             max_iter=_MOST_ITERATIONS,
             last=1,
@@ -130,7 +123,8 @@ class GradientSearch(FamilySearch):
         penalty, n_widths = self.width_penalty, self.family.structure.n_widths
         if not (penalty.is_relative and penalty.strength > 0.0 and n_widths > 1):
             return penalty.bind(0.0, 0.0, n_widths, unit)
-        return penalty.bind(float(common[0]), objective(common)[0], n_widths)
+        value = objective.value(self.family.with_theta(common))
+        return penalty.bind(float(common[0]), value, n_widths)
 
 
 class RefinedSearch(FamilySearch):
@@ -153,16 +147,16 @@ class RefinedSearch(FamilySearch):
         About ten evaluations of <P, K> and its slope, O(n^2 d) each, beside those of the mesh.
         """
         found, family = self.coarse.best(P), self.family
-        tiles = _kept(P, self.samples)
+        objective = InnerProduct(P, self.samples)
 
         def slope(theta: float) -> float:
             kernel = family.with_theta(np.array([theta]))
-            return float(contract(self.samples, kernel, tiles)[1][0])
+            return float(objective.value_and_gradient(kernel)[1][0])
 
         start = float(found.kernel.theta[0])
         top = _zero_of_slope(slope, start, self.coarse.log_bounds)
         kernels = [family.with_theta(np.array([theta])) for theta in dict.fromkeys((top, start))]
-        values = [contract(self.samples, kernel, tiles)[0] for kernel in kernels]
+        values = [objective.value(kernel) for kernel in kernels]
         best = int(np.argmax(values))
         gap = None if found.gap is None else max(found.gap + found.value - values[best], 0.0)
         return Candidate(kernels[best], values[best], gap)
@@ -189,12 +183,6 @@ def _zero_of_slope(slope: Callable[[float], float], start: float, bounds: Array)
 def _refined(search: FamilySearch) -> FamilySearch:
     """The search itself, with peaks that are refined on the samples if they come from a mesh."""
     return RefinedSearch(search) if isinstance(search, MeshSearch) else search
-
-
-def _kept(P: Sensitivity, samples: Samples) -> Sensitivity | KeptSensitivity:
-    """The tiles of P, computed once if half a matrix fits into half of the working memory."""
-    keep = 4.0 * samples.n_samples**2 <= working_memory() / 2
-    return KeptSensitivity(P, samples) if keep else P
 
 
 def family_searches(

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from scipy.signal import czt
 
-from mercer._criteria import Sensitivity
 from mercer._gram.dense import center_tiles
 from mercer._gram.distance_histograms import (
     CELL_BITS,
@@ -22,14 +21,9 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._search.parameter_search import (
-    Candidate,
-    FamilySearch,
-    Profile,
-    highest_peak,
-    local_maxima,
-)
-from mercer._search.width_search import N_WIDTHS
+from mercer._objectives.inner_product import Sensitivity
+from mercer._search.parameter_search import Candidate, FamilySearch
+from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import DistanceFunction, RadialFunction
@@ -100,7 +94,7 @@ class MeshSearch(FamilySearch):
         """
         mesh = self.mesh
         weights = P.scale * self._factor_weights(P)
-        for coefficient, kernel, means in P.terms():
+        for coefficient, kernel, means in zip(P.coefficients, P.kernels, P.row_means, strict=True):
             if kernel not in self._kernel_parts:
                 self._kernel_parts[kernel] = self._kernel_weights(kernel, means)
             weights = weights + coefficient * self._kernel_parts[kernel]

@@ -1,39 +1,35 @@
-"""The best width of a radial kernel, found on a histogram of the distances between samples."""
+"""Search of one width of a radial kernel, by the peaks of a profile on a grid of widths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from functools import cache
 
 import numpy as np
 
-from mercer._criteria import Criterion, Sensitivity
-from mercer._gram.distance_histograms import (
-    DistanceHistogram,
-    LogarithmicMesh,
-    linear_binning,
-    squared_range,
-)
+from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
 from mercer._gram.samples import Samples
-from mercer._gram.tiles import Tile, map_tiles
-from mercer._search.parameter_search import (
-    Candidate,
-    FamilySearch,
-    Maximum,
-    highest_peak,
-    local_maxima,
-    maximize,
-    refined_peak,
-)
-from mercer._targets import Target
+from mercer._objectives import Objective
+from mercer._objectives.inner_product import Sensitivity
+from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, maximize
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
-from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import Distance, DistanceFunction, RadialFunction
+from mercer.kernels._structure import RadialFunction
 
-_Products: TypeAlias = Callable[[Array], tuple[Array, Array]]
+Profile = Callable[[Array], Array]
+"""An objective's values at some parameters, both of shape (n_parameters,)."""
+
+_ZOOM = 0.1
+"""After a parabola has found the top of a peak, the next one is narrower by this factor."""
+
+_PRECISION = 1e-2
+"""Peaks are refined until a parabola spans this fraction of the grid's step: their values, which
+proofs of a gap build on, are then exact to far more than six digits."""
+
+_MAX_PARABOLAS = 12
+"""At most so many parabolas are put through one peak."""
 
 N_WIDTHS = 200
 """Number of widths, in geometric progression, at which <P, K> is first evaluated."""
@@ -54,12 +50,6 @@ _MESH_ERROR = 1e-2
 """A width found on the mesh is final if the slope on the samples leaves at most this fraction of
 the tolerance to be gained."""
 
-_NEAR_ZERO = 1e-3
-"""Squared distances below this fraction of the smallest squared width are zero to most kernels."""
-
-_SMALL_CHANGE = 0.032
-"""A kernel may change by no more than this up to a distance that is taken as zero."""
-
 _POLISH_TOLERANCE = 1e-7
 """The widths of a dictionary have converged when the alignment changes by less than this fraction
 in an iteration."""
@@ -71,24 +61,151 @@ _SPLIT = 0.3
 """One start replaces a width by two whose logarithms are this much smaller and larger."""
 
 
-def width_mesh(
-    samples: Samples, distance: Distance, radial: DistanceFunction, log_bounds: Array
-) -> LogarithmicMesh:
-    """The mesh of squared distances that serves every width of an interval.
+def local_maxima(values: Array) -> Array:
+    """Indices of the samples of a function that are no lower than their neighbors.
 
     Parameters
     ----------
-    samples : Samples
-    distance : Distance
-    radial : DistanceFunction
-    log_bounds : ndarray of shape (2,)
-        Logarithms of the smallest and the largest width.
+    values : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    ndarray of int
     """
-    low, high = squared_range(samples, distance)
-    fractions = np.geomspace(_NEAR_ZERO, 1e-18, 16)
-    small = np.abs(radial.at_theta(fractions, 0.0)) <= _SMALL_CHANGE
-    negligible = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
-    return LogarithmicMesh(max(low, min(negligible, high)), high)
+    padded = np.concatenate([[-np.inf], values, [-np.inf]])
+    return np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
+
+
+def refined_peak(
+    profile: Profile, grid: Array, peak: int, precision: float = _PRECISION
+) -> tuple[float, float]:
+    """Refine a local maximum on a uniform grid by parabolas through three closer and closer points.
+
+    Parameters
+    ----------
+    profile : callable
+    grid : ndarray of shape (n_parameters,)
+    peak : int
+        Index of the local maximum.
+    precision : float
+        The last parabola spans this fraction of the grid's step on either side.
+
+    Returns
+    -------
+    parameter : float
+        Between the ends of the grid.
+    curvature : float
+        Minus the second derivative there; zero where the profile is not concave.
+    """
+    top, curvature = float(grid[peak]), 0.0
+    if grid.size < 3 or grid[0] == grid[1]:
+        return top, curvature
+    low, high, step = float(grid[0]), float(grid[-1]), float(grid[1] - grid[0])
+    span = step
+    for _ in range(_MAX_PARABOLAS):
+        center = min(max(top, low + span), high - span)
+        before, middle, after = profile(center + span * np.array([-1.0, 0.0, 1.0]))
+        difference = float(2.0 * middle - before - after)
+        if not difference > 0.0:
+            break
+        shift = min(max(0.5 * float(after - before) / difference, -1.0), 1.0)
+        top = min(max(center + span * shift, low), high)
+        curvature = difference / span**2
+        if abs(shift) < 1.0:
+            span *= _ZOOM
+        if span < precision * step:
+            break
+    return top, curvature
+
+
+def highest_peak(profile: Profile, grid: Array, values: Array, peaks: Array) -> tuple[float, float]:
+    """The best parameter among the grid's best and its refined peaks, and the value there.
+
+    Parameters
+    ----------
+    profile : callable
+    grid, values : ndarray of shape (n_parameters,)
+        Evenly spaced parameters, and the objective there.
+    peaks : ndarray of int
+        Indices of the local maxima that are refined.
+    """
+    tops = [refined_peak(profile, grid, peak)[0] for peak in peaks]
+    parameters = np.array([grid[np.argmax(values)], *tops])
+    found = profile(parameters)
+    best = int(np.argmax(found))
+    return float(parameters[best]), float(found[best])
+
+
+def best_width(
+    objective: Objective,
+    kernel: Kernel,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+) -> Maximum:
+    """Maximize an objective over the one width of a radial kernel, within its bounds.
+
+    Parameters
+    ----------
+    objective : Objective
+    kernel : Kernel
+        Bound to the samples; :func:`has_one_width` is true for it.
+    tol : float, default=1e-5
+        The search stops where the objective can gain no more than this fraction.
+    max_iter : int, default=200
+        Largest number of steps on the samples.
+
+    Returns
+    -------
+    Maximum
+        `theta` is the logarithm of the width, shape (1,).
+
+    Notes
+    -----
+    The best of some hundred widths of the objective's profile starts the search on the samples,
+    which mostly ends after one evaluation or a few.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.2, who use a local search.
+    """
+    log_bounds = kernel.log_bounds(objective.samples.repeated)[0]
+    low, high = log_bounds
+
+    @cache
+    def at(theta: float) -> tuple[float, float]:
+        value, gradient = objective.value_and_gradient(kernel.with_theta(np.array([theta])))
+        return value, float(gradient[0])
+
+    peaks = _highest_peaks(objective.profile(kernel), log_bounds)
+    start, curvature = max(peaks, key=lambda peak: at(peak[0])[0])
+    value, slope = at(start)
+    # In this unit the objective's logarithm has curvature one, so that the first step is Newton's.
+    unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
+    converged = curvature > 0.0 and 0.5 * slope**2 <= _MESH_ERROR * tol * abs(value) * curvature
+    outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
+    if converged or outward or unit == 0.0:
+        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
+
+    def scaled(steps: Array) -> tuple[float, Array]:
+        value, slope = at(start + unit * float(steps[0]))
+        return value, np.array([unit * slope])
+
+    bounds = (log_bounds[None] - start) / unit
+    found = maximize(scaled, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
+    theta = np.clip(start + unit * found.theta, low, high)
+    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
+
+
+def _highest_peaks(profile: Profile, log_bounds: Array) -> list[tuple[float, float]]:
+    """Log-widths of the highest peaks of a profile, each with its curvature."""
+    low, high = log_bounds
+    grid = np.linspace(low, high, int((high - low) / _STEP) + 3)
+    values = profile(grid)
+    peaks, highest = local_maxima(values), values.max()
+    peaks = peaks[values[peaks] >= highest - _NEARLY_EQUAL * abs(highest)]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_PEAKS]
+    return [refined_peak(profile, grid, peak, _MESH_PRECISION) for peak in peaks]
 
 
 class HistogramSearch(FamilySearch):
@@ -213,192 +330,3 @@ class HistogramSearch(FamilySearch):
         weighted = self._histogram.centered_weights(values)
         squares = np.einsum("kj,kj->k", weighted, values)
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))
-
-
-def has_one_width(kernel: Kernel) -> bool:
-    """Whether a kernel is a decaying function of a distance whose only parameter is its width.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
-    structure = kernel.structure
-    decays = isinstance(structure, RadialFunction) and not structure.function.band_limited
-    return decays and kernel.theta.size == 1
-
-
-def best_width(
-    criterion: Criterion,
-    kernel: Kernel,
-    samples: Samples,
-    target: Target,
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 200,
-) -> Maximum:
-    """Maximize a criterion over the one width of a radial kernel, within its bounds.
-
-    Parameters
-    ----------
-    criterion : Criterion
-    kernel : Kernel
-        Bound to the samples; :func:`has_one_width` is true for it.
-    samples : Samples
-    target : Target
-    tol : float, default=1e-5
-        The search stops where the criterion can gain no more than this fraction.
-    max_iter : int, default=200
-        Largest number of steps on the samples.
-
-    Returns
-    -------
-    Maximum
-        `theta` is the logarithm of the width, shape (1,).
-
-    Notes
-    -----
-    A histogram of the distances gives the criterion at any width: to six digits for criteria
-    without row sums (HSIC, uncentered alignment), to about three for centered alignment. The best
-    of some hundred widths on the histogram starts the search on the samples, which mostly ends
-    after one evaluation or a few. Each evaluation is one pass over the distances, O(n^2). Memory is
-    a few tiles, the distances that `samples` keeps, and for centered alignment n times some hundred
-    counts.
-
-    References
-    ----------
-    Wang & Li (2018), section 3.2, who use a local search.
-    """
-    profile = _CriterionProfile(criterion, kernel, samples, target)
-    low, high = profile.log_bounds
-    start, curvature = max(profile.peaks(), key=lambda peak: profile.at(peak[0])[0])
-    value, slope = profile.at(start)
-    # In this unit the criterion's logarithm has curvature one, so that the first step is Newton's.
-    unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
-    converged = curvature > 0.0 and 0.5 * slope**2 <= _MESH_ERROR * tol * abs(value) * curvature
-    outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
-    if converged or outward or unit == 0.0:
-        return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
-
-    def objective(steps: Array) -> tuple[float, Array]:
-        value, slope = profile.at(start + unit * float(steps[0]))
-        return value, np.array([unit * slope])
-
-    bounds = (profile.log_bounds[None] - start) / unit
-    found = maximize(objective, np.zeros(1), bounds, tol=tol, max_iter=max_iter)
-    theta = np.clip(start + unit * found.theta, low, high)
-    return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
-
-
-class _CriterionProfile:
-    """A criterion as a function of the logarithm of the width.
-
-    Parameters
-    ----------
-    criterion : Criterion
-    kernel : Kernel
-    samples : Samples
-    target : Target
-    """
-
-    def __init__(
-        self, criterion: Criterion, kernel: Kernel, samples: Samples, target: Target
-    ) -> None:
-        structure = kernel.structure
-        assert isinstance(structure, RadialFunction)
-        self.criterion, self.samples = criterion, samples
-        self.radial, self.distance = structure.function, structure.distance
-        self.log_bounds = kernel.log_bounds(samples.repeated)[0]
-        self.factor, self.signs, self.norm = criterion.target_parts(target)
-        self.offset = 0.0 if criterion.is_centered else kernel.offset
-        self._needs_row_sums = criterion.is_centered and criterion.reads_norm
-        self._known: dict[float, tuple[float, float]] = {}
-        mesh = width_mesh(samples, self.distance, self.radial, self.log_bounds)
-        if self._needs_row_sums:
-            self._nodes, self._products = self._centered_products(mesh)
-        else:
-            self._nodes, self._products = self._uncentered_products(mesh)
-
-    def peaks(self) -> list[tuple[float, float]]:
-        """Log-widths of the highest peaks on the mesh, each with its curvature."""
-        low, high = self.log_bounds
-        grid = np.linspace(low, high, int((high - low) / _STEP) + 3)
-        values = self.on_mesh(grid)
-        peaks, highest = local_maxima(values), values.max()
-        peaks = peaks[values[peaks] >= highest - _NEARLY_EQUAL * abs(highest)]
-        peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_PEAKS]
-        return [refined_peak(self.on_mesh, grid, peak, _MESH_PRECISION) for peak in peaks]
-
-    def on_mesh(self, thetas: Array) -> Array:
-        """Approximate values at some log-widths, shape (n_thetas,)."""
-        K = np.stack([self.radial.at_theta(self._nodes, theta) for theta in thetas]) + self.offset
-        return np.array([self._of(*pair)[0] for pair in zip(*self._products(K), strict=True)])
-
-    def at(self, theta: float) -> tuple[float, float]:
-        """Value and slope on the samples themselves, remembered."""
-        if theta not in self._known:
-            self._known[theta] = self._exact(theta)
-        return self._known[theta]
-
-    def _exact(self, theta: float) -> tuple[float, float]:
-        samples, constant, n = self.samples, self.samples.constant, self.samples.total
-        products, rows = np.zeros(4), np.zeros((2, samples.n_samples))
-
-        def work(tile: Tile) -> tuple[Tile, Array, Array, Array]:
-            squared = samples.squared_distances(self.distance, tile)
-            K, slope = self.radial.slope_at_theta(squared, theta)
-            K += self.offset
-            K, slope = samples.scaled(K, tile), samples.scaled(slope, tile)
-            L = self._target_block(tile)
-            found = np.array([inner(K, L), inner(slope, L), 0.0, 0.0])
-            if self.criterion.reads_norm:
-                found[2:] = inner(K, K), inner(K, slope)
-            summed = (K, slope) if self._needs_row_sums else ()
-            by_row = np.array([values @ constant[tile.columns] for values in summed])
-            by_column = np.array([constant[tile.rows] @ values for values in summed])
-            return tile, found, by_row, by_column
-
-        for tile, found, by_row, by_column in map_tiles(work, samples.plan):
-            products += tile.count * found
-            if self._needs_row_sums:
-                rows[:, tile.rows] += by_row
-            if self._needs_row_sums and tile.count == 2.0:
-                rows[:, tile.columns] += by_column
-        totals = rows @ constant
-        a, a_slope, q, q_slope = products
-        q += totals[0] ** 2 / n**2 - (2.0 / n) * (rows[0] @ rows[0])
-        q_slope += totals[0] * totals[1] / n**2 - (2.0 / n) * (rows[0] @ rows[1])
-        value, by_a, by_q = self._of(a, q)
-        slope = by_a * a_slope + 2.0 * by_q * q_slope
-        # The slopes so far are in gamma = exp(-2 theta).
-        return value, float(-2.0 * np.exp(-2.0 * theta) * slope)
-
-    def _of(self, a: float, q: float) -> tuple[float, float, float]:
-        return self.criterion.of(float(a), float(q), self.norm, self.samples.total)
-
-    def _centered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
-        """Squared distances, and a function from kernels there to <K, L_c> and <K_c, K_c>."""
-        histogram = DistanceHistogram(self.samples, self.distance, mesh, self.factor)
-
-        return histogram.nodes, lambda K: (
-            histogram.target_products(K),
-            np.einsum("kj,kj->k", histogram.centered_weights(K), K),
-        )
-
-    def _uncentered_products(self, mesh: LogarithmicMesh) -> tuple[Array, _Products]:
-        """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""
-
-        def pairs(tile: Tile) -> Array:
-            L = self.samples.scaled(self._target_block(tile), tile)[None]
-            if not self.criterion.reads_norm:
-                return L
-            # A squared value is weighted by the product of both weights, not of their roots.
-            roots = self.samples.scaled(np.ones_like(L), tile)
-            return np.concatenate([L, self.samples.scaled(roots, tile)])
-
-        weights = linear_binning(self.samples, self.distance, mesh, pairs)
-        used = np.any(weights != 0.0, axis=0)
-        weights = weights[:, used]
-        return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])
-
-    def _target_block(self, tile: Tile) -> Array:
-        return (self.factor[tile.rows] * self.signs) @ self.factor[tile.columns].T

@@ -26,10 +26,10 @@ from reference import (
 from scipy.optimize import minimize
 
 from mercer import KernelOptimization
-from mercer._criteria import CRITERIA
 from mercer._gram.samples import Samples
-from mercer._search.criterion_search import ard_kernels, optimize_criterion
-from mercer._search.width_penalty import STRENGTHS, WidthPenalty
+from mercer._objectives.dependence import CRITERIA, Dependence
+from mercer._search.kernel_search import ard_kernels, optimize_kernel
+from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.kernels import Gaussian, Linear
 
@@ -44,7 +44,9 @@ def test_optimized_width_is_the_best_of_a_scan(criterion: str, kind: str) -> Non
     L_signal = X[:, 0] + 0.3 * np.random.default_rng(0).normal(size=40)
     if kind == "regression":
         target, L = as_target(L_signal), target_kernel(L_signal, "regression")
-    found = optimize_criterion(CRITERIA[criterion], Gaussian(), Samples(X), target, tol=1e-9)
+    found = optimize_kernel(
+        Dependence(CRITERIA[criterion], Samples(X), target), Gaussian(), tol=1e-9
+    )
     reached = REFERENCES[criterion](found.kernel(X), L)
     assert_allclose(found.value, reached, rtol=1e-9)
     low, high = Gaussian().log_bounds(X)[0]
@@ -57,9 +59,9 @@ def test_optimized_width_is_the_best_of_a_scan(criterion: str, kind: str) -> Non
 def test_an_ard_kernel_is_no_worse_than_the_isotropic_one_it_starts_from(criterion: str) -> None:
     X = normal_table(40)
     target, L = target_of("two classes", 40)
-    isotropic = optimize_criterion(CRITERIA[criterion], Gaussian(), Samples(X), target)
+    isotropic = optimize_kernel(Dependence(CRITERIA[criterion], Samples(X), target), Gaussian())
     family = Gaussian(ard=True).bind(X)
-    found = optimize_criterion(CRITERIA[criterion], family, Samples(X), target)
+    found = optimize_kernel(Dependence(CRITERIA[criterion], Samples(X), target), family)
     assert found.value >= isotropic.value
     assert found.path[: len(isotropic.path)] == isotropic.path
     rest = found.path[len(isotropic.path) :]
@@ -76,7 +78,7 @@ def test_the_optimum_is_stationary(criterion: str) -> None:
     X = normal_table(40)
     target, L = target_of("four classes", 40)
     family = Gaussian(ard=True).bind(X)
-    found = optimize_criterion(CRITERIA[criterion], family, Samples(X), target, tol=1e-12)
+    found = optimize_kernel(Dependence(CRITERIA[criterion], Samples(X), target), family, tol=1e-12)
 
     def value(theta: np.ndarray) -> float:
         return REFERENCES[criterion](family.with_theta(theta)(X), L)
@@ -91,7 +93,7 @@ def test_the_optimum_is_stationary(criterion: str) -> None:
 def test_a_kernel_without_parameters_is_its_own_optimum() -> None:
     X = normal_table(20)
     target, L = target_of("two classes", 20)
-    found = optimize_criterion(CRITERIA["cka"], Linear(), Samples(X), target)
+    found = optimize_kernel(Dependence(CRITERIA["cka"], Samples(X), target), Linear())
     assert found.kernel == Linear()
     assert_allclose(found.value, centered_alignment(X @ X.T, L), rtol=1e-11)
     assert (found.path, found.n_iter, found.converged) == ((found.value,), 0, True)
@@ -179,13 +181,16 @@ def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
     """It ends in a corner of the bounds, where a weak penalty cannot move it."""
     X, y = table(2)
     samples, target, criterion = Samples(X), as_target(y), CRITERIA["cka"]
-    isotropic = optimize_criterion(criterion, Gaussian(), samples, target)
+    isotropic = optimize_kernel(Dependence(criterion, samples, target), Gaussian())
     s0 = float(np.exp(isotropic.kernel.theta[0]))
     family = Gaussian(ard=True, bounds=(0.9 * s0, 1.1 * s0)).bind(X)
     penalties = [WidthPenalty(0.01, form)] * 2
     found = list(
         ard_kernels(
-            criterion, family, samples, target, isotropic=isotropic, width_penalties=penalties
+            Dependence(criterion, samples, target),
+            family,
+            isotropic=isotropic,
+            width_penalties=penalties,
         )
     )
     assert found[0].n_iter == found[1].n_iter

@@ -1,4 +1,4 @@
-"""One kernel whose parameters maximize a criterion of dependence."""
+"""One kernel whose parameters maximize an objective."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mercer._criteria import Criterion, value_and_gradient
-from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._search.parameter_search import Maximum, maximize, maximize_unbounded
-from mercer._search.width_penalty import (
-    NO_PENALTY,
+from mercer._objectives import Objective
+from mercer._objectives.inner_product import has_one_width
+from mercer._search.parameter_search import (
     STRENGTHS,
     UNPENALIZED,
-    BoundPenalty,
+    Maximum,
     WidthPenalty,
+    maximize_parameters,
+    maximize_unbounded,
 )
-from mercer._search.width_search import best_width, has_one_width
-from mercer._targets import Target
+from mercer._search.width_search import best_width
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 
 
 @dataclass(frozen=True)
 class OptimizedKernel:
-    """The result of optimizing a criterion.
+    """A kernel of optimized parameters.
 
     Attributes
     ----------
     kernel : Kernel
     value : float
-        The criterion of this kernel.
+        The objective of this kernel.
     path : tuple of float
-        The criterion minus the width penalty after each iteration. The path of the isotropic
+        The objective minus the width penalty after each iteration. The path of the isotropic
         kernel, from which an ARD kernel starts, comes first.
     n_iter : int
     converged : bool
@@ -51,11 +50,9 @@ class OptimizedKernel:
 
 
 @serial_algebra()
-def optimize_criterion(
-    criterion: Criterion,
+def optimize_kernel(
+    objective: Objective,
     kernel: Kernel,
-    samples: Samples,
-    target: Target,
     *,
     width_penalty: WidthPenalty = UNPENALIZED,
     tol: float = 1e-5,
@@ -63,19 +60,17 @@ def optimize_criterion(
     max_ard_iter: int | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> OptimizedKernel:
-    """Maximize a criterion over a kernel's log-parameters.
+    """Maximize an objective over a kernel's log-parameters.
 
     Parameters
     ----------
-    criterion : Criterion
+    objective : Objective
     kernel : Kernel
         Bound to the samples.
-    samples : Samples
-    target : Target
     width_penalty : WidthPenalty, default=UNPENALIZED
         On the differences between the widths of an ARD kernel.
     tol : float, default=1e-5
-        A search stops where the criterion changes by less than this fraction.
+        A search stops where the objective changes by less than this fraction.
     max_iter : int, default=200
         Largest number of iterations of each search.
     max_ard_iter : int, default=None
@@ -102,64 +97,57 @@ def optimize_criterion(
     Wang & Li (2018), section 3. Their search is :func:`optimize_from`.
     """
     if has_one_width(kernel):
-        width = best_width(criterion, kernel, samples, target, tol=tol, max_iter=max_iter)
+        width = best_width(objective, kernel, tol=tol, max_iter=max_iter)
         on_step()
         return _optimized(kernel, width)
     if kernel.theta.size == 0:
-        value = criterion.evaluate(samples, kernel, target)[0]
+        value = objective.value(kernel)
         return OptimizedKernel(kernel, value, (value,), 0, True)
     isotropic_kernel = kernel.structure.isotropic()
     if isotropic_kernel is None:
-        starts = kernel.starts(samples.repeated)
-        problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
-        start = starts[0] if len(starts) == 1 else max(starts, key=problem.value_at)
-        found = problem.solved(start)
+        starts = kernel.starts(objective.samples.repeated)
+        maximum = maximize_parameters(objective, kernel, starts, tol=tol, max_iter=max_iter)
         on_step()
-        return found
-    isotropic = optimize_criterion(
-        criterion, isotropic_kernel, samples, target, tol=tol, max_iter=max_iter, on_step=on_step
+        return _optimized(kernel, maximum)
+    isotropic = optimize_kernel(
+        objective, isotropic_kernel, tol=tol, max_iter=max_iter, on_step=on_step
     )
     if width_penalty.strength == np.inf or max_ard_iter == 0:
         return replace(isotropic, kernel=kernel.with_theta(_common_width(kernel, isotropic.kernel)))
-    found = isotropic
-    for ard in ard_kernels(
-        criterion,
+    searches = ard_kernels(
+        objective,
         kernel,
-        samples,
-        target,
         isotropic=isotropic,
         width_penalties=_falling_penalties(width_penalty),
         tol=tol,
         max_iter=max_iter if max_ard_iter is None else max_ard_iter,
-    ):
-        found = ard
+    )
+    best = isotropic
+    for found in searches:
+        best = found
         on_step()
-    return found
+    return best
 
 
 @serial_algebra()
 def optimize_from(
-    start: Array,
-    criterion: Criterion,
+    objective: Objective,
     kernel: Kernel,
-    samples: Samples,
-    target: Target,
+    start: Array,
     *,
     tol: float = 1e-5,
     max_iter: int = 200,
 ) -> OptimizedKernel:
-    """Maximize a criterion by BFGS from given log-parameters, without bounds or penalty.
+    """Maximize an objective by BFGS from given log-parameters, without bounds or penalty.
 
     Parameters
     ----------
-    start : ndarray of shape (n_theta,)
-    criterion : Criterion
+    objective : Objective
     kernel : Kernel
         Bound to the samples.
-    samples : Samples
-    target : Target
+    start : ndarray of shape (n_theta,)
     tol : float, default=1e-5
-        The search stops where an iteration raises the criterion by no more than this fraction.
+        The search stops where an iteration raises the objective by no more than this fraction.
     max_iter : int, default=200
 
     Returns
@@ -171,16 +159,13 @@ def optimize_from(
     Wang & Li (2018), section 4.2.1. Their start, widths of 1 / d, lies on a plateau for many data
     sets.
     """
-    problem = _Problem(criterion, kernel, samples, target, tol, max_iter)
-    found = maximize_unbounded(problem.value_and_gradient, start, tol=tol, max_iter=max_iter)
+    found = maximize_unbounded(objective.along(kernel), start, tol=tol, max_iter=max_iter)
     return _optimized(kernel, found)
 
 
 def ard_kernels(
-    criterion: Criterion,
+    objective: Objective,
     kernel: Kernel,
-    samples: Samples,
-    target: Target,
     *,
     isotropic: OptimizedKernel,
     width_penalties: Sequence[WidthPenalty],
@@ -191,11 +176,9 @@ def ard_kernels(
 
     Parameters
     ----------
-    criterion : Criterion
+    objective : Objective
     kernel : Kernel
         With a width per feature; bound to the samples.
-    samples : Samples
-    target : Target
     isotropic : OptimizedKernel
         The best isotropic kernel, where the first search starts.
     width_penalties : sequence of WidthPenalty
@@ -212,9 +195,10 @@ def ard_kernels(
     path, n_iter, converged = isotropic.path, isotropic.n_iter, isotropic.converged
     for penalty in width_penalties:
         bound = penalty.bind(log_width, isotropic.value, kernel.structure.n_widths)
-        problem = _Problem(criterion, kernel, samples, target, tol, max_iter, bound)
-        found = problem.solved(theta)
-        theta = found.kernel.theta
+        maximum = maximize_parameters(
+            objective, kernel, theta[None], width_penalty=bound, tol=tol, max_iter=max_iter
+        )
+        theta, found = maximum.theta, _optimized(kernel, maximum)
         path, n_iter = (*path, *found.path), n_iter + found.n_iter
         converged = converged and found.converged
         yield replace(found, path=path, n_iter=n_iter, converged=converged)
@@ -233,37 +217,6 @@ def _falling_penalties(penalty: WidthPenalty) -> list[WidthPenalty]:
         return [penalty]
     stronger = [strength for strength in STRENGTHS if strength > penalty.strength]
     return [*(replace(penalty, strength=strength) for strength in stronger), penalty]
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """A criterion as a function of a kernel's log-parameters."""
-
-    criterion: Criterion
-    kernel: Kernel
-    samples: Samples
-    target: Target
-    tol: float
-    max_iter: int
-    width_penalty: BoundPenalty = NO_PENALTY
-
-    def value_at(self, theta: Array) -> float:
-        return self.criterion.evaluate(self.samples, self.kernel.with_theta(theta), self.target)[0]
-
-    def value_and_gradient(self, theta: Array) -> tuple[float, Array]:
-        candidate = self.kernel.with_theta(theta)
-        return value_and_gradient(self.criterion, self.samples, candidate, self.target)
-
-    def solved(self, start: Array) -> OptimizedKernel:
-        found = maximize(
-            self.value_and_gradient,
-            start,
-            self.kernel.log_bounds(self.samples.repeated),
-            width_penalty=self.width_penalty,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        return _optimized(self.kernel, found)
 
 
 def _optimized(kernel: Kernel, found: Maximum) -> OptimizedKernel:

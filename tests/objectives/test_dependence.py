@@ -21,16 +21,10 @@ from reference import (
     gaussian_ard_gradient,
 )
 
-from mercer._criteria import (
-    CRITERIA,
-    Criterion,
-    KeptSensitivity,
-    Sensitivity,
-    contract,
-    value_and_gradient,
-)
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
+from mercer._objectives.dependence import CRITERIA, Criterion, Dependence
+from mercer._objectives.inner_product import InnerProduct, Sensitivity
 from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,
@@ -105,28 +99,25 @@ def test_sensitivity_of_the_centered_alignment() -> None:
 def test_streamed_criterion_is_the_dense_one(name: str, kind: str, n: int) -> None:
     X = table(n)
     target, L = target_of(kind, n)
-    samples = Samples(X)
+    objective = Dependence(CRITERIA[name], Samples(X), target)
     for kernel in (Gaussian(WIDTHS, ard=True), NATIVE["weighted-sum"], Linear()):
-        value, P = CRITERIA[name].evaluate(samples, kernel, target)
         K = kernel(X)
+        assert_allclose(objective.value(kernel), REFERENCES[name](K, L), rtol=1e-10)
+        value, gradient = objective.value_and_gradient(kernel)
         assert_allclose(value, REFERENCES[name](K, L), rtol=1e-10)
-        if name != "hsic" and isinstance(kernel, Linear):
-            continue  # Centered inner products are not streamed: there are no parameters.
-        expected = dense_sensitivity(name, K, L)
-        assert_allclose(dense(P, samples), expected, rtol=0, atol=1e-11 * np.abs(expected).max())
-        assert_allclose(dense(KeptSensitivity(P, samples), samples), dense(P, samples))
+        expected = kernel.vjp(X, dense_sensitivity(name, K, L))[1]
+        assert_allclose(gradient, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max(initial=0))
 
 
 @every_criterion
 @pytest.mark.parametrize("kernel", NATIVE.values(), ids=NATIVE)
-def test_contracted_gradient_agrees_with_central_differences(name: str, kernel: Kernel) -> None:
+def test_gradient_agrees_with_central_differences(name: str, kernel: Kernel) -> None:
     X = table(25)
     target, L = target_of("four classes", 25)
-    samples = Samples(X)
-    _, P = CRITERIA[name].evaluate(samples, kernel, target)
+    _, gradient = Dependence(CRITERIA[name], Samples(X), target).value_and_gradient(kernel)
     if kernel.theta.size == 0:
+        assert gradient.size == 0
         return
-    _, gradient = contract(samples, kernel, P)
 
     def value(theta: np.ndarray) -> float:
         return REFERENCES[name](kernel.with_theta(theta)(X), L)
@@ -144,12 +135,10 @@ def test_ard_gradient_on_several_tiles(container: Any, memory: float) -> None:
     kernel = Gaussian(WIDTHS, ard=True)
     K = gaussian(X, WIDTHS)
     with sklearn.config_context(working_memory=memory):
-        samples = Samples(container(X))
-        value, P = CRITERIA["cka"].evaluate(samples, kernel, target)
-        contracted, gradient = contract(samples, kernel, P)
+        objective = Dependence(CRITERIA["cka"], Samples(container(X)), target)
+        value, gradient = objective.value_and_gradient(kernel)
     assert_allclose(value, centered_alignment(K, L), rtol=1e-11)
     expected = cka_sensitivity(K, L)
-    assert_allclose(contracted, np.sum(expected * K), atol=1e-13)
     assert_allclose(gradient, gaussian_ard_gradient(X, WIDTHS, expected), rtol=1e-9)
 
 
@@ -171,20 +160,35 @@ ARD = {
 @every_criterion
 @pytest.mark.parametrize("memory", [1024, 0.5])
 @pytest.mark.parametrize("kernel", ARD.values(), ids=ARD)
-def test_value_and_gradient_agree_with_the_sensitivity(
-    name: str, memory: float, kernel: Kernel
-) -> None:
-    """The tiles of ARD kernels serve both; rows that are equal, or nearly, are among them."""
+def test_tiles_serve_values_and_gradient(name: str, memory: float, kernel: Kernel) -> None:
+    """Rows that are equal, or nearly, are among them."""
     X = 3.0 + table(SEVERAL_TILES)
     X[7], X[300] = X[5], X[5] * (1.0 + 1e-8)
-    target, _ = target_of("four classes", SEVERAL_TILES)
+    target, L = target_of("four classes", SEVERAL_TILES)
     with sklearn.config_context(working_memory=memory):
-        samples = Samples(X)
-        value, gradient = value_and_gradient(CRITERIA[name], samples, kernel, target)
-    P = dense(CRITERIA[name].evaluate(samples, kernel, target)[1], samples)
-    assert_allclose(value, CRITERIA[name].evaluate(samples, kernel, target)[0], rtol=1e-11)
-    expected = kernel.vjp(X, P)[1]
+        value, gradient = Dependence(CRITERIA[name], Samples(X), target).value_and_gradient(kernel)
+    K = kernel(X)
+    assert_allclose(value, REFERENCES[name](K, L), rtol=1e-10)
+    expected = kernel.vjp(X, dense_sensitivity(name, K, L))[1]
     assert_allclose(gradient, expected, rtol=1e-9, atol=1e-11 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("memory", [1024, 0.5])
+@pytest.mark.parametrize("kernel", [*ARD.values(), Linear()], ids=[*ARD, "linear"])
+def test_inner_products_with_a_sensitivity(memory: float, kernel: Kernel) -> None:
+    X = table(SEVERAL_TILES)
+    weights = np.random.default_rng(0).integers(1, 4, SEVERAL_TILES).astype(float)
+    for w in (None, weights):
+        with sklearn.config_context(working_memory=memory):
+            samples = Samples(X, weights=w)
+            P = several_parts(samples)
+            objective = InnerProduct(P, samples)
+            value, gradient = objective.value_and_gradient(kernel)
+        assert_allclose(objective.value(kernel), value, rtol=1e-10)
+        roots = np.ones(SEVERAL_TILES) if w is None else np.sqrt(w)
+        expected, slope = kernel.vjp(X, dense(P, samples) * np.outer(roots, roots))
+        assert_allclose(value, expected, rtol=1e-9, atol=1e-9)
+        assert_allclose(gradient, slope, rtol=1e-8, atol=1e-9)
 
 
 def test_kernels_that_return_nan_are_named_before_the_gradient() -> None:
@@ -192,7 +196,7 @@ def test_kernels_that_return_nan_are_named_before_the_gradient() -> None:
     kernel = Gaussian(np.full(X.shape[1], 1e-200), ard=True)
     target, _ = target_of("two classes", 20)
     with pytest.raises(ValueError, match="NaN or infinity"), np.errstate(all="ignore"):
-        value_and_gradient(CRITERIA["cka"], Samples(X), kernel, target)
+        Dependence(CRITERIA["cka"], Samples(X), target).value_and_gradient(kernel)
 
 
 def test_uncentered_alignment_keeps_the_constant_of_several_classes() -> None:
@@ -201,10 +205,10 @@ def test_uncentered_alignment_keeps_the_constant_of_several_classes() -> None:
     y = labels(40, 4)
     target, K = as_target(y), gaussian(X, 1.0)
     one_hot = (y[:, None] == y[None, :]).astype(float)
-    found, _ = CRITERIA["ka"].evaluate(Samples(X), Gaussian(1.0), target)
+    found = Dependence(CRITERIA["ka"], Samples(X), target).value(Gaussian(1.0))
     assert_allclose(found, alignment(K, 2.0 * one_hot - 1.0), rtol=1e-12)
     assert abs(found - alignment(K, one_hot)) > 0.05
-    centered, _ = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1.0), target)
+    centered = Dependence(CRITERIA["cka"], Samples(X), target).value(Gaussian(1.0))
     assert_allclose(centered, centered_alignment(K, one_hot), rtol=1e-11)
 
 
@@ -213,7 +217,7 @@ def test_criteria_do_not_depend_on_the_scale_of_the_features() -> None:
     target, _ = target_of("two classes", 30)
     for name, criterion in CRITERIA.items():
         values = [
-            criterion.evaluate(Samples(X * c), Gaussian(1.5 * c), target)[0]
+            Dependence(criterion, Samples(X * c), target).value(Gaussian(1.5 * c))
             for c in (1e-8, 1.0, 1e8)
         ]
         assert_allclose(values, values[1], rtol=1e-10, err_msg=name)
@@ -223,36 +227,40 @@ def test_alignment_of_a_wide_kernel_keeps_its_digits() -> None:
     """A Gaussian far wider than the data is the linear kernel, up to a constant."""
     X = table(30)
     target, L = target_of("two classes", 30)
-    found, P = CRITERIA["cka"].evaluate(Samples(X), Gaussian(1e6), target)
+    found = Dependence(CRITERIA["cka"], Samples(X), target).value(Gaussian(1e6))
     assert_allclose(found, centered_alignment(X @ X.T, L), rtol=1e-9)
-    expected = cka_sensitivity(2e-12 * X @ X.T, L)
-    assert_allclose(dense(P, Samples(X)), expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 @every_criterion
 def test_constant_kernels_have_no_dependence(name: str) -> None:
     """No division by a norm of zero."""
     target, _ = target_of("two classes", 10)
-    samples = Samples(np.ones((10, 2)))
+    objective = Dependence(CRITERIA[name], Samples(np.ones((10, 2))), target)
     for kernel in (Gaussian(), Linear(), OnColumns(Gaussian(), [1])):
-        value, P = CRITERIA[name].evaluate(samples, kernel, target)
-        assert np.isfinite(dense(P, samples)).all()
+        value, gradient = objective.value_and_gradient(kernel)
+        assert np.isfinite(gradient).all()
         if name != "ka":
             assert value == 0.0
     assert CRITERIA[name].of(0.0, 0.0, 1.0, 10)[0] == 0.0
 
 
-def test_parts_of_a_sensitivity_add_up() -> None:
-    """The parts are a factor, centered kernels and the centered identity."""
-    X = table(SEVERAL_TILES)
+def several_parts(samples: Samples) -> Sensitivity:
+    """A factor, two centered kernels and the centered identity."""
+    n = samples.n_samples
     rng = np.random.default_rng(0)
-    F, signs = rng.normal(size=(SEVERAL_TILES, 3)), np.array([1.0, -1.0, 1.0])
+    F, signs = rng.normal(size=(n, 3)), np.array([1.0, -1.0, 1.0])
+    F = samples.weights.centered(F)
     kernels = (Gaussian(1.0), OnColumns(Linear(), [0]))
+    means = moments(samples, kernels, F, dense=True).row_means
+    assert means is not None
+    return Sensitivity(F, signs, 0.7, kernels, np.array([2.0, -0.3]), means, identity=0.4)
+
+
+def test_parts_of_a_sensitivity_add_up() -> None:
+    X, n = table(SEVERAL_TILES), SEVERAL_TILES
     samples = Samples(X)
-    means = moments(samples, kernels, F - F.mean(axis=0), dense=True).row_means
-    P = Sensitivity(F, signs, 0.7, kernels, np.array([2.0, -0.3]), means, identity=0.4)
-    n = SEVERAL_TILES
-    expected = 0.7 * (F * signs) @ F.T + 0.4 * (np.eye(n) - 1.0 / n)
+    P = several_parts(samples)
+    expected = 0.7 * (P.factor * P.signs) @ P.factor.T + 0.4 * (np.eye(n) - 1.0 / n)
     expected += 2.0 * center(gaussian(X, 1.0)) - 0.3 * center(np.outer(X[:, 0], X[:, 0]))
     assert_allclose(dense(P, samples), expected, atol=1e-12)
 
@@ -263,7 +271,7 @@ def test_stacks_have_criteria() -> None:
     grams = [gaussian(X, 1.0), 3.0 + X @ X.T]
     kernel = WeightedSum([Precomputed(0), Precomputed(1)], [0.3, 0.7])
     for name, criterion in CRITERIA.items():
-        value, _ = criterion.evaluate(Samples(np.stack(grams, axis=-1), 2), kernel, target)
+        value = Dependence(criterion, Samples(np.stack(grams, axis=-1), 2), target).value(kernel)
         assert_allclose(value, REFERENCES[name](0.3 * grams[0] + 0.7 * grams[1], L), rtol=1e-10)
 
 

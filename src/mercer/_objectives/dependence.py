@@ -1,0 +1,238 @@
+"""Criteria of dependence between a kernel and a target, with their gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+
+from mercer._gram.distance_histograms import (
+    DistanceHistogram,
+    LogarithmicMesh,
+    linear_binning,
+    width_mesh,
+)
+from mercer._gram.samples import Samples, check_finite
+from mercer._gram.tiles import Tile, map_tiles
+from mercer._objectives import Objective
+from mercer._objectives.inner_product import KernelTile, kept, kernel_tiles
+from mercer._targets import Target
+from mercer._typing import Array
+from mercer.kernels._kernel import Kernel
+from mercer.kernels._structure import Distance, RadialFunction
+
+
+class Criterion(ABC):
+    """A measure of dependence: a function of <K, L> and <K, K>, both centered or neither.
+
+    Attributes
+    ----------
+    is_centered : bool
+    reads_norm : bool
+        Whether the criterion depends on <K, K>.
+    """
+
+    is_centered: bool = True
+    reads_norm: bool = True
+
+    @abstractmethod
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: float
+    ) -> tuple[float, float, float]:
+        """Value and its derivatives in a = <K, L> and q = <K, K>."""
+
+    def target_parts(self, target: Target) -> tuple[Array, Array, float]:
+        """Factor, signs and Frobenius norm of the target kernel, centered if the criterion is."""
+        Y = target.centered if self.is_centered else target.scaled
+        signs = np.ones(Y.shape[1]) if self.is_centered else target.signs
+        return Y, signs, float(np.sqrt(signs @ (Y.T @ Y) ** 2 @ signs))
+
+
+class HSIC(Criterion):
+    """Hilbert-Schmidt independence criterion, <K_c, L_c> / (n - 1)^2.
+
+    References
+    ----------
+    Wang & Li (2018), section 3.
+    """
+
+    reads_norm = False
+
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: float
+    ) -> tuple[float, float, float]:
+        scale = 1.0 / max(n_samples - 1.0, 1.0) ** 2
+        return scale * a, scale, 0.0
+
+
+class CenteredAlignment(Criterion):
+    """Centered kernel alignment, <K_c, L_c> / (|K_c| |L_c|), in [0, 1] for a kernel.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), definition 4.
+    """
+
+    def of(
+        self, a: float, q: float, target_norm: float, n_samples: float
+    ) -> tuple[float, float, float]:
+        if not (q > 0.0 and target_norm > 0.0):
+            return 0.0, 0.0, 0.0
+        norms = np.sqrt(q) * target_norm
+        return a / norms, 1.0 / norms, -0.5 * a / (q * norms)
+
+
+class Alignment(CenteredAlignment):
+    """Kernel alignment without centering, <K, L> / (|K| |L|), which unbalanced classes mislead.
+
+    References
+    ----------
+    Cristianini et al. (2002); Cortes, Mohri, Rostamizadeh (2010), Figure 1.
+    """
+
+    is_centered = False
+
+
+CRITERIA: dict[str, Criterion] = {"hsic": HSIC(), "cka": CenteredAlignment(), "ka": Alignment()}
+"""Criteria by the names that estimators take."""
+
+
+class Dependence(Objective):
+    """The dependence of a kernel with a target by some criterion.
+
+    Parameters
+    ----------
+    criterion : Criterion
+    samples : Samples
+    target : Target
+
+    Attributes
+    ----------
+    factor, signs, target_norm : ndarray, ndarray and float
+        L = F diag(signs) F' and its Frobenius norm, centered if the criterion is.
+
+    Notes
+    -----
+    O(n^2 d) time, tile by tile; for HSIC with derivatives P = s L, and for alignments with
+    P = s L + t K, both matrices centered or neither.
+    """
+
+    def __init__(self, criterion: Criterion, samples: Samples, target: Target) -> None:
+        self.criterion, self.samples = criterion, samples
+        self.factor, self.signs, self.target_norm = criterion.target_parts(target)
+        self._signed = self.factor * self.signs
+        self._ones = samples.constant[:, None]
+
+    def value(self, kernel: Kernel) -> float:
+        tiles = kernel_tiles(kernel, self.samples, centered=self.criterion.is_centered)
+        return self._of(kernel, tiles)[0]
+
+    def value_and_gradient(self, kernel: Kernel) -> tuple[float, Array]:
+        tiles = kernel_tiles(kernel, self.samples, centered=self.criterion.is_centered)
+        tiles = kept(tiles, self.samples, 2)
+        value, by_target, by_gram, row_means = self._of(kernel, tiles)
+        left, right = [by_target * self._signed], [self.factor]
+        if self.criterion.is_centered and by_gram:
+            means = row_means[:, None]
+            mean = float(row_means @ self._ones[:, 0]) / self.samples.total
+            left += [-by_gram * means, -by_gram * self._ones]
+            right += [self._ones, means - mean * self._ones]
+        U, V = np.hstack(left), np.hstack(right)
+
+        def work(tile: Tile) -> Array:
+            here = tiles(tile)
+            P = U[tile.rows] @ V[tile.columns].T
+            if by_gram:
+                P += by_gram * here.values
+            return tile.count * here.gradient(P)
+
+        return value, np.asarray(sum(map_tiles(work, self.samples.plan)))
+
+    def profile(self, kernel: Kernel) -> Callable[[Array], Array]:
+        """Approximate values at some log-widths, shape (n_thetas,), from a histogram of distances.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Bound to the samples; :func:`has_one_width` is true for it.
+
+        Notes
+        -----
+        To six digits for criteria without row sums (HSIC, uncentered alignment), to about three for
+        centered alignment. One pass over the distances; memory is a few tiles, the distances that
+        `samples` keeps, and for centered alignment n times some hundred counts.
+        """
+        structure = kernel.structure
+        assert isinstance(structure, RadialFunction)
+        radial, distance, criterion = structure.function, structure.distance, self.criterion
+        offset = 0.0 if criterion.is_centered else kernel.offset
+        log_bounds = kernel.log_bounds(self.samples.repeated)[0]
+        mesh = width_mesh(self.samples, distance, radial, log_bounds)
+        products: Callable[[Array], tuple[Array, Array]]
+        if criterion.is_centered and criterion.reads_norm:
+            histogram = DistanceHistogram(self.samples, distance, mesh, self.factor)
+            nodes, products = histogram.nodes, histogram.products
+        else:
+            nodes, products = self._plain_products(distance, mesh)
+
+        def values(thetas: Array) -> Array:
+            K = np.stack([radial.at_theta(nodes, theta) for theta in thetas]) + offset
+            return np.array([self._valued(a, q)[0] for a, q in zip(*products(K), strict=True)])
+
+        return values
+
+    def _plain_products(
+        self, distance: Distance, mesh: LogarithmicMesh
+    ) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
+        """Squared distances, and a function from kernels there to <K, L> and, if read, <K, K>."""
+        samples = self.samples
+
+        def pairs(tile: Tile) -> Array:
+            L = samples.scaled(self._signed[tile.rows] @ self.factor[tile.columns].T, tile)[None]
+            if not self.criterion.reads_norm:
+                return L
+            # A squared value is weighted by the product of both weights, not of their roots.
+            roots = samples.scaled(np.ones_like(L), tile)
+            return np.concatenate([L, samples.scaled(roots, tile)])
+
+        weights = linear_binning(samples, distance, mesh, pairs)
+        used = np.any(weights != 0.0, axis=0)
+        weights = weights[:, used]
+        return mesh.nodes[used], lambda K: (K @ weights[0], (K * K) @ weights[-1])
+
+    def _valued(self, a: float, q: float) -> tuple[float, float, float]:
+        return self.criterion.of(float(a), float(q), self.target_norm, self.samples.total)
+
+    def _of(
+        self, kernel: Kernel, tiles: Callable[[Tile], KernelTile]
+    ) -> tuple[float, float, float, Array]:
+        """The criterion, its derivatives by_target and by_gram, and the means of K's rows."""
+        n = self.samples.total
+        a, q, row_sums = self._products(tiles)
+        total = float(row_sums @ self._ones[:, 0])
+        check_finite([kernel], np.array([q + total]))
+        if self.criterion.is_centered:
+            q += total**2 / n**2 - (2.0 / n) * float(row_sums @ row_sums)
+        value, by_a, by_q = self._valued(a, q)
+        return value, by_a, 2.0 * by_q, row_sums / n
+
+    def _products(self, tiles: Callable[[Tile], KernelTile]) -> tuple[float, float, Array]:
+        """<K, L>, <K, K> and the sums over K's rows."""
+        columns = np.hstack([self.factor, self._ones])
+
+        def work(tile: Tile) -> tuple[Tile, float, float, Array, Array]:
+            values = tiles(tile).values
+            products = values @ columns[tile.columns]
+            a = float(np.vdot(products[:, :-1], self._signed[tile.rows]))
+            by_column = self._ones[tile.rows, 0] @ values
+            return tile, a, float(np.vdot(values, values)), products[:, -1], by_column
+
+        a, q, row_sums = 0.0, 0.0, np.zeros(self.samples.n_samples)
+        for tile, part, square, by_row, by_column in map_tiles(work, self.samples.plan):
+            a += tile.count * part
+            q += tile.count * square
+            row_sums[tile.rows] += by_row
+            if tile.count == 2.0:
+                row_sums[tile.columns] += by_column
+        return a, q, row_sums
