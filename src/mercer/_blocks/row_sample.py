@@ -17,10 +17,7 @@ _SPLITMIX = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """The increment and the two factors of SplitMix64."""
 
 _FEWEST_PER_CLASS = 5
-"""Stratified samples have so many rows of each class that has them: one for each of five folds."""
-
-_CHUNK = 2**20
-"""Keys of this many rows are computed together."""
+"""Least number of rows of a class in a stratified sample: one for each of five folds."""
 
 
 def row_keys(seed: int, start: int, n_rows: int) -> Array:
@@ -144,8 +141,8 @@ def sample_positions(
     return _smallest(keys, np.array([max_samples]))
 
 
-def _ranges(n_rows: int) -> Iterator[tuple[int, int]]:
-    yield from ((start, min(start + _CHUNK, n_rows)) for start in range(0, n_rows, _CHUNK))
+def _ranges(n_rows: int, size: int = 2**20) -> Iterator[tuple[int, int]]:
+    yield from ((start, min(start + size, n_rows)) for start in range(0, n_rows, size))
 
 
 def _stratified_rows(source: BlockSource, max_samples: int, seed: int) -> Array:

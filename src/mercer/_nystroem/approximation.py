@@ -9,17 +9,14 @@ from mercer._validation import check_choice, check_number
 
 EXACT_ROWS = 3000
 """With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
-few seconds."""
+few seconds (benchmarks/large_tables.py)."""
 
-_COMPONENTS = 1500
-"""Number of centers of tables that are not much larger."""
-
-_FEWER_COMPONENTS = 1000
-"""Number of centers of tables of many rows, of which each costs time in the square of the centers.
-"""
+_COMPONENTS, _FEWER_COMPONENTS = 1500, 1000
+"""Default numbers of centers of smaller and of larger tables; the time of a fit is quadratic in it
+(benchmarks/large.py, estimators)."""
 
 _MANY_ROWS = 50_000
-"""A table of more rows than this has many."""
+"""Tables of more rows than this are the larger ones."""
 
 
 def check_approximation(approximation: Any, n_components: Any) -> None:
@@ -41,7 +38,7 @@ def check_approximation(approximation: Any, n_components: Any) -> None:
 
 
 def is_exact(approximation: str, n_rows: int, n_matrices: int, *, announcer: str = "") -> bool:
-    """Whether a table of so many rows is fitted exactly.
+    """Whether a table is fitted exactly.
 
     Parameters
     ----------
@@ -65,7 +62,7 @@ def is_exact(approximation: str, n_rows: int, n_matrices: int, *, announcer: str
 
 
 def number_of_components(n_components: int | str, n_rows: int) -> int:
-    """Number of centers of a table of so many rows.
+    """Number of centers of a table.
 
     Parameters
     ----------

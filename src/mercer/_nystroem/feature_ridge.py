@@ -18,8 +18,7 @@ from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
 
 _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)
-_FINER = 10.0 ** np.array([-0.75, -0.5, -0.25, 0.25, 0.5, 0.75])
-"""Penalties that are compared first, for features of unit scale, and multiples of the best one."""
+"""Penalties that are compared first, for features of unit scale."""
 
 _TOLERANCE = 1e-6
 """Conjugate gradients end when the preconditioned gradient is this fraction of that at zero."""
@@ -393,7 +392,7 @@ def ridge_on_features(
     losses = _losses(list(paths.values()), grid)
     alpha = _best(grid, losses)
     if alphas is None and paths:
-        finer = alpha * _FINER
+        finer = alpha * 10.0 ** (np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0]) / 4.0)
         grid, losses = np.append(grid, finer), np.append(losses, _losses([*paths.values()], finer))
         grid, losses = grid[order := np.argsort(grid)], losses[order]
         alpha = _best(grid, losses)

@@ -23,10 +23,6 @@ _RANK_TOLERANCE = 1e-11
 """Eigenvalues below this fraction of the largest one are left out: their features would have few
 digits."""
 
-_ILL_CONDITIONED = 1e-5
-"""If the smallest eigenvalue is below this fraction of the largest one, rows are whitened before
-their products are summed: products of kernel values have the squares of the eigenvalues."""
-
 
 @dataclass(frozen=True)
 class KernelColumns:
@@ -218,6 +214,7 @@ def nystroem_features(kernel: Kernel, centers: Features) -> NystroemFeatures:
     # Eigenvectors of small eigenvalues are not quite orthogonal to constants, which are centered.
     centered = vectors[:, kept] - vectors[:, kept].mean(axis=0)
     _, triangle = np.linalg.qr((centered / np.sqrt(values[kept])).T)
-    early = bool(kept.any() and values[kept][0] < _ILL_CONDITIONED * values[-1])
+    # Products of kernel values have the squares of the eigenvalues: a third of their digits stay.
+    early = bool(kept.any() and values[kept][0] < np.finfo(float).eps ** (1 / 3) * values[-1])
     columns = KernelColumns(kernel, centers, unit.means)
     return NystroemFeatures(columns, triangle.T / unit.scale, early)

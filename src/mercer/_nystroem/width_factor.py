@@ -16,18 +16,6 @@ from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval
 
-_ROWS = 10_000
-"""Factors are compared on at most this many rows."""
-
-_COMPONENTS = 500
-"""Factors are compared with this many centers, which takes less than a second each."""
-
-_STEP = float(np.log(2.0) / 2.0)
-"""Widths are multiplied by powers of the square root of two."""
-
-_MOST_STEPS = 6
-"""Widths change at most by a factor of eight."""
-
 
 def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
     """The kernel with all its widths multiplied by a factor.
@@ -58,7 +46,13 @@ def with_width_factor(kernel: Kernel, log_factor: float) -> Kernel:
 
 
 def rescaled_kernel(
-    kernel: Kernel, data: TrainingRows, encoding: TargetEncoding, random_state: RandomState
+    kernel: Kernel,
+    data: TrainingRows,
+    encoding: TargetEncoding,
+    random_state: RandomState,
+    *,
+    max_rows: int = 10_000,
+    n_components: int = 500,
 ) -> Kernel:
     """The kernel with the width factor of least cross-validated error.
 
@@ -67,10 +61,13 @@ def rescaled_kernel(
     kernel : Kernel
         Bound to the table, learned from fewer rows.
     data : TrainingRows
-        At most 10,000 of these samples are used.
     encoding : TargetEncoding
     random_state : int, RandomState instance or None
         Draws rows and centers.
+    max_rows : int, default=10_000
+        Factors are compared on at most this many of the samples.
+    n_components : int, default=500
+        Number of centers, with which a factor takes less than a second.
 
     Returns
     -------
@@ -79,25 +76,29 @@ def rescaled_kernel(
 
     Notes
     -----
-    The more rows there are, the narrower is the best kernel. Ratios of widths, which show how
-    relevant features are, change less. Factors are tried from one on in the direction in which
-    errors of ridge regression on 500 Nyström features fall, in five folds.
+    The best kernel is narrower for more rows, while ratios of widths, which show how relevant
+    features are, change less. Factors are powers of the square root of two between 1/8 and 8. They
+    are tried from one on in the direction in which errors of ridge regression on Nyström features
+    fall, in five folds (benchmarks/large_tables.py).
     """
-    unchanged = with_width_factor(kernel, 0.0)
-    if all(with_width_factor(kernel, step) == unchanged for step in (-_STEP, _STEP)):
+
+    def widened(step: int) -> Kernel:
+        return with_width_factor(kernel, step * float(np.log(2.0) / 2.0))
+
+    if widened(0) == widened(1) == widened(-1):
         return kernel
     codes = None if encoding.classes is None else encoding.codes(data.y)
-    rows = sample_rows(len(data.y), _ROWS, codes, random_state)
+    rows = sample_rows(len(data.y), max_rows, codes, random_state)
     X, weights = data.X[rows], data.weights_of(rows)
     given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
     source = block_source(X, data.y[rows])
-    centers = choose_centers(X, _COMPONENTS, random_state)
+    centers = choose_centers(X, n_components, random_state)
 
     @cache
     def loss(step: int) -> float:
-        features = nystroem_features(with_width_factor(kernel, step * _STEP), centers)
+        features = nystroem_features(widened(step), centers)
         sums = source.reduce(NormalEquations(features, encoding, given))
         return float(ridge_on_features(sums, features, mean_weight=given.mean).losses.min())
 
-    best = descended(loss, 0, (-_MOST_STEPS, _MOST_STEPS))
-    return kernel if best == 0 else with_width_factor(kernel, best * _STEP)
+    best = descended(loss, 0, (-6, 6))
+    return kernel if best == 0 else widened(best)
