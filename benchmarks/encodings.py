@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from experiments.tabular.table_splits import TableSplit, table_split
+from experiments.tabular.table_files import TableSplit, table_split
 from mercer._gram.dense import to_unit_scale
 from mercer._model_selection.leave_one_out import encode_target, leave_one_out
 from mercer.preprocessing import SoftClippingScaler, table_encoder

@@ -47,7 +47,7 @@ from sklearn.metrics import log_loss, r2_score
 from speed import peak_resident
 from threadpoolctl import threadpool_limits
 
-from experiments.tabular.table_splits import table_split
+from experiments.tabular.table_files import table_split
 from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
 from mercer._blocks import BlockSource, block_source, sample_positions
 from mercer._nystroem.features import nystroem_features

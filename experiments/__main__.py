@@ -12,22 +12,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import progress as bars
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 from experiments import catalog
 from experiments.experiment import Run
 from experiments.reporting.reproduction_page import write_page
-from experiments.running.records import Archive
-from experiments.running.runner import Failure, Skipped, carry_out
+from experiments.running import Archive, Failure, Skipped, carry_out
 
 HERE = Path(__file__).parent
 RECORDS = HERE / "records"
@@ -121,14 +113,14 @@ def label(run: Run) -> str:
     return f"{run.experiment}, {run.problem}, {run.method}, repeat {run.repeat}"
 
 
-def progress() -> Progress:
+def progress() -> bars.Progress:
     """Return a bar that shows the run that ended last, how many have ended, and the time left."""
-    return Progress(
-        BarColumn(20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
+    return bars.Progress(
+        bars.BarColumn(20),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+        bars.TextColumn("{task.description}", markup=False),
         console=console,
     )
 

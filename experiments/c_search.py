@@ -20,11 +20,11 @@ from mercer.metrics import centered_alignment
 
 Task = Literal["classification", "regression"]
 
+# The values of C of Afkanpour et al. (2013), section 3.
 C_GRID: Array = 10.0 ** np.arange(-5, 5.5, 0.5)
-"""The values of C of Afkanpour et al. (2013), section 3."""
 
+# libsvm stops after this many iterations; larger values of C are then not tried.
 MAX_ITER = 100_000
-"""libsvm stops after this many iterations; larger values of C are then not tried."""
 
 
 def seconds(function: Callable[[], object]) -> float:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from experiments.reporting.section import Section
 
 
+# The names of the experiments, grouped by the paper that they reproduce.
 PAPERS = {
     "Cortes, Mohri, Rostamizadeh 2010: two-stage kernel learning": (
         "class_balance",
@@ -53,10 +54,9 @@ PAPERS = {
     ),
     "Beyond the papers": ("defaults", "tables"),
 }
-"""The names of the experiments, grouped by the paper that they reproduce."""
 
+# The experiments whose section is a page of its own, and the name of the page.
 PAGES = {"tables": "tables.md"}
-"""The experiments whose section is a page of its own, and the name of the page."""
 
 
 def names() -> list[str]:

@@ -11,43 +11,24 @@ from sklearn.metrics import euclidean_distances
 from sklearn.model_selection import GridSearchCV, PredefinedSplit
 from sklearn.svm import SVC
 
-from experiments.c_search import (
-    C_GRID,
-    MAX_ITER,
-    Grams,
-    Trial,
-    alignment_of_kernel,
-    best_machine,
-    best_trial,
-    error_of_kernel,
-    machines,
-    seconds,
-    trials,
-)
+import mercer
+from experiments import c_search
 from experiments.experiment import Measures, Method
 from experiments.problems import Array, Split
-from mercer import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    ContinuousMKLClassifier,
-    MKLClassifier,
-    TwoStageClassifier,
-    UniformCombination,
-)
 from mercer._kernel_learner import KernelLearner
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
 Step = Literal["corrective", "stagewise"]
 
+# The values of gamma of the grid search, in units of scikit-learn's gamma="scale".
 GAMMAS = 2.0 ** np.arange(-8, 9)
-"""The values of gamma of the grid search, in units of scikit-learn's gamma="scale"."""
 
+# The values of C of one-stage methods, which learn the kernel anew for each of them.
 ONE_STAGE_GRID: Array = 10.0 ** np.arange(-2, 3.5, 0.5)
-"""The values of C of one-stage methods, which learn the kernel anew for each of them."""
 
+# Log-bandwidths that differ by less than this are counted as equal.
 SAME_WIDTH = 1e-2
-"""Log-bandwidths that differ by less than this are counted as equal."""
 
 
 def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
@@ -66,20 +47,20 @@ def two_stage(learner: KernelLearner, *, align: bool = True) -> Method:
     def measure(split: Split) -> Measures:
         X, y = split.train
         model = clone(learner)
-        learning = seconds(lambda: model.fit(X, y))
-        grams = Grams.of(model.kernel_, split)
-        best = best_machine(grams, split)
-        machine = SVC(kernel="precomputed", C=best.C, max_iter=MAX_ITER)
+        learning = c_search.seconds(lambda: model.fit(X, y))
+        grams = c_search.Grams.of(model.kernel_, split)
+        best = c_search.best_machine(grams, split)
+        machine = SVC(kernel="precomputed", C=best.C, max_iter=c_search.MAX_ITER)
         found = {
             "error": 1.0 - best.score(grams.test, split.test[1]),
             "C": best.C,
             "train_error": 1.0 - best.score(grams.train, y),
-            "seconds": learning + seconds(lambda: machine.fit(model.transform(X), y)),
+            "seconds": learning + c_search.seconds(lambda: machine.fit(model.transform(X), y)),
             "kernels": np.size(getattr(model, "weights_", 1.0)),
             "steps": model.n_iter_,
         }
         if align:
-            found["alignment"] = alignment_of_kernel(model.kernel_, split.test)
+            found["alignment"] = c_search.alignment_of_kernel(model.kernel_, split.test)
         return found
 
     return measure
@@ -107,7 +88,7 @@ def one_stage(
 
     def measure(split: Split) -> Measures:
         found = _trials(model, split, grid, every=every)
-        best = best_trial(found)
+        best = c_search.best_trial(found)
         return {
             **of_model(best.model, split, align=align),
             "seconds": best.duration,
@@ -119,9 +100,9 @@ def one_stage(
 
 def _trials(
     model: Any, split: Split, grid: Iterable[float] = ONE_STAGE_GRID, *, every: bool = False
-) -> list[Trial]:
+) -> list[c_search.Trial]:
     """Fit a copy of a model for each value of C."""
-    return trials(lambda C: clone(model).set_params(C=C), split, grid, every=every)
+    return c_search.trials(lambda C: clone(model).set_params(C=C), split, grid, every=every)
 
 
 def of_model(model: Any, split: Split, *, align: bool = True) -> Measures:
@@ -135,14 +116,14 @@ def of_model(model: Any, split: Split, *, align: bool = True) -> Measures:
         "gap": model.dual_gap_,
     }
     if align:
-        found["alignment"] = alignment_of_kernel(model.kernel_, split.test)
+        found["alignment"] = c_search.alignment_of_kernel(model.kernel_, split.test)
     return found
 
 
 def published_line_search(split: Split) -> Measures:
     """CR-1D with the published steps, and the C that is best with fully corrective ones."""
-    C = best_trial(_trials(ContinuousMKLClassifier(), split)).model.C
-    model = ContinuousMKLClassifier(C=C, step="stagewise")
+    C = c_search.best_trial(_trials(mercer.ContinuousMKLClassifier(), split)).model.C
+    model = mercer.ContinuousMKLClassifier(C=C, step="stagewise")
     (trial,) = _trials(model, split, [C])
     return {**of_model(trial.model, split), "seconds": trial.duration}
 
@@ -155,13 +136,13 @@ def grid_search(split: Split) -> Measures:
     X, y = (np.concatenate(pair) for pair in zip(split.train, split.valid, strict=True))
     fold = np.r_[np.full(len(split.train[1]), -1), np.zeros(len(split.valid[1]), dtype=int)]
     search = GridSearchCV(
-        SVC(max_iter=MAX_ITER),
-        {"gamma": GAMMAS / _scale(split), "C": C_GRID},
+        SVC(max_iter=c_search.MAX_ITER),
+        {"gamma": GAMMAS / _scale(split), "C": c_search.C_GRID},
         cv=PredefinedSplit(fold),
         refit=False,
     )
-    duration = seconds(lambda: search.fit(X, y))
-    machine = SVC(max_iter=MAX_ITER, **search.best_params_).fit(*split.train)
+    duration = c_search.seconds(lambda: search.fit(X, y))
+    machine = SVC(max_iter=c_search.MAX_ITER, **search.best_params_).fit(*split.train)
     error = 1.0 - machine.score(*split.test)
     return {"error": error, "seconds": duration, **search.best_params_}
 
@@ -175,7 +156,7 @@ def width_search(split: Split) -> Measures:
         train, held_out, _ = (np.exp(-gamma * square) for square in squares)
         tried += [
             (-machine.score(held_out, labels), machine.C, gamma, machine)
-            for machine in machines(train, y)
+            for machine in c_search.machines(train, y)
         ]
     _, C, gamma, machine = min(tried, key=lambda entry: entry[:3])
     error = 1.0 - machine.score(np.exp(-gamma * squares[2]), truth)
@@ -190,9 +171,9 @@ def _scale(split: Split) -> float:
 
 def ard_alignment(
     penalty: float | Literal["auto"] = 0.0, step: Step = "corrective", **settings: Any
-) -> ContinuousAlignment:
+) -> mercer.ContinuousAlignment:
     """Return the learner CA-nD, which has an ARD Gaussian kernel."""
-    return ContinuousAlignment(
+    return mercer.ContinuousAlignment(
         Gaussian(ard=True), width_penalty=penalty, step=step, random_state=0, **settings
     )
 
@@ -215,11 +196,11 @@ def validated_ard_alignment(
         def choose() -> None:
             for penalty in penalties:
                 model = ard_alignment(float(penalty), step).fit(*split.train)
-                scores.append(alignment_of_kernel(model.kernel_, split.valid))
+                scores.append(c_search.alignment_of_kernel(model.kernel_, split.valid))
                 if not every and all(is_isotropic(kernel) for kernel in model.kernel_.kernels):
                     return
 
-        choosing = seconds(choose)
+        choosing = c_search.seconds(choose)
         penalty = float(penalties[len(scores) - 1 - int(np.argmax(scores[::-1]))])
         found = dict(two_stage(ard_alignment(penalty, step), align=align)(split))
         return {**found, "penalty": penalty, "seconds": choosing + found["seconds"]}
@@ -243,15 +224,15 @@ def automatic(*, validated: bool = False) -> Method:
     """
 
     def measure(data: Any) -> Measures:
-        model = TwoStageClassifier("auto")
-        duration = seconds(lambda: model.fit(*data.train))
+        model = mercer.TwoStageClassifier("auto")
+        duration = c_search.seconds(lambda: model.fit(*data.train))
         learner = model.learner_
-        one_width = isinstance(learner, ContinuousAlignment) and (
+        one_width = isinstance(learner, mercer.ContinuousAlignment) and (
             learner.family is None and learner.scaling is None
         )
         return {
             **(
-                error_of_kernel(model.kernel_, data)
+                c_search.error_of_kernel(model.kernel_, data)
                 if validated
                 else {"error": 1.0 - model.score(*data.test)}
             ),
@@ -272,19 +253,21 @@ def common(kernels: Sequence[Gaussian] | None = None) -> dict[str, Method]:
         The finite dictionary; if None, 20 widths that span the distances of the training data.
     """
     return {
-        "CA-1D": two_stage(ContinuousAlignment()),
-        "CR-1D": one_stage(ContinuousMKLClassifier()),
-        "DA": two_stage(AlignmentMaximization(kernels)),
-        "D1": one_stage(MKLClassifier(kernels, norm=1.0)),
-        "D2": one_stage(MKLClassifier(kernels, norm=2.0)),
-        "DU": two_stage(UniformCombination(kernels)),
+        "CA-1D": two_stage(mercer.ContinuousAlignment()),
+        "CR-1D": one_stage(mercer.ContinuousMKLClassifier()),
+        "DA": two_stage(mercer.AlignmentMaximization(kernels)),
+        "D1": one_stage(mercer.MKLClassifier(kernels, norm=1.0)),
+        "D2": one_stage(mercer.MKLClassifier(kernels, norm=2.0)),
+        "DU": two_stage(mercer.UniformCombination(kernels)),
     }
 
 
 def raw_kernels(kernels: Sequence[Gaussian]) -> dict[str, Method]:
     """D1 and D2 with kernels as they are, not scaled to unit trace."""
     return {
-        f"D{norm:.0f}, raw kernels": one_stage(MKLClassifier(kernels, norm=norm, normalize=None))
+        f"D{norm:.0f}, raw kernels": one_stage(
+            mercer.MKLClassifier(kernels, norm=norm, normalize=None)
+        )
         for norm in (1.0, 2.0)
     }
 
@@ -292,8 +275,8 @@ def raw_kernels(kernels: Sequence[Gaussian]) -> dict[str, Method]:
 def read_off() -> dict[str, Method]:
     """DA and DU with 20 widths that are taken from the distances of the training data."""
     return {
-        "DA, widths read off": two_stage(AlignmentMaximization()),
-        "DU, widths read off": two_stage(UniformCombination()),
+        "DA, widths read off": two_stage(mercer.AlignmentMaximization()),
+        "DU, widths read off": two_stage(mercer.UniformCombination()),
     }
 
 

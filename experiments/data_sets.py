@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
+# Identifiers on OpenML of the data sets that are the same there.
 OPENML_IDS = {
     "australian": 40981,
     "banana": 1460,
@@ -31,7 +32,6 @@ OPENML_IDS = {
     "waveform40": 60,
     "yeast": 181,
 }
-"""Identifiers on OpenML of the data sets that are the same there."""
 
 
 def load_data_set(name: str) -> Bunch:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+# The numbers, or lists of numbers, that one run gives, by name. Names of times start with
+# "seconds".
 Measures = Mapping[str, Any]
-"""The numbers, or lists of numbers, that one run gives, by name. Names of times start with
-"seconds"."""
 
+# A function from the number of a repeat, which is its seed, to the data, the same for every
+# method.
 Draw = Callable[[int], Any]
-"""A function from the number of a repeat, which is its seed, to the data, the same for every
-method."""
 
+# A function from the data of one repeat of one problem to measures.
 Method = Callable[[Any], Measures]
-"""A function from the data of one repeat of one problem to measures."""
 
 
 class Unavailable(Exception):  # noqa: N818

@@ -11,25 +11,17 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-from experiments.c_search import (
-    Grams,
-    Task,
-    alignment_of_kernel,
-    error,
-    first_best,
-    machines,
-    trials,
-)
+from experiments import c_search
 from experiments.experiment import Measures, Method, collected
 from experiments.problems import Array, Split
 from mercer._kernel_learner import KernelLearner
 from mercer.kernels import Kernel
 
+# The values of C that are tried, and of 1 / alpha in regression.
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
-"""The values of C that are tried, and of 1 / alpha in regression."""
 
+# The number of folds of Cortes et al. (2010), section 5.
 N_FOLDS = 5
-"""The number of folds of Cortes et al. (2010), section 5."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +31,7 @@ class Folds:
     The fold after the test set is for validation, the other three are for training.
     """
 
-    task: Task
+    task: c_search.Task
     kernels: Sequence[Kernel]
     splits: Sequence[Split]
 
@@ -64,23 +56,25 @@ class ErrorsOfC:
     test: float
 
 
-def predictors(task: Task, gram: Array, y: Array) -> Iterator[Any]:
+def predictors(task: c_search.Task, gram: Array, y: Array) -> Iterator[Any]:
     """Yield support vector machines or kernel ridge regressions, by increasing C."""
     if task == "classification":
-        yield from machines(gram, y, C_GRID, give_up=False)
+        yield from c_search.machines(gram, y, C_GRID, give_up=False)
     else:
         for C in C_GRID:
             yield KernelRidge(kernel="precomputed", alpha=1.0 / C).fit(gram, y)
 
 
-def with_each_c(task: Task, kernel: Callable[..., Array], split: Split) -> Iterator[ErrorsOfC]:
+def with_each_c(
+    task: c_search.Task, kernel: Callable[..., Array], split: Split
+) -> Iterator[ErrorsOfC]:
     """Yield the errors of predictors with a learned kernel, by increasing C."""
-    grams = Grams.of(kernel, split)
+    grams = c_search.Grams.of(kernel, split)
     y = split.train[1]
     offset = y.mean() if task == "regression" else 0
     for machine in predictors(task, grams.train, y - offset):
         errors = [
-            error(task, part[1], machine.predict(rows) + offset)
+            c_search.error(task, part[1], machine.predict(rows) + offset)
             for rows, part in ((grams.valid, split.valid), (grams.test, split.test))
         ]
         yield ErrorsOfC(*errors)
@@ -103,7 +97,7 @@ def two_stage(make: Callable[[Sequence[Kernel]], KernelLearner]) -> Method:
         learner = clone(make(data.kernels)).set_params(task=data.task)
         learner.fit(X, y)
         tried = list(with_each_c(data.task, learner.kernel_, split))
-        position = first_best([each.valid for each in tried])
+        position = c_search.first_best([each.valid for each in tried])
         return combination_measures(learner, split, tried[position].test, position)
 
     return each_fold(fold)
@@ -113,10 +107,12 @@ def one_stage(make: Callable[[Folds, float], Any]) -> Method:
     """Return a method that learns a kernel together with the machine that uses it, for each C."""
 
     def fold(data: Folds, split: Split) -> Measures:
-        tried = trials(partial(make, data), split, C_GRID, every=True, task=data.task)
-        position = first_best([trial.loss for trial in tried])
+        tried = c_search.trials(partial(make, data), split, C_GRID, every=True, task=data.task)
+        position = c_search.first_best([trial.loss for trial in tried])
         model, (X, y) = tried[position].model, split.test
-        return combination_measures(model, split, error(data.task, y, model.predict(X)), position)
+        return combination_measures(
+            model, split, c_search.error(data.task, y, model.predict(X)), position
+        )
 
     return each_fold(fold)
 
@@ -125,7 +121,7 @@ def combination_measures(model: Any, split: Split, error_on_test: float, positio
     """Return the test error of a learned kernel, its alignment, and its number of kernels."""
     return {
         "error": error_on_test,
-        "alignment": alignment_of_kernel(model.kernel_, split.test),
+        "alignment": c_search.alignment_of_kernel(model.kernel_, split.test),
         "position": position,
         "kernels": int(np.count_nonzero(model.weights_)),
     }
@@ -143,7 +139,7 @@ def grid_search(kernels: Callable[[Split], Sequence[Kernel]]) -> Method:
         (number, position), chosen = min(tried.items(), key=lambda item: item[1].valid)
         return {
             "error": chosen.test,
-            "alignment": alignment_of_kernel(kernels(split)[number], split.test),
+            "alignment": c_search.alignment_of_kernel(kernels(split)[number], split.test),
             "position": position,
             "width": number,
         }

@@ -18,6 +18,8 @@ from experiments.c_search import MAX_ITER
 from experiments.experiment import Draw
 from experiments.problems import Array, Part, whole
 
+# The paper's sets in its order, and their names in the data folder. Of waveform, the paper has
+# the first 21 of 40 features.
 SETS = {
     "zoo": "zoo",
     "sonar": "sonar",
@@ -30,9 +32,8 @@ SETS = {
     "segment": "segment",
     "waveform": "waveform40",
 }
-"""The paper's sets in its order, and their names in the data folder. Of waveform, the paper has the
-first 21 of 40 features."""
 
+# The number of features of each set.
 N_FEATURES = {
     "zoo": 16,
     "sonar": 60,
@@ -45,15 +46,14 @@ N_FEATURES = {
     "segment": 19,
     "waveform": 21,
 }
-"""The number of features of each set."""
 
+# The sets of experiments that take seconds.
 SMALL_SETS = ("zoo", "ecoli")
-"""The sets of experiments that take seconds."""
 
+# The paper's values of C.
 C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
-"""The paper's values of C."""
+# The paper's values of gamma.
 GAMMAS: Array = 2.0 ** np.arange(-15, 4)
-"""The paper's values of gamma."""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mercer._gram.dense import (
-    definite_factor,
-    inverted,
-    log_determinant,
-    scaled_system,
-    with_diagonal,
-)
+from mercer._gram import dense
+from mercer._gram.dense import log_determinant
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity
 from mercer._typing import Array, Features
 from mercer._validation import check_number, check_positive
@@ -29,10 +24,10 @@ from mercer.probabilistic._objectives import (
 )
 from mercer.probabilistic._posterior import as_problem, check_weights
 
+# Relative precision of the latent values, so that the bounds hold to nine digits.
 _TOL = 1e-9
-"""Relative precision of the latent values, so that the bounds hold to nine digits."""
+# Steps in the latent values stop after this number at the latest.
 _MAX_ITER = 1000
-"""Steps in the latent values stop after this number at the latest."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +138,8 @@ def compare_objectives(
     check_number("norm", norm, low=1.0)
     path = np.atleast_2d(check_weights(weights, grams.n_kernels))
     origin = path[0] if tangent_at is None else check_weights(tangent_at, grams.n_kernels)
-    factor = definite_factor(with_diagonal(grams.weighted_sum(origin), jitter))
-    height, slopes = log_determinant(factor), grams.inner_products(inverted(factor))
+    factor = dense.definite_factor(dense.with_diagonal(grams.weighted_sum(origin), jitter))
+    height, slopes = log_determinant(factor), grams.inner_products(dense.inverted(factor))
     objectives = _Objectives(grams, Y, likelihood, jitter)
     return [
         objectives.at(
@@ -167,7 +162,7 @@ class _Objectives:
         """Evaluate all objectives; the tangent of ln|K_e| is given."""
         likelihood, jitter = self.likelihood, self.jitter
         joint = self._minimum(JointMAP(likelihood, jitter), self.grams, weights)
-        factor = definite_factor(with_diagonal(joint.point.K, jitter))
+        factor = dense.definite_factor(dense.with_diagonal(joint.point.K, jitter))
         height, marginal = log_determinant(factor), np.nan
         if isinstance(likelihood, GaussianLikelihood):
             exact = JointMAP.marginal_likelihood(jitter + likelihood.noise)
@@ -195,7 +190,7 @@ class _Objectives:
         y, u = self.Y[:, 0], joint.point.latent[:, 0]
         gamma = self.likelihood.tight_width(y, u)
         scale = 1.0 / np.sqrt(gamma)
-        K = with_diagonal(joint.point.K, self.jitter)
-        factor = definite_factor(scaled_system(K, scale, 1.0))
+        K = dense.with_diagonal(joint.point.K, self.jitter)
+        factor = dense.definite_factor(dense.scaled_system(K, scale, 1.0))
         square = float(joint.point.alpha[:, 0] @ u)
         return square + self.likelihood.value(y, u) + log_determinant(factor)

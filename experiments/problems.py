@@ -15,10 +15,11 @@ from experiments.data_sets import load_data_set
 from mercer.datasets import make_relevance, make_sine
 
 Array = NDArray[Any]
+# Features and labels, or responses, of some samples.
 Part = tuple[Array, Array]
-"""Features and labels, or responses, of some samples."""
 
 
+# The data sets of `load_data_set` whose target is a class.
 CLASSIFICATION_SETS = (
     "australian",
     "banana",
@@ -44,7 +45,6 @@ CLASSIFICATION_SETS = (
     "yeast",
     "zoo",
 )
-"""The data sets of `load_data_set` whose target is a class."""
 
 
 @dataclass(frozen=True)

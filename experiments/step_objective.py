@@ -16,8 +16,8 @@ from mercer._objectives.inner_product import Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer.kernels import Kernel
 
+# The widths that the search of Afkanpour et al. (2013), appendix B.2, starts from.
 STARTS: Array = 10.0 ** np.arange(-3, 6)
-"""The widths that the search of Afkanpour et al. (2013), appendix B.2, starts from."""
 
 
 class RecordingSearch(FamilySearch):

@@ -7,7 +7,7 @@ from typing import Any
 
 from experiments.experiment import Experiment, Run
 from experiments.reporting.results import Results
-from experiments.running.records import Record
+from experiments.running import Record
 
 Values = Mapping[str, Sequence[Any]]
 """Values of each measure, one for each repeat."""

@@ -17,6 +17,9 @@ from numpy.testing import assert_allclose
 from reference import center, gaussian
 from test_package import PUBLIC_NAMES
 
+import mercer
+from mercer._nystroem.approximation import EXACT_ROWS, number_of_components
+
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))
@@ -125,3 +128,14 @@ def test_the_leave_one_out_formula_of_the_guide_agrees_with_refits() -> None:
         errors.append(y[i] - K[i, others] @ coef - intercept)
     residuals = y - y.mean() - S @ (y - y.mean())
     assert_allclose(residuals / denominator, errors, rtol=1e-9)
+
+
+def test_the_guide_says_from_how_many_rows_on_fits_are_approximate() -> None:
+    page = (ROOT / "docs" / "guide" / "large.md").read_text(encoding="utf-8")
+    assert f"| up to {EXACT_ROWS:,} |" in page
+    for rows, name in ((50_000, "3,001 to 50,000"), (50_001, "more")):
+        [line] = (line for line in page.splitlines() if line.startswith(f"| {name} |"))
+        assert f"{number_of_components('auto', rows):,} Nyström features" in line
+        assert f" {8 * number_of_components('auto', rows) ** 2 / 1e6:.0f} MB" in line
+    assert f"from at most {mercer.TwoStageRegressor().max_samples:,} rows" in page
+    assert f"on at most {mercer.KernelStackingRegressor().max_samples:,} and" in page

@@ -7,37 +7,24 @@ from collections.abc import Mapping
 import numpy as np
 
 from experiments.reporting.evidence import SIZES, Evidence
-from experiments.reporting.formatting import by_name, listed
-from experiments.reporting.list_measures import compare_entries
-from experiments.reporting.many_rows import many_rows
-from experiments.reporting.results import Results
-from experiments.reporting.section import table
+from experiments.reporting.results import Results, compare_entries
+from experiments.reporting.section import by_name, listed, table
 
+# The experiments from which the page argues.
 NEEDED = (
-    "bigrams",
-    "defaults",
-    "dependence",
-    "dependence_times",
-    "digits",
-    "gaussian_combinations",
-    "letters",
-    "miscellany",
-    "partitions",
-    "relevance",
-    "sine",
-    "taxonomy",
+    *("bigrams", "defaults", "dependence", "dependence_times", "digits", "gaussian_combinations"),
+    *("letters", "miscellany", "partitions", "relevance", "sine", "taxonomy"),
 )
-"""The experiments from which the page argues."""
 
+# The beginning of the page.
 HEAD = """# Which method for which situation
 
 The choice argued from the experiments of [reproduction.md](reproduction.md); written with it by
 `python -m experiments report`, every figure from the same records. Errors are means over problems
 and repeats, in %; times are of one training, alone on the machine. In brackets stand the names of
-the papers.
-
+the papers. The README has the choice in one table, and the guide what to do with
+[many rows](guide/large.md).
 """
-"""The beginning of the page."""
 
 
 def choosing(results: Mapping[str, Results]) -> str:
@@ -51,7 +38,6 @@ def choosing(results: Mapping[str, Results]) -> str:
     found = Evidence(results)
     parts = [
         HEAD,
-        in_short(),
         *(
             f"## {title}\n\n{paragraph(found)}\n"
             for title, paragraph in (
@@ -64,7 +50,6 @@ def choosing(results: Mapping[str, Results]) -> str:
                 ("A periodic signal", periodic),
                 ("Probabilities and error bars", probabilities),
                 ("No labels", no_labels),
-                ("Many rows", lambda _: many_rows()),
                 ("What not to rely on", cautions),
             )
         ),
@@ -72,12 +57,8 @@ def choosing(results: Mapping[str, Results]) -> str:
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
-READ_OFF = {
-    "digits": "DU, widths read off",
-    "letters": "DU, widths read off",
-    "miscellany": "DU",
-}
-"""The methods with uniform weights on widths that are taken from the data."""
+# The methods with uniform weights on widths that are taken from the data.
+READ_OFF = {"digits": "DU, widths read off", "letters": "DU, widths read off", "miscellany": "DU"}
 
 
 def grid_better(found: Evidence) -> list[str]:
@@ -87,38 +68,6 @@ def grid_better(found: Evidence) -> list[str]:
         for name, label in SIZES.items()
         if found.gap(name, "grid search", "CA-1D").clearly_lower
     ]
-
-
-def in_short() -> str:
-    """Return the recommendations without their reasons."""
-    rows = [
-        [
-            "a table of data, and no kernel in mind",
-            "`TwoStageClassifier()`, `TwoStageRegressor()`",
-        ],
-        ["the same, and a sum of kernels to look at", "`ContinuousAlignment()` as their learner"],
-        ["a single kernel, quickly", '`KernelOptimization(criterion="hsic")`'],
-        [
-            "maybe a few relevant features among many",
-            '`TwoStageClassifier("auto")`; with few samples '
-            '`ContinuousAlignment(Gaussian(ard=True), width_penalty="auto")`',
-        ],
-        [
-            "a list of kernels, several sources, Gram matrices",
-            "`AlignmentMaximization(kernels)`, with `UniformCombination(kernels)` beside it",
-        ],
-        ["a kernel a feature, thousands of them", "`IndependentAlignment(kernels)`"],
-        ["a certificate for the predictor's own objective", "`ContinuousMKLClassifier()`"],
-        ["a periodic signal", "`ContinuousAlignment(Dirichlet())`"],
-        ["probabilities, error bars", "`BayesianMKLClassifier()`, `BayesianMKLRegressor()`"],
-        [
-            "no labels",
-            "`HSICClustering(n_clusters)`, `MultipleKernelClustering(kernels, n)`; compare with "
-            "scikit-learn's",
-        ],
-        ["more than 3,000 rows", "`TwoStage*()` or `KernelStacking*()`, which see to it"],
-    ]
-    return table(["You have, or want", "take"], rows, text=True)
 
 
 def no_kernel_in_mind(found: Evidence) -> str:
@@ -184,8 +133,8 @@ def less(found: Evidence, first: str, others: Mapping[str, str]) -> str:
     )
 
 
+# Sets of more than two classes.
 MANY_CLASSES = ("yeast", "vehicle", "dermatology")
-"""Sets of more than two classes."""
 
 
 def one_width(found: Evidence) -> str:
@@ -204,9 +153,8 @@ def one_width(found: Evidence) -> str:
         + f" Cross-validation takes {whole} times as long as learning and the search for C, "
         f"{learning} times as long as learning alone."
         * bool(whole and learning)
-        + " Uncentered alignment (`ka`) is to be avoided on sets such as "
-        f"{listed(MANY_CLASSES)}, where it errs on {100 * plain:.1f} % and centered alignment on "
-        f"{100 * centered:.1f} %."
+        + f" Uncentered alignment (`ka`) is to be avoided on sets such as {listed(MANY_CLASSES)}, "
+        f"where it errs on {100 * plain:.1f} % and centered alignment on {100 * centered:.1f} %."
         * (plain > centered)
         + f" A target of 0 and 1 in place of -1 and 1 brings it to {100 * repaired:.1f} %."
         * (plain > max(centered, repaired))
@@ -225,10 +173,7 @@ def few_features(found: Evidence) -> str:
     tried = ("CA-1D", "CA-nD, no penalty", 'CA-nD, penalty="auto"', 'learner="auto"')
     splice, others = (
         listed(f"{name} {found.error('miscellany', name, *sets)}" for name in tried)
-        for sets in (
-            ["splice"],
-            [p for p in found.shared("miscellany", *tried) if p != "splice"],
-        )
+        for sets in (["splice"], [p for p in found.shared("miscellany", *tried) if p != "splice"])
     )
     sets = found.shared("dependence", "HSIC ARD", "HSIC")
     return (

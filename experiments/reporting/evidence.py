@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from experiments.reporting.ranking import Gap, gap
-from experiments.reporting.results import Results
-from experiments.reporting.statistics import win_tie_loss
+from experiments.reporting.results import Results, win_tie_loss
 
+# The experiments on problems of two classes, and their names on the page.
 SIZES = {"digits": "MNIST", "letters": "letters", "miscellany": "eleven sets"}
-"""The experiments on problems of two classes, and their names on the page."""
 
 
 @dataclass(frozen=True)

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import permutation_test, rankdata
 
 from experiments.problems import Array
 from experiments.reporting.figures import COLORS
-from experiments.reporting.formatting import by_name, mean_and_error
-from experiments.reporting.results import Results
-from experiments.reporting.section import table
-from experiments.reporting.statistics import LEVEL, median_ranks, standard_error
+from experiments.reporting.results import (
+    LEVEL,
+    Results,
+    median_ranks,
+    signed_rank_test,
+    standard_error,
+)
+from experiments.reporting.section import by_name, mean_and_error, table
 
+# The methods of the paper, in its order.
 METHODS = ("CA-1D", "CA-nD", "CR-1D", "CR-nD", "DA", "D1", "D2", "DU")
-"""The methods of the paper, in its order."""
 
+# The median ranks of the paper.
 RANKS: Mapping[str, Mapping[str, float]] = {
     "digits": {"CA-1D": 1, "CR-1D": 2, "DA": 4.5, "D1": 4.5, "D2": 5, "DU": 4},
     "letters": dict(zip(METHODS, (1, 5.5, 2, 3, 4.5, 8, 7, 6), strict=True)),
     "miscellany": dict(zip(METHODS, (3, 2, 3, 5, 3, 4, 7, 7), strict=True)),
 }
-"""The median ranks of the paper."""
 
+# The training times of the paper, with their standard errors.
 SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "digits": {
         "CA-1D": (12, 1),
@@ -48,10 +51,9 @@ SECONDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
         "DU": (5, 1),
     },
 }
-"""The training times of the paper, with their standard errors."""
 
+# The names of the experiments in the paper's table.
 COLUMNS = {"digits": "MNIST", "letters": "Letter", "miscellany": "Misc. data"}
-"""The names of the experiments in the paper's table."""
 
 
 @dataclass(frozen=True)
@@ -121,31 +123,11 @@ def gap_table(
     return table(["row less column", *others], rows)
 
 
+# The text above a `gap_table`.
 GAPS = (
     "Differences in error in percentage points; in brackets on how many tasks the row's error is\n"
     "lower, and the p-value of Wilcoxon's test over tasks:"
 )
-"""The text above a `gap_table`."""
-
-MOST_TASKS = 16
-"""Of up to this many differences, all combinations of signs are tried, of more a random sample."""
-
-
-def signed_rank_test(differences: Array) -> float:
-    """Return the p-value of Wilcoxon's two-sided signed-rank test, without zero differences."""
-    differences = differences[differences != 0.0]
-    if differences.size < 2:
-        return 1.0
-    ranks = rankdata(np.abs(differences)) * np.sign(differences)
-    test: Any = permutation_test(
-        [ranks],
-        lambda signed, axis: np.sum(signed, axis=axis),
-        permutation_type="samples",
-        vectorized=True,
-        n_resamples=2**MOST_TASKS,
-        random_state=0,
-    )
-    return float(test.pvalue)
 
 
 def present(results: Results, methods: Sequence[str] = METHODS) -> list[str]:

@@ -1,11 +1,19 @@
-"""The part of the page that an experiment contributes: text, tables, figures and claims."""
+"""What an experiment contributes to the page: text, tables, figures and claims."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import wraps
+from inspect import getdoc
+from typing import TYPE_CHECKING, ParamSpec
+
+import numpy as np
+import pandas as pd
+
+from experiments.problems import Array
+from experiments.reporting.results import deviation, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,8 +27,8 @@ class Verdict(StrEnum):
     FAILS = "does not hold"
 
 
+# A claim holds in part if at least this share of its conditions is met.
 LEAST_SHARE = 0.5
-"""A claim holds in part if at least this share of its conditions is met."""
 
 
 @dataclass(frozen=True)
@@ -101,18 +109,65 @@ class Claim:
             raise ValueError(f"a claim that does not hold needs a reason: {self.statement}")
 
 
-def explained_claim(
-    statement: str, source: str, measure: str, result: str, judgment: Judgment, *, why: str
-) -> Claim:
-    """Return a claim that gives its reasons only where it does not wholly hold."""
-    return Claim(
-        statement,
-        source,
-        measure,
-        result,
-        judgment,
-        "" if judgment.verdict is Verdict.HOLDS else why,
-    )
+def judged(
+    statement: str,
+    source: str,
+    measure: str,
+    conditions: Sequence[bool],
+    result: str,
+    *,
+    why: str = "",
+    explained: bool = False,
+) -> Claim | None:
+    """Return a claim judged by its conditions; None without any, since records are missing.
+
+    With `explained`, the claim gives its reasons only where it does not wholly hold.
+    """
+    if not conditions:
+        return None
+    judgment = judge(conditions)
+    if explained and judgment.verdict is Verdict.HOLDS:
+        why = ""
+    return Claim(statement, source, measure, result, judgment, why)
+
+
+P = ParamSpec("P")
+Claims = Sequence[Claim | None]
+# What a test of a claim finds: whether each condition is met, the numbers, and why.
+Finding = tuple[Sequence[bool], str, str]
+
+
+def claim(
+    source: str, measure: str, *, explained: bool = False
+) -> Callable[[Callable[P, Finding | None]], Callable[P, Claim | None]]:
+    """Turn the test of a claim, whose docstring is the claim, into a function that returns it.
+
+    Where the test returns None or no condition, since records are missing, there is no claim.
+
+    Parameters
+    ----------
+    source, measure : str
+        See `Claim`.
+    explained : bool, default=False
+        Whether reasons are given only where the claim does not wholly hold.
+    """
+
+    def decorate(test: Callable[P, Finding | None]) -> Callable[P, Claim | None]:
+        statement = " ".join((getdoc(test) or "").split()).rstrip(".")
+
+        @wraps(test)
+        def tested(*args: P.args, **kwargs: P.kwargs) -> Claim | None:
+            found = test(*args, **kwargs)
+            if found is None:
+                return None
+            conditions, result, why = found
+            return judged(
+                statement, source, measure, conditions, result, why=why, explained=explained
+            )
+
+        return tested
+
+    return decorate
 
 
 @dataclass(frozen=True)
@@ -123,17 +178,72 @@ class Section:
     ----------
     body : str
         Markdown with what was done, tables, and figures as ``![caption](figure:NAME)``.
-    claims : sequence of Claim
+    made : sequence of Claim or None
+        The claims; None where records of one are missing.
     figures : dict of str to Figure
         The figures by name, which is unique over all sections.
     """
 
     body: str
-    claims: Sequence[Claim] = ()
+    made: Claims = ()
     figures: Mapping[str, Figure] = field(default_factory=dict)
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims that have records."""
+        return [claim for claim in self.made if claim]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text: bool = False) -> str:
     """Return a Markdown table; columns after the first are flush right unless they hold text."""
     marks = ["---", *["---" if text else "---:"] * (len(header) - 1)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, marks, *rows)) + "\n"
+
+
+def mean_and_error(values: Array, scale: float = 1.0, digits: int = 1) -> str:
+    """Format mean and standard error; of one value the mean alone, of none a hyphen."""
+    numbers = _finite(values, scale)
+    return _with_spread(numbers, standard_error(numbers), digits)
+
+
+def mean_and_deviation(values: Array, scale: float = 1.0, digits: int = 1) -> str:
+    """Format mean and standard deviation; of one value the mean alone, of none a hyphen."""
+    numbers = _finite(values, scale)
+    return _with_spread(numbers, deviation(numbers), digits)
+
+
+def _finite(values: Array, scale: float) -> Array:
+    """Return the values that are finite, in another unit."""
+    numbers = scale * np.asarray(values, dtype=float)
+    return numbers[np.isfinite(numbers)]
+
+
+def _with_spread(numbers: Array, spread: float, digits: int) -> str:
+    """Format a mean and, behind it, how much its values vary."""
+    if numbers.size == 0:
+        return "-"
+    return f"{numbers.mean():.{digits}f}" + f" ± {spread:.{digits}f}" * (numbers.size > 1)
+
+
+def rough(value: float) -> str:
+    """Format a small number by its order of magnitude, and zero as 0."""
+    return "0" if value == 0.0 else f"{value:.0e}"
+
+
+def listed(items: Iterable[str], otherwise: str = "none") -> str:
+    """Join items by commas."""
+    return ", ".join(items) or otherwise
+
+
+def by_name(values: Mapping[str, float] | pd.Series, form: str = ".1f", scale: float = 1.0) -> str:
+    """Join names, each with its number behind it, by commas.
+
+    Parameters
+    ----------
+    values : dict of str to float, or Series
+    form : str, default=".1f"
+        The format specification of a number.
+    scale : float, default=1.0
+        The factor of all numbers.
+    """
+    return ", ".join(f"{name} {scale * value:{form}}" for name, value in values.items())

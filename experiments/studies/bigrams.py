@@ -7,28 +7,20 @@ from typing import Any
 
 import numpy as np
 
+import mercer
 from experiments.c_search import Task
 from experiments.experiment import Experiment
 from experiments.folds import N_FOLDS, Folds, folds_of, one_stage, two_stage
 from experiments.problems import whole
-from experiments.reporting.formatting import mean_and_deviation
-from experiments.reporting.list_measures import compare_entries, flat
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from mercer import (
-    L1SVM,
-    L2KRR,
-    AlignmentMaximization,
-    IndependentAlignment,
-    UniformCombination,
-)
+from experiments.reporting.results import Results, compare_entries, flat
+from experiments.reporting.section import Finding, Section, claim, mean_and_deviation, table
 from mercer.kernels import Linear
 
+# The number of repeats of methods that take minutes.
 SLOW = {"one-stage": 2, "alignf": 1}
-"""The number of repeats of methods that take minutes."""
 
+# The problem of regression, and that of classification.
 RATING, GOOD = "books, rating", "books, good or not"
-"""The problem of regression, and that of classification."""
 
 
 def books(repeat: int, *, task: Task, n_samples: int, n_bigrams: int) -> Folds:
@@ -46,9 +38,9 @@ def published(data: Folds, C: float) -> Any:
     The radius of l2-krr is the length of the vector of uniform weights.
     """
     if data.task == "classification":
-        return L1SVM(data.kernels, C=C)
+        return mercer.L1SVM(data.kernels, C=C)
     n_bigrams = data.splits[0].train[0].shape[1]
-    return L2KRR(data.kernels, alpha=1.0 / C, center="uniform", radius=n_bigrams**-0.5)
+    return mercer.L2KRR(data.kernels, alpha=1.0 / C, center="uniform", radius=n_bigrams**-0.5)
 
 
 def experiment(small: bool) -> Experiment:
@@ -64,10 +56,14 @@ def experiment(small: bool) -> Experiment:
             GOOD: partial(books, task="classification", **sizes),
         },
         methods={
-            "unif": two_stage(lambda kernels: UniformCombination(kernels, normalize="trace")),
+            "unif": two_stage(
+                lambda kernels: mercer.UniformCombination(kernels, normalize="trace")
+            ),
             "one-stage": one_stage(published),
-            "align": two_stage(lambda kernels: IndependentAlignment(kernels, normalize="trace")),
-            "alignf": two_stage(AlignmentMaximization),
+            "align": two_stage(
+                lambda kernels: mercer.IndependentAlignment(kernels, normalize="trace")
+            ),
+            "alignf": two_stage(mercer.AlignmentMaximization),
         },
         limits={(name, slow): n for name in (RATING, GOOD) for slow, n in SLOW.items()},
         test_to_train=1.0 / (N_FOLDS - 2),
@@ -75,6 +71,7 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Cortes et al. 2010, section 5.2, Table 2"
+# Error and alignment on books, in the paper.
 PAPER = {
     RATING: {
         "unif": ("1.442 ± .015", ".029"),
@@ -87,7 +84,6 @@ PAPER = {
         "align": ("24.3 ± 2.0", ".043"),
     },
 }
-"""Error and alignment on books, in the paper."""
 
 
 def scale(problem: str) -> tuple[float, int]:
@@ -127,7 +123,9 @@ def section(results: Results) -> Section:
         "repeats, alignment on the test fold. Methods that take minutes have fewer "
         f"repeats.\n\n{table(header, rows)}"
     )
-    return Section(body, claims(results))
+    return Section(
+        body, [improves(results), beats_one_stage(results), sparse_is_no_better(results)]
+    )
 
 
 def differences(
@@ -149,54 +147,6 @@ def differences(
     return error.sign < 0, alignment.sign > 0, text
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims on align against unif and one-stage, and on sparse weights."""
-    found = []
-    pairs = [differences(results, problem, "align", "unif") for problem in results.problems]
-    known = [pair for pair in pairs if pair is not None]
-    if known:
-        found.append(
-            Claim(
-                "align significantly improves both the alignment and the error over unif",
-                SOURCE,
-                "on books, differences paired by fold, t-test at 5 %; true for each task and each "
-                "of both measures",
-                "; ".join(text for *_, text in known),
-                judge([part for error, alignment, _ in known for part in (error, alignment)]),
-                f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times "
-                "and 1.43 times. Unif is higher here than in the paper, so that there is less to "
-                "gain. Perhaps its bigrams or their counts differ from the available ones."
-                if higher(results)
-                else f"align's alignment is {ratios(results)} "
-                "that of unif; in the paper, 1.59 times and 1.43 times.",
-            )
-        )
-    pair = differences(results, RATING, "align", "one-stage")
-    if pair is not None:
-        error = compare_entries(results, "error", RATING, "align", "one-stage")
-        found.append(
-            Claim(
-                "align improves somewhat over the one-stage l2-krr",
-                SOURCE,
-                "on books, mean difference in error on the rating, paired by fold; true if it is "
-                "negative",
-                pair[2],
-                judge([error.difference < 0.0]),
-                "l2-krr's weights stay within one length of the uniform ones around which they are "
-                "centered, so that they can only come as far as the radius, of which no other was "
-                "tried.",
-            )
-        )
-    sparse = [
-        (problem, method)
-        for problem, method in ((GOOD, "one-stage"), (GOOD, "alignf"), (RATING, "alignf"))
-        if results.repeats(problem, method)
-    ]
-    if sparse:
-        found.append(sparse_claim(results, sparse))
-    return found
-
-
 def ratios(results: Results) -> str:
     """Return the alignment of align relative to that of unif, by task, as text."""
     found = []
@@ -215,22 +165,55 @@ def higher(results: Results) -> bool:
     )
 
 
-def sparse_claim(results: Results, sparse: list[tuple[str, str]]) -> Claim:
-    """Return the claim on sparse weights against uniform ones."""
+@claim(
+    SOURCE,
+    "on books, differences paired by fold, t-test at 5 %; true for each task and each of both "
+    "measures",
+)
+def improves(results: Results) -> Finding | None:
+    """align significantly improves both the alignment and the error over unif."""
+    pairs = [differences(results, problem, "align", "unif") for problem in results.problems]
+    known = [pair for pair in pairs if pair is not None]
+    return (
+        [part for error, alignment, _ in known for part in (error, alignment)],
+        "; ".join(text for *_, text in known),
+        f"align's alignment is {ratios(results)} that of unif; in the paper, 1.59 times and 1.43 "
+        "times."
+        + " Unif is higher here than in the paper, so that there is less to gain. Perhaps its "
+        "bigrams or their counts differ from the available ones." * higher(results),
+    )
+
+
+@claim(
+    SOURCE,
+    "on books, mean difference in error on the rating, paired by fold; true if it is negative",
+)
+def beats_one_stage(results: Results) -> Finding | None:
+    """align improves somewhat over the one-stage l2-krr."""
+    pair = differences(results, RATING, "align", "one-stage")
+    error = compare_entries(results, "error", RATING, "align", "one-stage")
+    return pair and (
+        [error.difference < 0.0],
+        pair[2],
+        "l2-krr's weights stay within one length of the uniform ones around which they are "
+        "centered, so that they can only come as far as the radius, of which no other was tried.",
+    )
+
+
+@claim(
+    SOURCE,
+    "on books, differences in error from unif, paired by fold; true where sparse weights are "
+    "not significantly better",
+)
+def sparse_is_no_better(results: Results) -> Finding | None:
+    """A sparse weight vector, of l1-svm or alignf, does not generally improve on uniform weights
+    for kernels of rank one.
+    """
     texts, conditions = [], []
-    for problem, method in sparse:
+    for problem, method in ((GOOD, "one-stage"), (GOOD, "alignf"), (RATING, "alignf")):
         pair = differences(results, problem, method, "unif")
-        count = flat(results, "kernels", problem, method)
         if pair is not None:
             conditions.append(not pair[0])
-            texts.append(f"{pair[2]}, {np.mean(count):.0f} kernels")
-    return Claim(
-        "A sparse weight vector, of l1-svm or alignf, does not generally improve on uniform "
-        "weights for kernels of rank one",
-        SOURCE,
-        "on books, differences in error from unif, paired by fold; true where sparse weights are "
-        "not significantly better",
-        "; ".join(texts),
-        judge(conditions or [False]),
-        "The paper does not show alignf here.",
-    )
+            count = flat(results, "kernels", problem, method).mean()
+            texts.append(f"{pair[2]}, {count:.0f} kernels")
+    return conditions, "; ".join(texts), "The paper does not show alignf here."

@@ -13,22 +13,19 @@ from experiments.c_search import Grams, best_machine
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array, Part, Split, scaled, three_parts, whole
 from experiments.reporting.figures import panels
-from experiments.reporting.formatting import rough
-from experiments.reporting.list_measures import flat, stacked
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import rank_correlation
+from experiments.reporting.results import Results, flat, rank_correlation, stacked
+from experiments.reporting.section import Finding, Section, claim, rough, table
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.metrics import alignment, centered_alignment
 
 TWO_POINTS = "two points"
+# The fractions of points that have the label -1.
 BALANCES: Array = np.linspace(0.02, 0.98, 25)
-"""The fractions of points that have the label -1."""
 
 NATURAL = ("banana", "image", "splice", "waveform", "german", "diabetes_pima", "spambase")
 THINNED = ("banana", "image", "splice", "waveform", "spambase")
+# The end of the names of problems where one sample in ten is positive.
 RARE = ", one in ten"
-"""The end of the names of problems where one sample in ten is positive."""
 
 C_GRID: Array = 10.0 ** np.arange(-2, 4.5, 0.5)
 
@@ -148,10 +145,10 @@ def experiment(small: bool) -> Experiment:
     )
 
 
+# Alignments that differ by less than this are equal.
 EXACT = 1e-6
-"""Alignments that differ by less than this are equal."""
+# Rank correlations of at least this are good.
 WELL = 0.5
-"""Rank correlations of at least this are good."""
 CENTERED, UNCENTERED = "tab:blue", "tab:orange"
 
 
@@ -259,38 +256,33 @@ def section(results: Results) -> Section:
         f"positive).\n\n{table(header, rows)}\n![Alignment by class balance; correlation with "
         "accuracy](figure:class_balance)\n"
     )
-    return Section(body, claims(results), {"class_balance": figure(results)})
+    made = [two_points(results), follows_performance(results)]
+    return Section(body, made, {"class_balance": figure(results)})
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims that have records."""
-    found = []
-    if results.repeats(TWO_POINTS, "both alignments"):
-        found.append(two_points(results))
-    if groups(results):
-        found.append(follows_performance(results))
-    return found
-
-
-def two_points(results: Results) -> Claim:
-    """Return the claim on the two-point example, Figure 1."""
+@claim(
+    "Cortes et al. 2010, section 2.2, Figure 1",
+    f"largest distance of sampled alignments from both formulas; true below {EXACT:g}",
+)
+def two_points(results: Results) -> Finding | None:
+    """Centered alignment is 1 whatever the balance of two separable classes; without centering it
+    is sqrt((1 + (1 - 2 alpha)^2) / 2), 1 at the ends only and .707 for equal classes.
+    """
     share, ours, theirs = (
         flat(results, name, TWO_POINTS, "both alignments")
         for name in ("share", "centered", "uncentered")
     )
+    if not share.size:
+        return None
     inside = (share > 0.0) & (share < 1.0)
     apart = float(np.abs(theirs - closed_form(share))[inside].max())
     below = float(np.abs(ours - 1.0)[inside].max())
     nearest = int(np.abs(share - 0.5).argmin())
-    return Claim(
-        "Centered alignment is 1 whatever the balance of two separable classes; without centering "
-        "it is sqrt((1 + (1 - 2 alpha)^2) / 2), 1 at the ends only and .707 for equal classes",
-        "Cortes et al. 2010, section 2.2, Figure 1",
-        f"largest distance of sampled alignments from both formulas; true below {EXACT:g}",
+    return (
+        [below < EXACT, apart < EXACT],
         f"centered within {rough(below)} of 1 and uncentered within {rough(apart)} of the formula, "
         f"over shares from {share[inside].min():.3f} to {share[inside].max():.3f}; "
         f"{theirs[nearest]:.3f} at a share of {share[nearest]:.3f}",
-        judge([below < EXACT, apart < EXACT]),
         "At shares of exactly 0 and 1, which the paper includes, centered alignment is not "
         "defined: the centered target is zero.",
     )
@@ -309,8 +301,13 @@ def agreement(results: Results) -> str:
     return f"Rank correlations of both alignments with each other are {', '.join(texts)}."
 
 
-def follows_performance(results: Results) -> Claim:
-    """Return the claim on the correlation of alignment with accuracy."""
+@claim(
+    "Cortes et al. 2010, section 2.2, stated without figures",
+    "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
+    f"families and two balances; true where uncentered is below {WELL} and below centered",
+)
+def follows_performance(results: Results) -> Finding | None:
+    """Without centering, alignment on the test set does not correlate well with performance."""
     conditions, texts = [], []
     for name, (family, names) in groups(results).items():
         each = [correlations(results, problem, family, "error") for problem in names]
@@ -323,13 +320,9 @@ def follows_performance(results: Results) -> Claim:
         for family, names in groups(results).values()
     ]
     weak = sum(value < WELL for value in centered)
-    return Claim(
-        "Without centering, alignment on the test set does not correlate well with performance",
-        "Cortes et al. 2010, section 2.2, stated without figures",
-        "rank correlation with test accuracy over kernels, mean over sets and repeats, for two "
-        f"families and two balances; true where uncentered is below {WELL} and below centered",
+    return (
+        conditions,
         f"uncentered and centered: {'; '.join(texts)}",
-        judge(conditions or [False]),
         "Perhaps constants in the kernel and unequal classes set both apart: a wide Gaussian or a "
         "kernel with a large constant is nearly a matrix of ones, whose uncentered alignment with "
         f"the labels is the square of their mean. {agreement(results)} Centered alignment itself "

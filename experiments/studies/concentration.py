@@ -12,23 +12,21 @@ from sklearn.preprocessing import KernelCenterer, StandardScaler
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
 from experiments.reporting.figures import panels
-from experiments.reporting.formatting import listed
-from experiments.reporting.list_measures import flat, stacked
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.results import Results, flat, stacked
+from experiments.reporting.section import Finding, Section, claim, listed, table
 from experiments.studies.class_balance import RARE, with_share
 from mercer.kernels import Gaussian
 from mercer.metrics import alignment, centered_alignment
 
+# A deviation exceeds the bound with at most this probability.
 CONFIDENCE = 0.05
-"""A deviation exceeds the bound with at most this probability."""
 
 N_DRAWS = 200
 SIZES: Array = 25 * 2 ** np.arange(9)
 CLASSES = ("banana", "image", "splice", "german", "diabetes_pima", "spambase")
 RESPONSES = "kin8nm"
+# The widths are the data's scale times two to these powers.
 POWERS = (-2, 0, 2)
-"""The widths are the data's scale times two to these powers."""
 
 
 @dataclass(frozen=True)
@@ -169,12 +167,12 @@ def experiment(small: bool) -> Experiment:
     )
 
 
+# A slope of log deviation against log m of at most this confirms the promised rate of -1/2.
 RATE = -0.45
-"""A slope of log deviation against log m of at most this confirms the promised rate of -1/2."""
 PLAIN, CENTERED = "predictor", "predictor, centered labels"
 WIDTH_COLORS = ("tab:purple", "tab:blue", "tab:cyan")
+# A bound that is exceeded by less than this is not counted as broken.
 ROUNDING = 1e-9
-"""A bound that is exceeded by less than this is not counted as broken."""
 
 
 def sizes(results: Results, problem: str) -> Array:
@@ -252,7 +250,8 @@ def section(results: Results) -> Section:
         "ten is positive, for seven widths; labels as they are, and centered and divided by their "
         f"standard deviation.\n\n{predictor_table(results)}"
     )
-    return Section(body, claims(results), {"concentration": figure(results)})
+    made = [concentration(results), classification(results), regression(results)]
+    return Section(body, made, {"concentration": figure(results)})
 
 
 def predictor_table(results: Results) -> str:
@@ -276,34 +275,25 @@ def predictor_table(results: Results) -> str:
     return table(header, rows)
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims of theorems 1 to 3 that have records."""
-    found = []
-    if measured(results):
-        found.append(concentration(results))
-    if any(results.repeats(name, PLAIN) for name in results.problems):
-        found += [classification(results), regression(results)]
-    return found
-
-
-def concentration(results: Results) -> Claim:
-    """Return the claim of theorem 1."""
+@claim(
+    "Cortes et al. 2010, theorem 1",
+    "slope of the logarithm of the deviation's quantile against log m, for three widths; true "
+    f"for each that is at most {RATE}, and where no quantile is above the bound",
+)
+def concentration(results: Results) -> Finding | None:
+    """The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))."""
     rates = {name: slopes(results, name) for name in measured(results)}
-    inside = [
-        (stacked(results, "quantile", name, "deviations")
-         <= stacked(results, "bound", name, "deviations")).all()
-        for name in rates
-    ]  # fmt: skip
+    if not rates:
+        return None
+    both = ("quantile", "bound")
+    pairs = [[stacked(results, each, name, "deviations") for each in both] for name in rates]
+    inside = [bool((quantile <= bound).all()) for quantile, bound in pairs]
     vacuous = [curves(results, "bound", name).min() for name in rates]
     texts = [f"{name} {', '.join(f'{rate:.2f}' for rate in row)}" for name, row in rates.items()]
     exceeded = "the bound is never exceeded" if all(inside) else "the bound is exceeded"
-    return Claim(
-        "The alignment of a sample differs from that of the distribution by O(1 / sqrt(m))",
-        "Cortes et al. 2010, theorem 1",
-        "slope of the logarithm of the deviation's quantile against log m, for three widths; true "
-        f"for each that is at most {RATE}, and where no quantile is above the bound",
+    return (
+        [bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)],
         f"slopes {'; '.join(texts)}; {exceeded}",
-        judge([bool(rate <= RATE) for row in rates.values() for rate in row] + [all(inside)]),
         "The rate is that of the theorem, its constant is not of use: the least value of the bound "
         f"over all m and widths tried is {min(vacuous):.1f}, while alignments lie between 0 and 1.",
     )
@@ -323,11 +313,12 @@ def broken(results: Results, method: str, value: str, bound: str) -> tuple[list[
     return names, kept, slack
 
 
-def classification(results: Results) -> Claim:
-    """Return the claim of theorem 2."""
-    found = {
-        method: broken(results, method, "error", "error_bound") for method in (PLAIN, CENTERED)
-    }
+@claim(
+    "Cortes et al. 2010, theorem 2",
+    "error of h and the bound, on each population and width; true where the bound is kept",
+)
+def classification(results: Results) -> Finding | None:
+    """Of two classes, sign(h) errs with probability at most 1 - rho / Gamma."""
     off = [
         np.abs(
             flat(results, "product", name, PLAIN) - flat(results, "alignment", name, PLAIN)
@@ -335,32 +326,35 @@ def classification(results: Results) -> Claim:
         for name in results.problems
         if name != RESPONSES and results.repeats(name, PLAIN)
     ]
-    names, kept, slack = found[PLAIN]
-    return Claim(
-        "Of two classes, sign(h) errs with probability at most 1 - rho / Gamma",
-        "Cortes et al. 2010, theorem 2",
-        "error of h and the bound, on each population and width; true where the bound is kept",
+    names, kept, slack = broken(results, PLAIN, "error", "error_bound")
+    if not kept and not names:
+        return None
+    return (
+        [not names],
         f"kept in {kept} cases, exceeded on {listed(names)}; the least slack is {slack:.2f}",
-        judge([not names]),
         "The proof takes E[y h(x)] for the alignment, which it is only if the labels' mean is "
         f"zero: here both differ by up to {max(off, default=0.0):.3f}. Alignments of Gaussian "
         "kernels are far below 1, so that the bound is near 1 whatever the error is.",
     )
 
 
-def regression(results: Results) -> Claim:
-    """Return the claim of theorem 3."""
+@claim(
+    "Cortes et al. 2010, theorem 3",
+    "mean squared error of h and the bound, on each population and width; true of labels as "
+    "they are, and of centered labels, where the bound is kept everywhere",
+)
+def regression(results: Results) -> Finding | None:
+    """For labels divided by their standard deviation, h has a mean squared error of at most 2 (1 -
+    rho).
+    """
     names, kept, _ = broken(results, PLAIN, "mse", "mse_bound")
     centered, kept_centered, slack = broken(results, CENTERED, "mse", "mse_bound")
-    return Claim(
-        "For labels divided by their standard deviation, h has a mean squared error of at most "
-        "2 (1 - rho)",
-        "Cortes et al. 2010, theorem 3",
-        "mean squared error of h and the bound, on each population and width; true of labels as "
-        "they are, and of centered labels, where the bound is kept everywhere",
+    if not kept and not names:
+        return None
+    return (
+        [not names, not centered],
         f"labels as they are: kept in {kept} cases, exceeded on {listed(names)}; centered: kept in "
         f"{kept_centered} cases, exceeded on {listed(centered)}, least slack {slack:.2f}",
-        judge([not names, not centered]),
         "Division by the standard deviation gives E[y^2] = 1, as the theorem asks, only if the "
         "mean is zero too: h, built from a centered kernel, cannot predict a mean. With labels "
         "centered the premise is met. Its bound is above the error of predicting zero, which is 1, "

@@ -13,14 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from experiments.c_search import C_GRID, error_of_kernel
 from experiments.experiment import Experiment, Measures
 from experiments.problems import CLASSIFICATION_SETS, Array, Split, scaled, three_parts, whole
-from experiments.reporting.formatting import mean_and_error
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import compare, win_tie_loss
+from experiments.reporting.results import Results, compare, win_tie_loss
+from experiments.reporting.section import Finding, Section, claim, mean_and_error, table
 from mercer import ContinuousAlignment
 
+# The largest number of training and of validation samples, and half that of test samples.
 MOST = 500
-"""The largest number of training and of validation samples, and half that of test samples."""
 
 
 def draw(repeat: int, *, name: str, most: int) -> Split:
@@ -60,8 +58,8 @@ def experiment(small: bool) -> Experiment:
 
 
 FULL, STAGEWISE = "corrective", "stagewise"
+# Alignments that differ by less than this are equal to the precision of the records.
 ROUNDING = 1e-6
-"""Alignments that differ by less than this are equal to the precision of the records."""
 
 
 def section(results: Results) -> Section:
@@ -90,8 +88,7 @@ def section(results: Results) -> Section:
     header = ["set", "alignment, stagewise", "corrective", "kernels, stagewise", "corrective"]
     header += ["reached with", "error, %, stagewise", "corrective"]
     body = BODY.format(table=table(header, rows), summary=summary(results, problems))
-    claim = limit(results)
-    return Section(body, [claim] if claim else [])
+    return Section(body, [limit(results)])
 
 
 def last(results: Results, problem: str, method: str) -> Array:
@@ -146,22 +143,18 @@ def summary(results: Results, problems: list[str]) -> str:
     )
 
 
-def limit(results: Results) -> Claim | None:
-    """Return the claim of footnote 3."""
+@claim("Afkanpour et al. 2013, footnote 3", "published steps take fewer than 50 on every set")
+def limit(results: Results) -> Finding | None:
+    """The procedure always stops before the limit of 50 iterations."""
     rows = results.frame[results.frame["method"] == STAGEWISE]
     steps = [len(path) for path in rows["path"]] if len(rows) else []
     if not steps:
         return None
     over = sum(number >= 50 for number in steps)
-    return Claim(
-        statement="The procedure always stops before the limit of 50 iterations",
-        source="Afkanpour et al. 2013, footnote 3",
-        measure="published steps take fewer than 50 on every set",
-        result=f"at most {max(steps)} steps, 50 in {over} of {len(steps)} runs",
-        judgment=judge([over == 0]),
-        why="Each of the steps there still raises the alignment by more than 10^-3."
-        if over
-        else "",
+    return (
+        [over == 0],
+        f"at most {max(steps)} steps, 50 in {over} of {len(steps)} runs",
+        "Each of the steps there still raises the alignment by more than 10^-3." if over else "",
     )
 
 

@@ -11,18 +11,16 @@ from scipy.optimize import minimize
 
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array
-from experiments.reporting.formatting import rough
-from experiments.reporting.list_measures import stacked
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.results import Results, stacked
+from experiments.reporting.section import Finding, Section, claim, rough, table
 
+# The numbers of rows of the covariance matrices.
 SIZES = (2, 4, 8)
-"""The numbers of rows of the covariance matrices."""
 N_STARTS = 10
+# The number of random pairs of inverses between which convexity is tested.
 N_LINES = 200
-"""The number of random pairs of inverses between which convexity is tested."""
+# ln|K| of joint MAP, and the trace of K, a penalty of MKL on the sum of weights.
 PENALTIES = ("map", "mkl")
-"""ln|K| of joint MAP, and the trace of K, a penalty of MKL on the sum of weights."""
 
 
 def second_moment(repeat: int, *, size: int) -> Array:
@@ -105,10 +103,7 @@ def convexity(S: Array) -> Measures:
 
 def experiment(small: bool) -> Experiment:
     """Declare second moments of three sizes."""
-    methods: dict[str, Callable[[Array], Measures]] = {
-        "descents": descents,
-        "convexity": convexity,
-    }
+    methods: dict[str, Callable[[Array], Measures]] = {"descents": descents, "convexity": convexity}
     sizes = SIZES[:2] if small else SIZES
     return Experiment(
         title="Minimizers among all covariance matrices",
@@ -119,17 +114,17 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Nickisch, Seeger 2011, section 2.2"
+# Matrices closer than this, relatively, are counted as equal, and values closer than its square,
+# which is the error that it makes in a minimum.
 CLOSE = 1e-4
-"""Matrices closer than this, relatively, are counted as equal, and values closer than its square,
-which is the error that it makes in a minimum."""
 
 
 def section(results: Results) -> Section:
     """Write where descents end, and the claims."""
     rows = []
     for problem in results.problems:
-        spreads = [rough(spread(results, problem, name)) for name in ("map", "mkl")]
-        distances = [rough(distance(results, problem, name)) for name in ("map", "mkl")]
+        spreads = [rough(spread(results, problem, name)) for name in PENALTIES]
+        distances = [rough(distance(results, problem, name)) for name in PENALTIES]
         rows.append([problem, spreads[0], distances[0], spreads[1], distances[1]])
     header = ["", "MAP: spread", "from S", "MKL: spread", "from the root of S"]
     body = (
@@ -141,7 +136,7 @@ def section(results: Results) -> Section:
         "that are reached, and distances are those of the best K, relative, in the Frobenius "
         f"norm; the worst of all repeats.\n\n{table(header, rows)}"
     )
-    return Section(body, claims(results))
+    return Section(body, [invex(results), minimizers(results)])
 
 
 def spread(results: Results, problem: str, name: str) -> float:
@@ -156,34 +151,40 @@ def distance(results: Results, problem: str, name: str) -> float:
     return float(results.values(f"{name}_distance", problem, "descents").max())
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims on invexity, and on the minimizers."""
-    problems = results.problems
-    above = {p: int(results.values("above", p, "convexity").sum()) for p in problems}
-    drawn = sum(len(results.values("above", p, "convexity")) for p in problems) * N_LINES
-    spreads = {name: [spread(results, p, name) for p in problems] for name in ("map", "mkl")}
-    distances = {name: [distance(results, p, name) for p in problems] for name in ("map", "mkl")}
-    invex = Claim(
-        "Over all matrices K, ln det K + u'K^-1 u is invex: every stationary point is a global "
-        "minimum",
-        SOURCE,
-        "tr(S A) - ln det A is convex in A = K^-1, at the middle of random pairs, and descents "
-        "from random K end in one value; true for each size",
-        f"above the chord in {sum(above.values())} of {drawn} pairs; values differ by "
-        f"{rough(max(spreads['map']))} at most, relatively",
-        judge([*(n == 0 for n in above.values()), *(s <= CLOSE**2 for s in spreads["map"])]),
+@claim(
+    SOURCE,
+    "tr(S A) - ln det A is convex in A = K^-1, at the middle of random pairs, and descents "
+    "from random K end in one value; true for each size",
+)
+def invex(results: Results) -> Finding | None:
+    """Over all matrices K, ln det K + u'K^-1 u is invex: every stationary point is a global
+    minimum.
+    """
+    above = [results.values("above", problem, "convexity") for problem in results.problems]
+    spreads = [spread(results, problem, "map") for problem in results.problems]
+    return (
+        [*(count.sum() == 0 for count in above), *(s <= CLOSE**2 for s in spreads)],
+        f"above the chord in {int(sum(count.sum() for count in above))} of "
+        f"{sum(count.size for count in above) * N_LINES} pairs; values differ by "
+        f"{rough(max(spreads))} at most, relatively",
         "For a single vector u there is no minimum, as ln det K is unbounded from below on "
         "matrices that approach uu'; here S is the mean over several vectors. In weights of given "
         "kernels there can be several stationary points, which is a claim of the section before.",
     )
-    minimizers = Claim(
-        "Joint MAP is least where K is uu', which is the estimate of a covariance; MKL with the "
-        "trace of K where K K is uu', an odd one",
-        SOURCE,
-        "distance of the best K from S, or from the square root of S; at most "
-        f"{rough(CLOSE)} for each size",
-        f"MAP {rough(max(distances['map']))}, MKL {rough(max(distances['mkl']))} at most",
-        judge([d <= CLOSE for name in distances for d in distances[name]]),
+
+
+@claim(
+    SOURCE,
+    "distance of the best K from S, or from the square root of S; at most "
+    f"{rough(CLOSE)} for each size",
+)
+def minimizers(results: Results) -> Finding | None:
+    """Joint MAP is least where K is uu', which is the estimate of a covariance; MKL with the trace
+    of K where K K is uu', an odd one.
+    """
+    joint, risk = ([distance(results, p, name) for p in results.problems] for name in PENALTIES)
+    return (
+        [d <= CLOSE for d in (*joint, *risk)],
+        f"MAP {rough(max(joint))}, MKL {rough(max(risk))} at most",
         "The derivatives in K are K^-1 - K^-1 S K^-1 and I - K^-1 S K^-1.",
     )
-    return [invex, minimizers]

@@ -16,32 +16,25 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+import mercer
 from experiments.c_search import MAX_ITER, error, seconds
 from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import quietly
 from experiments.problems import CLASSIFICATION_SETS, Array, Part, whole
-from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.ranking import gap
-from experiments.reporting.results import Results
-from experiments.reporting.section import Section, table
-from experiments.reporting.statistics import compare_methods, win_tie_loss
-from mercer import (
-    ContinuousAlignment,
-    KernelOptimization,
-    TwoStageClassifier,
-    TwoStageRegressor,
-)
+from experiments.reporting.results import Results, compare_methods, win_tie_loss
+from experiments.reporting.section import Section, mean_and_error, table
 from mercer.datasets import make_ringnorm
 
+# The problems of classification.
 CLASSES = sorted((*CLASSIFICATION_SETS, "ringnorm", "sentiment_books"))
-"""The problems of classification."""
+# The problems of regression.
 RESPONSES = ("kin8nm", "sentiment_books, rating")
-"""The problems of regression."""
 
+# Nine values of gamma, in units of one over the number of features.
 GAMMAS = 4.0 ** np.arange(-4, 5)
-"""Nine values of gamma, in units of one over the number of features."""
+# The values of C, and of 1 / alpha.
 C_GRID = 10.0 ** np.arange(-2, 5)
-"""The values of C, and of 1 / alpha."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,7 @@ def searched(n_features: int, *, classes: bool) -> GridSearchCV:
 
 def two_stage(learner: Any, *, classes: bool) -> Any:
     """Return a two-stage estimator with a given learner, or that of its choice."""
-    return TwoStageClassifier(learner) if classes else TwoStageRegressor(learner)
+    return mercer.TwoStageClassifier(learner) if classes else mercer.TwoStageRegressor(learner)
 
 
 def fitted(data: Sample, *, make: Any) -> Measures:
@@ -104,12 +97,10 @@ def experiment(small: bool) -> Experiment:
         "grid search": partial(fitted, make=searched),
         "default": partial(fitted, make=lambda _, classes: two_stage(None, classes=classes)),
         "CA-1D": partial(
-            fitted,
-            make=lambda _, classes: two_stage(ContinuousAlignment(), classes=classes),
+            fitted, make=lambda _, classes: two_stage(mercer.ContinuousAlignment(), classes=classes)
         ),
         "HSIC": partial(
-            fitted,
-            make=lambda _, classes: two_stage(KernelOptimization(), classes=classes),
+            fitted, make=lambda _, classes: two_stage(mercer.KernelOptimization(), classes=classes)
         ),
     }
     return Experiment(

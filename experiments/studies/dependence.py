@@ -12,20 +12,20 @@ from experiments.experiment import Experiment, Measures, Method, at_most
 from experiments.halves import C_GRID, GAMMAS, Halves, machine_of_gram, machine_of_grid, problems
 from experiments.reporting.error_tables import Errors
 from experiments.reporting.figures import grouped_bars
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, judge
-from experiments.reporting.statistics import deviation
+from experiments.reporting.results import Results, deviation
+from experiments.reporting.section import Claim, Claims, Finding, Section, claim, judged
 from mercer import KernelOptimization
 from mercer.kernels import Gaussian
 
 Criterion = Literal["ka", "cka", "hsic"]
 
+# The criteria that are maximized, by their names in the paper.
 CRITERIA: dict[str, Criterion] = {"KA": "ka", "CKA": "cka", "HSIC": "hsic"}
-"""The criteria that are maximized, by their names in the paper."""
 
+# The part of a method's name that says that it has one width for each feature.
 ARD_SUFFIX = " ARD"
-"""The part of a method's name that says that it has one width for each feature."""
 
+# The largest numbers of repeats of slow methods.
 LIMITS = {
     **at_most(
         3,
@@ -38,7 +38,6 @@ LIMITS = {
     ("segment", "choice of form"): 1,
     ("waveform", "choice of form"): 0,
 }
-"""The largest numbers of repeats of slow methods."""
 
 
 def learner(criterion: Criterion, *, ard: bool, **options: Any) -> KernelOptimization:
@@ -109,11 +108,11 @@ SOURCE = "Wang & Li 2018, section 4.3"
 ISOTROPIC = ("CV", "KA", "KA 0/1", "CKA", "HSIC")
 ARD = ("KA ARD", "CKA ARD", "HSIC ARD")
 REGULARIZED = ("HSIC ARD, penalty", "HSIC ARD, stopped", "choice of form")
+# Sets on which ARD kernels have the larger errors in the paper.
 OVERFITTED = ("zoo", "sonar")
-"""Sets on which ARD kernels have the larger errors in the paper."""
 
+# The methods in the figure.
 DRAWN = ("HSIC", "HSIC ARD", "HSIC ARD, penalty", "HSIC ARD, stopped")
-"""The methods in the figure."""
 
 
 def section(results: Results) -> Section:
@@ -151,13 +150,14 @@ Regularized ARD kernels; + and - where HSIC with one width is better or worse.
 ![One width, one per feature, and regularized ARD kernels (Figure 1)](figure:dependence_forms)
 """
     figures = {"dependence_forms": drawn(found)}
-    claims = [
-        *claims_on_isotropic_kernels(found),
-        *claims_on_ard_kernels(found),
-        *claims_on_forms(found),
-        *claims_on_regularization(found),
+    made = [
+        *on_cross_validation(found),
+        *on_isotropic_kernels(found),
+        *on_ard_kernels(found),
+        *on_forms(found),
+        *on_regularization(found),
     ]
-    return Section(body, claims, figures)
+    return Section(body, made, figures)
 
 
 def drawn(found: Errors) -> Figure:
@@ -170,82 +170,79 @@ def drawn(found: Errors) -> Figure:
 
 
 def never(
-    found: Errors, statement: str, method: str, other: str, *unwanted: int, why: str = ""
-) -> list[Claim]:
+    found: Errors, statement: str, method: str, other: str, *unwanted: int, why: str
+) -> Claim | None:
     """Return the claim that a method is on no set significantly worse (-1) or better (1)."""
     outcomes = found.outcomes(method, other)
-    if not outcomes:
-        return []
     against = [
         f"{problem} ({found.mean(problem, method):.1f} and {found.mean(problem, other):.1f} %)"
         for problem, outcome in outcomes.items()
         if outcome in unwanted
     ]
-    result = f"win-tie-loss of {method} against {other}: {found.tally(method, other)}"
     kinds = " or ".join({-1: "worse", 1: "better"}[kind] for kind in unwanted)
+    return judged(
+        statement,
+        SOURCE,
+        f"On no set is {method} significantly {kinds} than {other}.",
+        [outcome not in unwanted for outcome in outcomes.values()],
+        f"win-tie-loss of {method} against {other}: {found.tally(method, other)}"
+        + f"; exceptions: {', '.join(against)}" * bool(against),
+        why=why * bool(against),
+    )
+
+
+def on_cross_validation(found: Errors) -> Claims:
+    """Return the claims on cross-validation, Table 2."""
+    rivals = ("KA", "CKA", "HSIC")
+    sets = found.both("CV", *rivals)
+    if not sets:
+        return []
+    lowest = [all(gap(found, "CV", m, p) <= 0.0 for m in rivals) for p in sets]
+    mean = np.mean([gap(found, "HSIC", "CV", p) for p in sets])
+    outcomes = list(found.outcomes("CV", "HSIC").values())
     return [
-        explained_claim(
-            statement,
-            SOURCE,
-            f"On no set is {method} significantly {kinds} than {other}.",
-            result + (f"; exceptions: {', '.join(against)}" if against else ""),
-            judge([outcome not in unwanted for outcome in outcomes.values()]),
-            why=why if against else "",
-        )
+        judged(
+            "Cross-validation always has the lowest error.",
+            SOURCE + ", Table 2",
+            "Mean error of CV at most that of KA, CKA and HSIC, on the repeats in common.",
+            lowest,
+            f"on {sum(lowest)} of {len(sets)} sets; over the sets HSIC is {mean:+.2f} points "
+            "from CV",
+            why="Perhaps five folds of a small half are a noisy guide to width and C together; "
+            "dependence reads the width off the whole half and leaves only C to the folds.",
+            explained=True,
+        ),
+        judged(
+            "CV and HSIC do not differ significantly in most cases.",
+            SOURCE + ", Table 2",
+            "Ties on more than half of the sets.",
+            [2 * outcomes.count(0) > len(outcomes)],
+            f"win-tie-loss of HSIC: {found.tally('HSIC', 'CV')}",
+            why="The table has the sets where they differ.",
+            explained=True,
+        ),
     ]
 
 
-def claims_on_isotropic_kernels(found: Errors) -> list[Claim]:
+def on_isotropic_kernels(found: Errors) -> Claims:
     """Return the claims on one width, Table 2."""
-    claims = []
-    rivals = ("KA", "CKA", "HSIC")
-    sets = found.both("CV", *rivals)
-    if sets:
-        lowest = [all(gap(found, "CV", m, p) <= 0.0 for m in rivals) for p in sets]
-        mean = np.mean([gap(found, "HSIC", "CV", p) for p in sets])
-        claims.append(
-            explained_claim(
-                "Cross-validation always has the lowest error.",
-                SOURCE + ", Table 2",
-                "Mean error of CV at most that of KA, CKA and HSIC, on the repeats in common.",
-                f"on {sum(lowest)} of {len(sets)} sets; over the sets HSIC is {mean:+.2f} points "
-                "from CV",
-                judge(lowest),
-                why="Perhaps five folds of a small half are a noisy guide to width and C together; "
-                "dependence reads the width off the whole half and leaves only C to the folds.",
-            )
-        )
-        outcomes = list(found.outcomes("CV", "HSIC").values())
-        claims.append(
-            explained_claim(
-                "CV and HSIC do not differ significantly in most cases.",
-                SOURCE + ", Table 2",
-                "Ties on more than half of the sets.",
-                f"win-tie-loss of HSIC: {found.tally('HSIC', 'CV')}",
-                judge([2 * outcomes.count(0) > len(outcomes)]),
-                why="The table has the sets where they differ.",
-            )
-        )
-    claims += never(
-        found,
+    comparable, alike = (
         "HSIC is better than KA or comparable on all sets.",
-        "HSIC",
-        "KA",
-        -1,
-        why="A target of -1 and 1 is not far from centered where two classes are of like size; "
-        "perhaps KA's width (widths are in the section on starts) suits these sets better.",
-    )
-    claims += never(
-        found,
         "CKA and HSIC do not differ significantly on any set.",
-        "HSIC",
-        "CKA",
-        -1,
-        1,
-        why="The norm of the kernel matrix, which HSIC leaves out, moves the best width (widths "
-        "are in the section on starts).",
     )
-    return claims + claims_on_centering(found)
+    size = (
+        "A target of -1 and 1 is not far from centered where two classes are of like size; "
+        "perhaps KA's width (widths are in the section on starts) suits these sets better."
+    )
+    norm = (
+        "The norm of the kernel matrix, which HSIC leaves out, moves the best width (widths are in "
+        "the section on starts)."
+    )
+    return [
+        never(found, comparable, "HSIC", "KA", -1, why=size),
+        never(found, alike, "HSIC", "CKA", -1, 1, why=norm),
+        on_centering(found),
+    ]
 
 
 def gap(found: Errors, method: str, other: str, problem: str) -> float:
@@ -254,35 +251,33 @@ def gap(found: Errors, method: str, other: str, problem: str) -> float:
     return first - second
 
 
-def claims_on_centering(found: Errors) -> list[Claim]:
-    """Return the claim on the cost of uncentered alignment."""
+@claim(
+    "Wang & Li 2018, section 3.3",
+    "CKA significantly better than KA on some sets, and worse on none.",
+    explained=True,
+)
+def on_centering(found: Errors) -> Finding | None:
+    """Without centering, alignment does not correlate well with performance."""
     if not found.both("CKA", "KA"):
-        return []
+        return None
     outcomes = found.outcomes("CKA", "KA")
     better = [p for p, outcome in outcomes.items() if outcome == 1]
     worse = [p for p, outcome in outcomes.items() if outcome == -1]
-    judgment = judge([bool(better), bool(better) and not worse])
     mended = [
         f"{p} {found.mean(p, 'KA'):.1f} -> {found.mean(p, 'KA 0/1'):.1f}"
         for p in better
         if found.values(p, "KA 0/1").size
     ]
-    return [
-        explained_claim(
-            "Without centering, alignment does not correlate well with performance.",
-            "Wang & Li 2018, section 3.3",
-            "CKA significantly better than KA on some sets, and worse on none.",
-            f"win-tie-loss of CKA: {found.tally('CKA', 'KA')}, better on "
-            f"{', '.join(better) or 'none'}",
-            judgment,
-            why="With several classes the uncentered target of -1 and 1 is mostly -1, and tiny "
-            "widths come nearest to it. Errors in %, where CKA is better, of KA and of KA with a "
-            f"target of 0 and 1, still uncentered: {'; '.join(mended) or 'there is no such set'}.",
-        )
-    ]
+    return (
+        [bool(better), bool(better) and not worse],
+        f"win-tie-loss of CKA: {found.tally('CKA', 'KA')}, better on {', '.join(better) or 'none'}",
+        "With several classes the uncentered target of -1 and 1 is mostly -1, and tiny "
+        "widths come nearest to it. Errors in %, where CKA is better, of KA and of KA with a "
+        f"target of 0 and 1, still uncentered: {'; '.join(mended) or 'there is no such set'}.",
+    )
 
 
-def claims_on_ard_kernels(found: Errors) -> list[Claim]:
+def on_ard_kernels(found: Errors) -> Claims:
     """Return the claims on one width per feature, Table 4."""
     hsic = "HSIC ARD"
     converged = (
@@ -291,24 +286,11 @@ def claims_on_ard_kernels(found: Errors) -> list[Claim]:
         f"{effective(found, 'KA ARD')}): perhaps because nothing in HSIC asks for a kernel matrix "
         "of large norm. Searches from other starts are in the section on starts."
     )
+    comparable = "ARD kernels: HSIC is better than KA or comparable on all sets."
+    alike = "ARD kernels: CKA and HSIC give nearly the same results on all sets."
     return [
-        *never(
-            found,
-            "ARD kernels: HSIC is better than KA or comparable on all sets.",
-            hsic,
-            "KA ARD",
-            -1,
-            why=converged,
-        ),
-        *never(
-            found,
-            "ARD kernels: CKA and HSIC give nearly the same results on all sets.",
-            hsic,
-            "CKA ARD",
-            -1,
-            1,
-            why=converged,
-        ),
+        never(found, comparable, hsic, "KA ARD", -1, why=converged),
+        never(found, alike, hsic, "CKA ARD", -1, 1, why=converged),
     ]
 
 
@@ -320,56 +302,50 @@ def effective(found: Errors, method: str) -> str:
     return f"{np.mean(known):.1f}" if known else "an unknown number"
 
 
-def claims_on_forms(found: Errors) -> list[Claim]:
+def on_forms(found: Errors) -> Claims:
     """Return the claims on one width against one per feature, Figure 1."""
-    isotropic, ard = "HSIC", "HSIC ARD"
-    sets = found.both(isotropic, ard)
-    if not sets:
-        return []
-    lower = {p: gap(found, ard, isotropic, p) < 0.0 for p in sets}
-    others = [p for p in sets if p not in OVERFITTED]
-    cka = found.both("CKA ARD", "CKA")
-    cka_lower = [p for p in cka if gap(found, "CKA ARD", "CKA", p) < 0.0]
-    claims = []
-    if others:
-        claims.append(
-            explained_claim(
-                "ARD kernels have lower errors on all sets but zoo and sonar.",
-                SOURCE + ", Figure 1",
-                "Mean error of HSIC ARD below that of HSIC, on the eight other sets.",
-                f"on {sum(lower[p] for p in others)} of {len(others)}; CKA ARD on "
-                f"{len([p for p in cka_lower if p in others])}",
-                judge([lower[p] for p in others]),
-                why="The search here converges. The ARD kernel of the largest HSIC has the larger "
-                f"error on {sum(gap(found, ard, isotropic, p) > 0.0 for p in sets)} of {len(sets)} "
-                f"sets. The isotropic kernel's mean error or less: {_regularized_errors(found)}.",
-            )
-        )
-    claims += _overfitting(found)
-    outcomes = list(found.outcomes(ard, isotropic).values())
-    claims.append(
-        explained_claim(
-            "The difference between the two forms is not stably significant.",
-            SOURCE + ", Figure 1",
-            "Ties on at least half of the sets.",
-            f"win-tie-loss of ARD kernels: {found.tally(ard, isotropic)}",
-            judge([2 * outcomes.count(0) >= len(outcomes)]),
-            why="The search here converges, which perhaps lets ARD kernels overfit further.",
-        )
-    )
-    claims += never(
-        found,
-        "Isotropic kernels must be preferred: they perform comparably.",
-        isotropic,
-        ard,
-        -1,
-        1,
-        why="ARD kernels are not regularized; on the sets where they differ, see the first table.",
-    )
-    return claims
+    preferred = "Isotropic kernels must be preferred: they perform comparably."
+    why = "ARD kernels are not regularized; on the sets where they differ, see the first table."
+    return [
+        lower_errors(found),
+        overfitting(found),
+        not_stable(found),
+        never(found, preferred, "HSIC", "HSIC ARD", -1, 1, why=why),
+    ]
 
 
-def _regularized_errors(found: Errors) -> str:
+@claim(
+    SOURCE + ", Figure 1",
+    "Mean error of HSIC ARD below that of HSIC, on the eight other sets.",
+    explained=True,
+)
+def lower_errors(found: Errors) -> Finding | None:
+    """ARD kernels have lower errors on all sets but zoo and sonar."""
+    gaps = {p: gap(found, "HSIC ARD", "HSIC", p) for p in found.both("HSIC", "HSIC ARD")}
+    lower = [value < 0.0 for p, value in gaps.items() if p not in OVERFITTED]
+    others = [p for p in found.both("CKA ARD", "CKA") if p in gaps and p not in OVERFITTED]
+    return (
+        lower,
+        f"on {sum(lower)} of {len(lower)}; CKA ARD on "
+        f"{sum(gap(found, 'CKA ARD', 'CKA', p) < 0.0 for p in others)}",
+        "The search here converges. The ARD kernel of the largest HSIC has the larger error on "
+        f"{sum(value > 0.0 for value in gaps.values())} of {len(gaps)} sets. The isotropic "
+        f"kernel's mean error or less: {regularized_errors(found)}.",
+    )
+
+
+@claim(SOURCE + ", Figure 1", "Ties on at least half of the sets.", explained=True)
+def not_stable(found: Errors) -> Finding | None:
+    """The difference between the two forms is not stably significant."""
+    outcomes = list(found.outcomes("HSIC ARD", "HSIC").values())
+    return (
+        [2 * outcomes.count(0) >= len(outcomes)] if outcomes else [],
+        f"win-tie-loss of ARD kernels: {found.tally('HSIC ARD', 'HSIC')}",
+        "The search here converges, which perhaps lets ARD kernels overfit further.",
+    )
+
+
+def regularized_errors(found: Errors) -> str:
     """State on how many sets regularized ARD kernels err at most as often as isotropic ones."""
     counts = []
     for name in REGULARIZED:
@@ -379,48 +355,38 @@ def _regularized_errors(found: Errors) -> str:
     return "; ".join(counts) or "nothing else was tried"
 
 
-def _overfitting(found: Errors) -> list[Claim]:
-    """Return the claim on the smallest sets, on which the paper's ARD kernels overfit."""
+@claim(SOURCE + ", Figure 1", "Mean error of HSIC ARD above that of HSIC.", explained=True)
+def overfitting(found: Errors) -> Finding | None:
+    """On zoo and sonar, the smallest sets, ARD kernels overfit: their errors are higher."""
     small = [p for p in OVERFITTED if p in found.both("HSIC", "HSIC ARD")]
-    if not small:
-        return []
     figures = [
         f"{p} {found.mean(p, 'HSIC'):.1f} and {found.mean(p, 'HSIC ARD'):.1f} %" for p in small
     ]
-    return [
-        explained_claim(
-            "On zoo and sonar, the smallest sets, ARD kernels overfit: their errors are higher.",
-            SOURCE + ", Figure 1",
-            "Mean error of HSIC ARD above that of HSIC.",
-            f"HSIC and HSIC ARD: {', '.join(figures)}",
-            judge([gap(found, "HSIC ARD", "HSIC", p) > 0.0 for p in small]),
-            why="Standard deviations over the splits are in the third table.",
-        )
-    ]
+    return (
+        [gap(found, "HSIC ARD", "HSIC", p) > 0.0 for p in small],
+        f"HSIC and HSIC ARD: {', '.join(figures)}",
+        "Standard deviations over the splits are in the third table.",
+    )
 
 
-def claims_on_regularization(found: Errors) -> list[Claim]:
+def on_regularization(found: Errors) -> Claims:
     """Return the claims on early stopping and on the penalty."""
-    claims = []
-    for word, method in (
-        ("Regularization", "HSIC ARD, penalty"),
-        ("Early stopping", "HSIC ARD, stopped"),
-    ):
-        sets = found.both("HSIC", "HSIC ARD", method)
-        if not sets:
+    made = []
+    ways = {"Regularization": "HSIC ARD, penalty", "Early stopping": "HSIC ARD, stopped"}
+    for word, method in ways.items():
+        if not found.both("HSIC", "HSIC ARD", method):
             continue
-        free = found.outcomes(method, "HSIC ARD")
-        isotropic = found.outcomes(method, "HSIC")
-        claims.append(
-            explained_claim(
-                f"{word} may avoid the overfitting of ARD kernels.",
-                SOURCE,
-                "Significantly better than HSIC ARD without it on some set and worse on none; "
-                "significantly worse than HSIC with one width on none.",
-                f"win-tie-loss against HSIC ARD {found.tally(method, 'HSIC ARD')}, "
-                f"against HSIC {found.tally(method, 'HSIC')}",
-                judge([1 in free.values(), -1 not in free.values(), -1 not in isotropic.values()]),
-                why="See the third table for the sets where it is worse.",
-            )
+        free, isotropic = (found.outcomes(method, each).values() for each in ("HSIC ARD", "HSIC"))
+        claim = judged(
+            f"{word} may avoid the overfitting of ARD kernels.",
+            SOURCE,
+            "Significantly better than HSIC ARD without it on some set and worse on none; "
+            "significantly worse than HSIC with one width on none.",
+            [1 in free, -1 not in free, -1 not in isotropic],
+            f"win-tie-loss against HSIC ARD {found.tally(method, 'HSIC ARD')}, "
+            f"against HSIC {found.tally(method, 'HSIC')}",
+            why="See the third table for the sets where it is worse.",
+            explained=True,
         )
-    return claims
+        made.append(claim)
+    return made

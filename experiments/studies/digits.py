@@ -4,44 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from experiments import compared_methods as compared
 from experiments.c_search import C_GRID
-from experiments.compared_methods import (
-    common,
-    evenly_spaced,
-    published_line_search,
-    raw_kernels,
-    read_off,
-    two_stage,
-    width_search,
-)
+from experiments.compared_methods import read_off
 from experiments.experiment import Experiment, at_most
 from experiments.problems import Split, three_parts, two_classes
-from experiments.reporting.formatting import by_name
-from experiments.reporting.ranking import (
-    GAPS,
-    bars,
-    error_table,
-    gap,
-    gap_table,
-    of_tasks,
-    rank_table,
-    ranks,
-    ranks_with,
-)
+from experiments.reporting import ranking
+from experiments.reporting import shared_claims as shared
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, judge
-from experiments.reporting.shared_claims import (
-    FINITE,
-    SOURCE,
-    alignment_indicates,
-    continuous_over_finite,
-    dictionary_over_weights,
-    over_uniform,
-    speed,
-    steps,
-)
+from experiments.reporting.section import Claims, Finding, Section, by_name, claim
 from mercer import ContinuousAlignment
 
+# The digits of both classes of each task; the text of the paper does not name its eight.
 TASKS = {
     "odd-even": ([1, 3, 5, 7, 9], [0, 2, 4, 6, 8]),
     "0-6": ([0], [6]),
@@ -52,7 +26,6 @@ TASKS = {
     "4-7": ([4], [7]),
     "4-9": ([4], [9]),
 }
-"""The digits of both classes of each task; the text of the paper does not name its eight."""
 
 SIZES = (500, 1000, 2000)
 SMALL_SIZES = (100, 100, 200)
@@ -68,29 +41,29 @@ def experiment(small: bool) -> Experiment:
     """Declare eight tasks, or two."""
     tasks = ["odd-even", "3-8"] if small else list(TASKS)
     sizes = SMALL_SIZES if small else SIZES
-    kernels = evenly_spaced(500.0, 50_000.0)
+    kernels = compared.evenly_spaced(500.0, 50_000.0)
     return Experiment(
         title="Digits",
         source="Afkanpour et al. 2013, Figure 5 and Table 2",
         problems={task: partial(draw, task, sizes) for task in tasks},
         methods={
-            **common(kernels),
-            "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-            "CR-1D, stagewise": published_line_search,
-            **raw_kernels(kernels),
+            **compared.common(kernels),
+            "CA-1D, stagewise": compared.two_stage(ContinuousAlignment(step="stagewise")),
+            "CR-1D, stagewise": compared.published_line_search,
+            **compared.raw_kernels(kernels),
             **read_off(),
-            "grid search": width_search,
+            "grid search": compared.width_search,
         },
         limits={
             **at_most(2, tasks, ["CR-1D, stagewise"]),
-            **at_most(3, tasks, ["grid search", *raw_kernels(kernels)]),
+            **at_most(3, tasks, ["grid search", *compared.raw_kernels(kernels)]),
         },
         timed=5,
         untimed=(
             "CA-1D, stagewise",
             "CR-1D, stagewise",
             "grid search",
-            *raw_kernels(kernels),
+            *compared.raw_kernels(kernels),
             *read_off(),
         ),
         grids={"C": C_GRID},
@@ -98,16 +71,12 @@ def experiment(small: bool) -> Experiment:
 
 
 SETS = "MNIST"
-PUBLISHED = {
-    "CA-1D": "CA-1D, stagewise",
-    "D1": "D1, raw kernels",
-    "D2": "D2, raw kernels",
-}
-"""The settings that are nearest to the paper's, by method."""
+# The settings that are nearest to the paper's, by method.
+PUBLISHED = {"CA-1D": "CA-1D, stagewise", "D1": "D1, raw kernels", "D2": "D2, raw kernels"}
 
-METHODS = ("CA-1D", "CR-1D", *FINITE)
+METHODS = ("CA-1D", "CR-1D", *shared.FINITE)
+# The methods with which continuous ones are compared.
 BESIDE = (*METHODS, "DA, widths read off", "DU, widths read off", "grid search")
-"""The methods with which continuous ones are compared."""
 
 
 def section(results: Results) -> Section:
@@ -115,7 +84,7 @@ def section(results: Results) -> Section:
     return Section(
         body(results),
         claims(results),
-        {"digits": bars(results, "error", "test error, %", scale=100.0)},
+        {"digits": ranking.bars(results, "error", "test error, %", scale=100.0)},
     )
 
 
@@ -135,11 +104,11 @@ Grid search takes width and C by the error on validation data. The paper has ten
 
 ![Error on the tasks from MNIST, with standard errors; the paper's Figure 5](figure:digits)
 
-{error_table(results)}
-{rank_table(results, "digits")}
-{GAPS}
+{ranking.error_table(results)}
+{ranking.rank_table(results, "digits")}
+{ranking.GAPS}
 
-{gap_table(results, ("CA-1D", "CR-1D"), BESIDE)}
+{ranking.gap_table(results, ("CA-1D", "CR-1D"), BESIDE)}
 {TIMES * ("seconds" in results.frame)}"""
 
 
@@ -149,13 +118,15 @@ their standard errors.
 """
 
 
-def claims(results: Results) -> list[Claim]:
+def claims(results: Results) -> Claims:
     """Return the paper's claims on MNIST, or nothing unless all methods have records."""
     if len(results.methods) < len(results.experiment.methods):
         return []
-    read_off = gap(results, "CA-1D", "DA, widths read off")
-    objective = gap(results, "CA-1D", "CR-1D")
-    means = {name: 100.0 * of_tasks(results, "error", name).mean() for name in results.methods}
+    read_off = ranking.gap(results, "CA-1D", "DA, widths read off")
+    objective = ranking.gap(results, "CA-1D", "CR-1D")
+    means = {
+        name: 100.0 * ranking.of_tasks(results, "error", name).mean() for name in results.methods
+    }
     why = (
         "With 20 widths read off the data in place of the paper's, CA-1D less DA is "
         f"{read_off.description}. CA-1D less CR-1D, which differ in the objective and in that CR's "
@@ -164,59 +135,55 @@ def claims(results: Results) -> list[Claim]:
         f"unit traces {means['D1']:.2f} and {means['D2']:.2f} %."
     )
     return [
-        continuous_over_finite(results, ("CA-1D", "CR-1D"), SETS, why),
+        shared.continuous_over_finite(results, ("CA-1D", "CR-1D"), SETS, why),
         best_ranks(results),
-        over_uniform(
-            results,
-            SETS,
-            ("CA-1D", "CR-1D"),
-            ("DU",),
-            beside="DU, widths read off",
+        shared.over_uniform(
+            results, SETS, ("CA-1D", "CR-1D"), ("DU",), beside="DU, widths read off"
         ),
-        dictionary_over_weights(results, SETS, "500 to 50,000"),
-        alignment_indicates(results, SETS, METHODS),
-        *speed(results, SETS),
-        steps(results, SETS),
+        shared.dictionary_over_weights(results, SETS, "500 to 50,000"),
+        shared.alignment_indicates(results, SETS, METHODS),
+        *shared.speed(results, SETS),
+        shared.steps(results, SETS),
     ]
 
 
-def best_ranks(results: Results) -> Claim:
-    """Return the claim that CA-1D is first and CR-1D second."""
-    found = ranks(results)
-    finite = min(found[name] for name in FINITE if name in found)
+@claim(
+    f"{shared.SOURCE}, Table 2",
+    "median ranks of mean errors over tasks; CA-1D least, below CR-1D, and CR-1D below every "
+    "finite method",
+    explained=True,
+)
+def best_ranks(results: Results) -> Finding | None:
+    """On MNIST, CA-1D has the best median rank (1) and CR-1D the second (2)."""
+    found = ranking.ranks(results)
+    finite = min(found[name] for name in shared.FINITE if name in found)
     conditions = [
         bool(found["CA-1D"] == found.min()),
         bool(found["CA-1D"] < found["CR-1D"]),
         bool(found["CR-1D"] < finite),
     ]
-    judgment = judge(conditions)
-    pair = gap(results, "CA-1D", "CR-1D")
-    stagewise = gap(results, "CA-1D, stagewise", "CA-1D")
-    published = ranks_with(results, PUBLISHED)
+    pair = ranking.gap(results, "CA-1D", "CR-1D")
+    stagewise = ranking.gap(results, "CA-1D, stagewise", "CA-1D")
+    published = ranking.ranks_with(results, PUBLISHED)
     alignments, errors = (
         {
-            name: of_tasks(results, measure, name).mean()
+            name: ranking.of_tasks(results, measure, name).mean()
             for name in ("CA-1D", "CR-1D", "CA-1D, stagewise", "grid search")
-            if of_tasks(results, measure, name).size
+            if ranking.of_tasks(results, measure, name).size
         }
         for measure in ("alignment", "error")
     )
     aligned = by_name(alignments, ".3f")
     erring = by_name(errors, ".2f", 100.0)
-    return explained_claim(
-        "On MNIST, CA-1D has the best median rank (1) and CR-1D the second (2)",
-        f"{SOURCE}, Table 2",
-        "median ranks of mean errors over tasks; CA-1D least, below CR-1D, and CR-1D below every "
-        "finite method",
+    names = ("CA-1D", "CA-1D, stagewise")
+    kernels = [ranking.of_tasks(results, "kernels", name).mean() for name in names]
+    return (
+        conditions,
         by_name(found, "g"),
-        judgment,
-        why=(
-            f"CA-1D less CR-1D: {pair.description}. CR is fitted to the machine's own objective "
-            "and its C to the validation error; CA maximizes the alignment. On test data "
-            f"alignments are {aligned} and errors, in %, {erring}. Corrective steps end with "
-            f"{of_tasks(results, 'kernels', 'CA-1D').mean():.1f} kernels on average, the published "
-            f"ones with {of_tasks(results, 'kernels', 'CA-1D, stagewise').mean():.1f}; published "
-            f"less corrective: {stagewise.description}. With published steps, and D1 and D2 with "
-            f"kernels as they are, ranks are {published}."
-        ),
+        f"CA-1D less CR-1D: {pair.description}. CR is fitted to the machine's own objective "
+        "and its C to the validation error; CA maximizes the alignment. On test data "
+        f"alignments are {aligned} and errors, in %, {erring}. Corrective steps end with "
+        f"{kernels[0]:.1f} kernels on average, the published ones with {kernels[1]:.1f}; published "
+        f"less corrective: {stagewise.description}. With published steps, and D1 and D2 with "
+        f"kernels as they are, ranks are {published}.",
     )

@@ -10,25 +10,33 @@ import numpy as np
 from matplotlib.figure import Figure
 from sklearn.preprocessing import StandardScaler
 
+import mercer
 from experiments.c_search import Task
 from experiments.experiment import Experiment, at_most
 from experiments.folds import C_GRID, N_FOLDS, Folds, folds_of, grid_search, one_stage, two_stage
 from experiments.problems import Split, whole
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.formatting import listed, mean_and_deviation
-from experiments.reporting.list_measures import compare_entries, flat
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import Comparison, rank_correlation
-from mercer import (
-    L1SVM,
-    L2KRR,
-    AlignmentMaximization,
-    IndependentAlignment,
-    UniformCombination,
+from experiments.reporting.results import (
+    Comparison,
+    Results,
+    compare_entries,
+    flat,
+    rank_correlation,
+)
+from experiments.reporting.section import (
+    Claim,
+    Claims,
+    Finding,
+    Section,
+    claim,
+    judged,
+    listed,
+    mean_and_deviation,
+    table,
 )
 from mercer.kernels import Gaussian, Kernel
 
+# Data, task, and the smallest and largest exponent g of gamma = 2^g, by the paper's name.
 SETS: dict[str, tuple[str, Task, int, int]] = {
     "kinematics": ("kin8nm", "regression", -3, 3),
     "ionosphere": ("ionosphere", "regression", -3, 3),
@@ -36,10 +44,9 @@ SETS: dict[str, tuple[str, Task, int, int]] = {
     "spambase": ("spambase", "classification", -12, -7),
     "splice": ("splice", "classification", -9, -3),
 }
-"""Data, task, and the smallest and largest exponent g of gamma = 2^g, by the paper's name."""
 
+# The end of the names of problems whose features are standardized.
 STANDARDIZED = ", standardized"
-"""The end of the names of problems whose features are standardized."""
 
 
 def dictionary(low: int, high: int) -> list[Kernel]:
@@ -64,8 +71,8 @@ def standardized(repeat: int, *, name: str, n_samples: int) -> Folds:
 def published(data: Folds, C: float) -> Any:
     """Return the paper's one-stage method: l2-krr around zero for responses, l1-svm for classes."""
     if data.task == "regression":
-        return L2KRR(data.kernels, alpha=1.0 / C)
-    return L1SVM(data.kernels, C=C)
+        return mercer.L2KRR(data.kernels, alpha=1.0 / C)
+    return mercer.L1SVM(data.kernels, C=C)
 
 
 def widths(split: Split) -> Sequence[Kernel]:
@@ -87,10 +94,14 @@ def experiment(small: bool) -> Experiment:
         source="Cortes, Mohri, Rostamizadeh (2010), section 5.1, Table 1",
         problems=drawn,
         methods={
-            "unif": two_stage(lambda kernels: UniformCombination(kernels, normalize="trace")),
+            "unif": two_stage(
+                lambda kernels: mercer.UniformCombination(kernels, normalize="trace")
+            ),
             "one-stage": one_stage(published),
-            "align": two_stage(lambda kernels: IndependentAlignment(kernels, normalize="trace")),
-            "alignf": two_stage(AlignmentMaximization),
+            "align": two_stage(
+                lambda kernels: mercer.IndependentAlignment(kernels, normalize="trace")
+            ),
+            "alignf": two_stage(mercer.AlignmentMaximization),
             "grid search": grid_search(widths),
         },
         limits=at_most(3, drawn, ("grid search", "one-stage")),
@@ -99,6 +110,7 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Cortes et al. 2010, section 5.1"
+# Error and alignment in Table 1 of the paper.
 PAPER = {
     "kinematics": {
         "unif": (".138 ± .005", ".158"),
@@ -131,7 +143,6 @@ PAPER = {
         "alignf": ("13.9 ± 1.3", ".124"),
     },
 }
-"""Error and alignment in Table 1 of the paper."""
 
 METHODS = ("unif", "one-stage", "align", "alignf")
 
@@ -250,19 +261,19 @@ def counts(differences: list[Comparison]) -> tuple[int, int]:
     return sum(d.difference < 0.0 for d in differences), sum(d.sign < 0 for d in differences)
 
 
-def claims(results: Results, raw: list[str], other: list[str]) -> list[Claim]:
+def claims(results: Results, raw: list[str], other: list[str]) -> Claims:
     """Return the claims on improvement, best alignment, and correlation."""
     if not raw:
         return []
-    found = [improvement(results, raw, other, rival) for rival in ("unif", "one-stage")]
-    found += [best_alignment(results, raw, other), heuristic(results, raw, other)]
-    return [*found, correlated(results, raw, other)]
+    tests = (best_alignment, heuristic, correlated)
+    improvements = [improvement(results, raw, other, rival) for rival in ("unif", "one-stage")]
+    return [*improvements, *(test(results, raw, other) for test in tests)]
 
 
 NAMES = {"unif": "the uniform combination", "one-stage": "the one-stage algorithms"}
 
 
-def improvement(results: Results, raw: list[str], other: list[str], rival: str) -> Claim:
+def improvement(results: Results, raw: list[str], other: list[str], rival: str) -> Claim | None:
     """Return the claim that alignf and align improve on another method."""
     of_alignf, text = difference(results, raw, "alignf", rival)
     of_align, align_words = difference(results, raw, "align", rival)
@@ -270,19 +281,19 @@ def improvement(results: Results, raw: list[str], other: list[str], rival: str) 
     both = [*of_alignf, *of_align]
     align_lower, align_significant = counts(of_align)
     lower, significant = counts(both)
-    return Claim(
+    return judged(
         f"Alignment improves on {NAMES[rival]} in all datasets",
         f"{SOURCE}, Table 1",
         f"mean differences in error of alignf and of align less {rival}, paired by fold; true for "
         "each method and set where it is negative, significant or not",
-        f"alignf: {text or 'no data'}; align: lower on {align_lower} of {len(of_align)}, "
+        [found.difference < 0.0 for found in both],
+        f"alignf: {text}; align: lower on {align_lower} of {len(of_align)}, "
         f"significantly on {align_significant}; of {len(both)} differences {lower} are negative, "
         f"{significant} of them significantly (corrected resampled t-test)",
-        judge([found.difference < 0.0 for found in both] or [False]),
-        f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; lower "
-        f"on {counts(again)[0]} of {len(again)}. Where differences have no mark they are within "
-        "the noise of the folds; the paper's own, kinematics aside, are within about one of its "
-        f"standard deviations. {one_width(results, raw)}",
+        why=f"align less {rival}: {align_words}. Features standardized, alignf: {again_words}; "
+        f"lower on {counts(again)[0]} of {len(again)}. Where differences have no mark they are "
+        "within the noise of the folds; the paper's own, kinematics aside, are within about one of "
+        f"its standard deviations. {one_width(results, raw)}",
     )
 
 
@@ -304,28 +315,34 @@ def best_method(results: Results, problem: str) -> str:
     return max((m for m in means if means[m].size), key=lambda m: float(means[m].mean()))
 
 
-def best_alignment(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Return the claim that alignf has the best alignment."""
+@claim(
+    f"{SOURCE}, Table 1",
+    "the method of largest mean alignment with the labels of the test fold, of four; true "
+    "where it is alignf",
+)
+def best_alignment(results: Results, raw: list[str], other: list[str]) -> Finding | None:
+    """alignf gives the best alignment."""
     best, again = (
         {problem: best_method(results, problem) for problem in problems}
         for problems in (raw, other)
     )
     texts = [f"{problem.removesuffix(STANDARDIZED)} {method}" for problem, method in best.items()]
     lost = [f"{problem} ({method})" for problem, method in again.items() if method != "alignf"]
-    return Claim(
-        "alignf gives the best alignment",
-        f"{SOURCE}, Table 1",
-        "the method of largest mean alignment with the labels of the test fold, of four; true "
-        "where it is alignf",
+    return (
+        [method == "alignf" for method in best.values()],
         "; ".join(texts),
-        judge([method == "alignf" for method in best.values()]),
         "On training data this is so by construction: alignf maximizes it. Features standardized, "
         f"another method has the best on test data on: {listed(lost)}.",
     )
 
 
-def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Return the claim that align improves on the uniform combination."""
+@claim(
+    f"{SOURCE}, Table 1",
+    "mean differences of align less unif, paired by fold; true for each set and each of both "
+    "measures of the right sign",
+)
+def heuristic(results: Results, raw: list[str], other: list[str]) -> Finding | None:
+    """align increases alignment and performance over the uniform combination."""
     conditions, texts = [], []
     for problem in raw:
         error = compare_entries(results, "error", problem, "align", "unif")
@@ -336,20 +353,21 @@ def heuristic(results: Results, raw: list[str], other: list[str]) -> Claim:
             f"{problem} alignment {alignment.difference:+.4f}, error "
             f"{factor * error.difference:+.{digits}f}"
         )
-    return Claim(
-        "align increases alignment and performance over the uniform combination",
-        f"{SOURCE}, Table 1",
-        "mean differences of align less unif, paired by fold; true for each set and each of both "
-        "measures of the right sign",
+    return (
+        conditions,
         "; ".join(texts),
-        judge(conditions or [False]),
         "Its weights are in proportion to the kernels' own alignments, and equal where these are. "
         f"Features standardized: error {difference(results, other, 'align', 'unif')[1]}.",
     )
 
 
-def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
-    """Return the claim that alignment and performance correlate over methods."""
+@claim(
+    f"{SOURCE}, Table 1",
+    "Spearman's correlation of mean alignment with minus the mean error over the four methods; "
+    "true for each set where it is at least 0.5",
+)
+def correlated(results: Results, raw: list[str], other: list[str]) -> Finding | None:
+    """Performance and alignment are well correlated."""
 
     def over_methods(problem: str) -> float:
         pairs = [
@@ -367,13 +385,9 @@ def correlated(results: Results, raw: list[str], other: list[str]) -> Claim:
     again = {problem: over_methods(problem) for problem in other}
     texts = [f"{name} {value:.2f}" for name, value in found.items()]
     others = [f"{name.removesuffix(STANDARDIZED)} {value:.2f}" for name, value in again.items()]
-    return Claim(
-        "Performance and alignment are well correlated",
-        f"{SOURCE}, Table 1",
-        "Spearman's correlation of mean alignment with minus the mean error over the four methods; "
-        "true for each set where it is at least 0.5",
+    return (
+        [value >= 0.5 for value in found.values()],
         "; ".join(texts),
-        judge([value >= 0.5 for value in found.values()] or [False]),
         f"Features standardized: {listed(others)}. There are only four methods, and where their "
         "errors are within the noise of each other their order is chance.",
     )

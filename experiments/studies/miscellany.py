@@ -6,49 +6,21 @@ from functools import partial
 
 import numpy as np
 
+from experiments import compared_methods as compared
 from experiments.c_search import C_GRID
-from experiments.compared_methods import (
-    ard_alignment,
-    automatic,
-    common,
-    evenly_spaced,
-    one_stage,
-    two_stage,
-    validated_ard_alignment,
-    width_search,
-)
+from experiments.compared_methods import automatic
 from experiments.experiment import Experiment, at_most
 from experiments.problems import Part, Split, scaled, three_parts, whole
-from experiments.reporting.formatting import by_name
-from experiments.reporting.ranking import (
-    GAPS,
-    METHODS,
-    bars,
-    error_table,
-    gap,
-    gap_table,
-    of_tasks,
-    present,
-    rank_table,
-    ranks,
-    ranks_with,
-)
+from experiments.reporting import ranking
+from experiments.reporting import shared_claims as shared
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, judge
-from experiments.reporting.shared_claims import (
-    FINITE,
-    MARKED,
-    SOURCE,
-    alignment_indicates,
-    outperforms,
-    over_uniform,
-    rest_of,
-)
+from experiments.reporting.section import Claims, Finding, Section, by_name, claim
 from mercer import ContinuousMKLClassifier
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.datasets import make_ringnorm
 from mercer.kernels import Gaussian
 
+# The names of the sets in the data folder, and the sizes of Table 3.
 SETS = {
     "banana": ("banana", (500, 1000, 2000)),
     "breast cancer": ("breast_cancer_ljubljana", (52, 78, 133)),
@@ -62,10 +34,9 @@ SETS = {
     "thyroid": ("thyroid", (43, 64, 108)),
     "waveform": ("waveform", (500, 1000, 2000)),
 }
-"""The names of the sets in the data folder, and the sizes of Table 3."""
 
+# Sets with features on different scales, which are also tried raw.
 RAW = ("diabetes", "heart", "sonar")
-"""Sets with features on different scales, which are also tried raw."""
 
 SMALL = ("heart", "heart, raw")
 SMALL_SIZES = (40, 40, 80)
@@ -94,21 +65,21 @@ def experiment(small: bool) -> Experiment:
         for problem, (_, sizes) in every.items()
         if not small or problem in SMALL
     }
-    spaced = common(evenly_spaced(1.0, 200.0))
+    spaced = compared.common(compared.evenly_spaced(1.0, 200.0))
     return Experiment(
         title="Eleven sets",
         source="Afkanpour et al. 2013, Figure 8 and Tables 2 and 3",
         problems=problems,
         methods={
-            **common(),
+            **compared.common(),
             **{f"{name}, 1 to 200": method for name, method in spaced.items() if name[0] == "D"},
-            "CA-nD": validated_ard_alignment(PENALTIES[1:]),
-            "CR-nD": one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
-            "CA-nD, no penalty": two_stage(ard_alignment()),
-            "CA-nD, stagewise": validated_ard_alignment(PENALTIES[1:], step="stagewise"),
-            'CA-nD, penalty="auto"': two_stage(ard_alignment("auto")),
+            "CA-nD": compared.validated_ard_alignment(PENALTIES[1:]),
+            "CR-nD": compared.one_stage(ContinuousMKLClassifier(Gaussian(ard=True))),
+            "CA-nD, no penalty": compared.two_stage(compared.ard_alignment()),
+            "CA-nD, stagewise": compared.validated_ard_alignment(PENALTIES[1:], step="stagewise"),
+            'CA-nD, penalty="auto"': compared.two_stage(compared.ard_alignment("auto")),
             'learner="auto"': automatic(validated=True),
-            "grid search": width_search,
+            "grid search": compared.width_search,
         },
         limits={
             **at_most(2, problems, ['learner="auto"']),
@@ -119,8 +90,8 @@ def experiment(small: bool) -> Experiment:
 
 
 NAME = "the eleven sets"
-SPACED = {name: f"{name}, 1 to 200" for name in FINITE}
-"""Finite methods with the widths of the letters."""
+# Finite methods with the widths of the letters.
+SPACED = {name: f"{name}, 1 to 200" for name in shared.FINITE}
 
 
 def standardized(results: Results) -> list[str]:
@@ -130,7 +101,7 @@ def standardized(results: Results) -> list[str]:
 
 def section(results: Results) -> Section:
     """Write errors and ranks beside the paper's."""
-    every = {"miscellany": bars(results, "error", "test error, %", scale=100.0)}
+    every = {"miscellany": ranking.bars(results, "error", "test error, %", scale=100.0)}
     return Section(body(results), claims(results), every)
 
 
@@ -139,6 +110,7 @@ def body(results: Results) -> str:
     tasks = standardized(results)
     raw = [name for name in results.problems if name not in tasks]
     named = " and ".join(name.removesuffix(", raw").capitalize() for name in raw)
+    rivals = (*ranking.METHODS, "DU, 1 to 200", "grid search")
     return f"""\
 The sets and sizes of the paper's Table 3; ringnorm is drawn anew by `make_ringnorm`. The paper does
 not say how features are scaled nor which dictionary the finite methods have: here features are
@@ -148,55 +120,52 @@ raw features. Methods and grids of C are those of the letters. The paper has ten
 
 ![Error on the sets, with standard errors; the paper's Figure 8](figure:miscellany)
 
-{error_table(results, tasks)}
-{error_table(results, raw) if raw else ""}
-{rank_table(results, "miscellany", tasks)}
-{GAPS}
+{ranking.error_table(results, tasks)}
+{ranking.error_table(results, raw) if raw else ""}
+{ranking.rank_table(results, "miscellany", tasks)}
+{ranking.GAPS}
 
-{gap_table(results, METHODS[:4], (*METHODS, "DU, 1 to 200", "grid search"), tasks)}"""
+{ranking.gap_table(results, ranking.METHODS[:4], rivals, tasks)}"""
 
 
-def claims(results: Results) -> list[Claim]:
+def claims(results: Results) -> Claims:
     """Return the paper's claims, or nothing unless all its methods have records."""
-    if not set(METHODS) <= set(results.methods):
+    if not set(ranking.METHODS) <= set(results.methods):
         return []
     tasks = standardized(results)
     return [
         ard_ranks_first(results, tasks),
         equal_ranks(results, tasks),
-        over_uniform(
-            results,
-            NAME,
-            ("CA-1D", "CA-nD", "CR-1D", "DA"),
-            ("DU", "DU, 1 to 200"),
-            problems=tasks,
+        shared.over_uniform(
+            results, NAME, ("CA-1D", "CA-nD", "CR-1D", "DA"), ("DU", "DU, 1 to 200"), problems=tasks
         ),
-        alignment_indicates(results, NAME, METHODS, tasks),
+        shared.alignment_indicates(results, NAME, ranking.METHODS, tasks),
     ]
 
 
-def ard_ranks_first(results: Results, tasks: list[str]) -> Claim:
-    """Return the claim that CA-nD outperforms all others."""
-    found = ranks(results, problems=tasks)
-    gaps = rest_of(results, "CA-nD", tasks)
+@claim(
+    f"{shared.SOURCE}, Figure 8 and Table 2",
+    "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
+    "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
+    explained=True,
+)
+def ard_ranks_first(results: Results, tasks: list[str]) -> Finding | None:
+    """On the eleven sets, CA-nD outperforms the rest (median rank 2)."""
+    found = ranking.ranks(results, problems=tasks)
+    gaps = shared.rest_of(results, "CA-nD", tasks)
     conditions = [bool(found["CA-nD"] == found.min()), *(each.clearly_lower for each in gaps)]
-    judgment = judge(conditions)
-    text = outperforms(results, ["CA-nD"], METHODS, tasks)[1]
-    return explained_claim(
-        "On the eleven sets, CA-nD outperforms the rest (median rank 2)",
-        f"{SOURCE}, Figure 8 and Table 2",
-        "median ranks of mean errors over sets, and differences in error from CA-nD to each other "
-        "method of the paper, Wilcoxon's test over sets; first, and all clear at 5 %",
-        f"ranks: {by_name(found, 'g')}. {text} ({MARKED})",
-        judgment,
-        why=why_not_first(results, tasks),
+    text = shared.outperforms(results, ["CA-nD"], ranking.METHODS, tasks)[1]
+    return (
+        conditions,
+        f"ranks: {by_name(found, 'g')}. {text} ({shared.MARKED})",
+        why_not_first(results, tasks),
     )
 
 
 def why_not_first(results: Results, tasks: list[str]) -> str:
     """State on which sets CA-nD errs less, and the errors of other settings."""
     difference = {
-        task: gap(results, "CA-nD", "CA-1D", [task]).points
+        task: ranking.gap(results, "CA-nD", "CA-1D", [task]).points
         for task in results.problems
         if results.repeats(task, "CA-nD") and results.repeats(task, "CA-1D")
     }
@@ -211,10 +180,10 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
         "CA-1D",
     )
     means = ", ".join(
-        f"{name} {100 * of_tasks(results, 'error', name, tasks).mean():.2f}"
-        for name in present(results, names)
+        f"{name} {100 * ranking.of_tasks(results, 'error', name, tasks).mean():.2f}"
+        for name in ranking.present(results, names)
     )
-    automatic = gap(results, 'learner="auto"', "CA-1D", tasks)
+    automatic = ranking.gap(results, 'learner="auto"', "CA-1D", tasks)
     gains = [-value for task, value in difference.items() if value < 0.0 and task in tasks]
     losses = [value for task, value in difference.items() if value > 0.0 and task in tasks]
     return (
@@ -227,26 +196,25 @@ def why_not_first(results: Results, tasks: list[str]) -> str:
     )
 
 
-def equal_ranks(results: Results, tasks: list[str]) -> Claim:
-    """Return the claim that D2 and DU are last and CA-1D, CR-1D and DA alike."""
-    found = ranks(results, problems=tasks)
+@claim(
+    f"{shared.SOURCE}, Table 2",
+    "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",
+    explained=True,
+)
+def equal_ranks(results: Results, tasks: list[str]) -> Finding | None:
+    """On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)."""
+    found = ranking.ranks(results, problems=tasks)
     alike = [found[name] for name in ("CA-1D", "CR-1D", "DA") if name in found]
     last = [found[name] for name in ("D2", "DU") if name in found]
     conditions = [max(alike) - min(alike) <= 1.0, *(rank > max(alike) for rank in last)]
-    judgment = judge([bool(condition) for condition in conditions])
-    return explained_claim(
-        "On the eleven sets, CA-1D, CR-1D and DA rank alike (3) and D2 and DU come last (7)",
-        f"{SOURCE}, Table 2",
-        "median ranks of CA-1D, CR-1D and DA within 1, and those of D2 and DU above all three",
+    return (
+        [bool(condition) for condition in conditions],
         by_name(found, "g"),
-        judgment,
-        why=(
-            "Mean differences between methods of one width for all features: "
-            f"{outperforms(results, ['CA-1D'], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "
-            f"({MARKED}). Perhaps a dictionary read off the data leaves uniform weights and the "
-            "l2-norm, which keep all of it, with kernels that suit; the paper's dictionary for "
-            "these sets is not known. "
-            + f"With widths from 1 to 200, ranks are {ranks_with(results, SPACED, tasks)}."
-            * ("DU, 1 to 200" in results.methods)
-        ),
+        "Mean differences between methods of one width for all features: "
+        f"{shared.outperforms(results, ['CA-1D'], ('CR-1D', 'DA', 'D1', 'D2', 'DU'), tasks)[1]} "
+        f"({shared.MARKED}). Perhaps a dictionary read off the data leaves uniform weights and the "
+        "l2-norm, which keep all of it, with kernels that suit; the paper's dictionary for "
+        "these sets is not known. "
+        + f"With widths from 1 to 200, ranks are {ranking.ranks_with(results, SPACED, tasks)}."
+        * ("DU, 1 to 200" in results.methods),
     )

@@ -15,9 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, whole
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.formatting import rough
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Finding, Section, claim, rough, table
 from mercer._gram.kernel_products import DenseGram, base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
@@ -34,16 +33,16 @@ from mercer.probabilistic._objectives import (
 )
 from mercer.probabilistic._weight_search import optimize_weights
 
+# The widths of the ten Gaussian kernels.
 WIDTHS: Array = np.geomspace(1.0, 30.0, 10)
-"""The widths of the ten Gaussian kernels."""
+# Relative tolerance of the searches, far below the precision to which they are compared.
 TIGHT = 1e-7
-"""Relative tolerance of the searches, far below the precision to which they are compared."""
+# Relative tolerance of the latent values for fixed weights.
 INNER = 1e-5
-"""Relative tolerance of the latent values for fixed weights."""
+# Upper bound of the logarithms of weights.
 LARGEST_LOGARITHM = 15.0
-"""Upper bound of the logarithms of weights."""
+# The variance of the white noise of joint MAP.
 JITTER = 2.0
-"""The variance of the white noise of joint MAP."""
 
 
 @dataclass
@@ -234,8 +233,8 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Nickisch, Seeger 2011, section 3"
+# A search is counted as converged at this relative distance from the minimum.
 PRECISION = 1e-5
-"""A search is counted as converged at this relative distance from the minimum."""
 
 
 def trace(results: Results, problem: str, method: str, repeat: int) -> Array:
@@ -339,7 +338,7 @@ def section(results: Results) -> Section:
         f"steps.\n\n{table(header, rows)}\n![Distance from the lowest value by "
         "step](figure:newton)\n"
     )
-    return Section(body, claims(results), {"newton": figure(results)})
+    return Section(body, [slow(results), step_cost(results)], {"newton": figure(results)})
 
 
 def figure(results: Results) -> Figure:
@@ -365,27 +364,19 @@ def figure(results: Results) -> Figure:
     return picture
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims on Newton's method against alternation, and on the cost of steps."""
-    known = [
-        name
-        for name in results.problems
-        if repeats(results, name) and results.repeats(name, "alternation")
-    ]
-    found = [slow(results, known)] if known else []
-    costs = {name: seconds_a_step(results, name) for name in results.problems}
-    if all(np.isfinite(costs.get(name, np.nan)) for name in LOGISTIC):
-        found.append(step_cost(costs))
-    return found
-
-
+# The problems of which the cost of a step is compared.
 LOGISTIC = ("MKL logistic", "MAP logistic", "VB logistic")
-"""The problems of which the cost of a step is compared."""
 
 
-def slow(results: Results, known: list[str]) -> Claim:
-    """Return the claim that alternation converges slowly."""
+@claim(
+    SOURCE,
+    "steps to within 1e-5 of what the search itself finds; true for each problem on which "
+    "alternation takes more than twice the steps, or ends 1e-4 above",
+)
+def slow(results: Results) -> Finding | None:
+    """Alternating minimization tends to converge slowly; joint Newton steps converge fast."""
     conditions, texts, times = [], [], []
+    known = results.tried("values", "newton", "alternation")
     for problem in known:
         plain, quick, other = (
             median_steps(results, problem, method, own=True)
@@ -397,14 +388,10 @@ def slow(results: Results, known: list[str]) -> Claim:
         if np.isfinite(seconds).all():
             times.append(f"{problem} {seconds[0] / seconds[1]:.1f}")
     profile = [f"{problem} {shown(fewest(results, problem, PROFILES))}" for problem in known]
-    return Claim(
-        "Alternating minimization tends to converge slowly; joint Newton steps converge fast",
-        SOURCE,
-        "steps to within 1e-5 of what the search itself finds; true for each problem on which "
-        "alternation takes more than twice the steps, or ends 1e-4 above",
+    return (
+        conditions,
         f"steps: {'; '.join(texts)}"
         + (f"; times as a multiple: {', '.join(times)}" if times else ""),
-        judge(conditions),
         "A step of alternation is a whole search for latent values, so that steps understate its "
         "cost; where it ends after 300 steps their number is a lower bound. A quasi-Newton "
         "method on the profile needs, in the better of both forms, "
@@ -418,20 +405,23 @@ def fewest(results: Results, problem: str, methods: tuple[str, ...]) -> float:
     return min(median_steps(results, problem, method, own=True) for method in methods)
 
 
+# Both forms of the quasi-Newton method on the profile.
 PROFILES = ("profile, weights", "profile, logarithms")
-"""Both forms of the quasi-Newton method on the profile."""
 
 
-def step_cost(costs: dict[str, float]) -> Claim:
-    """Return the claim on the seconds of a step for three objectives."""
-    mkl, joint, bound = (costs[name] for name in LOGISTIC)
-    return Claim(
-        "A step for VB is more expensive than one for joint MAP or MKL, but of the same order",
-        SOURCE,
-        "seconds a step of Newton's method, 400 samples and ten kernels; true if VB's is above "
-        "both others, and below ten times each",
+@claim(
+    SOURCE,
+    "seconds a step of Newton's method, 400 samples and ten kernels; true if VB's is above "
+    "both others, and below ten times each",
+)
+def step_cost(results: Results) -> Finding | None:
+    """A step for VB is more expensive than one for joint MAP or MKL, but of the same order."""
+    mkl, joint, bound = (seconds_a_step(results, name) for name in LOGISTIC)
+    if not np.isfinite([mkl, joint, bound]).all():
+        return None
+    return (
+        [bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)],
         f"{1e3 * mkl:.1f} ms (MKL), {1e3 * joint:.1f} ms (MAP), {1e3 * bound:.1f} ms (VB)",
-        judge([bound > max(mkl, joint), bound < 10.0 * min(mkl, joint)]),
         "MAP updates the same tangent of a log-determinant as VB does; MKL has none. Times include "
         "the estimate of curvature, which MAP and VB both need.",
     )

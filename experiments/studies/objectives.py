@@ -14,10 +14,8 @@ from scipy.optimize import minimize
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array
 from experiments.reporting.figures import panels
-from experiments.reporting.formatting import rough
-from experiments.reporting.list_measures import flat, stacked
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.results import Results, flat, stacked
+from experiments.reporting.section import Finding, Section, claim, rough, table
 from experiments.studies.taxonomy import PROBLEMS, Sample, sample
 from mercer._gram.dense import definite_factor, log_determinant
 from mercer.kernels import Gaussian
@@ -25,21 +23,21 @@ from mercer.probabilistic._objectives import JointMAP, Objective, PenalizedRisk
 from mercer.probabilistic._weight_search import optimize_weights
 
 BLOCK = "building block"
+# The variance of the building block's white noise, which keeps it finite at zero weights.
 NOISE = 1e-3
-"""The variance of the building block's white noise, which keeps it finite at zero weights."""
+# The weights at which the building block is evaluated.
 GRID: Array = np.r_[0.0, np.geomspace(1e-4, 30.0, 60)]
-"""The weights at which the building block is evaluated."""
+# The powers of weights in the penalties.
 NORMS = (1.0, 2.0)
-"""The powers of weights in the penalties."""
+# The numbers of latent values of the building block.
 N_LATENT = (3, 10, 30)
-"""The numbers of latent values of the building block."""
+# Stationary values that differ by more than this, relatively, are counted as several.
 APART = 1e-3
-"""Stationary values that differ by more than this, relatively, are counted as several."""
+# At a stationary point, slopes (times weights, where these are positive) are at most this
+# fraction of the value.
 STATIONARY = 1e-4
-"""At a stationary point, slopes (times weights, where these are positive) are at most this fraction
-of the value."""
+# A descent is started again at its end at most this often.
 RESTARTS = 10
-"""A descent is started again at its end at most this often."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +105,11 @@ def surface(drawn: Sequence[Block]) -> Measures:
     }
 
 
+# A cost of weights, with its gradient.
 Cost = Callable[[Block, Array], tuple[float, Array]]
-"""A cost of weights, with its gradient."""
 
+# The weights at which ln|K| has its tangent.
 EQUAL: Array = np.full(2, 0.5)
-"""The weights at which ln|K| has its tangent."""
 
 
 def _penalty(norm: float) -> Cost:
@@ -125,12 +123,12 @@ def _tangent(data: Block, theta: Array) -> tuple[float, Array]:
     return float(slopes @ (theta - EQUAL)) + data.terms(EQUAL)[1], slopes
 
 
+# ln|K| of joint MAP, its tangent at equal weights, and penalties on powers of the weights.
 COSTS: dict[str, Cost] = {
     "map": lambda data, theta: (data.terms(theta)[1], data.gradients(theta)[1]),
     "tangent": _tangent,
     **{f"mkl_{p:g}": _penalty(p) for p in NORMS},
 }
-"""ln|K| of joint MAP, its tangent at equal weights, and penalties on powers of the weights."""
 
 
 def stationary(drawn: Sequence[Block], *, n_starts: int) -> Measures:
@@ -247,17 +245,17 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Nickisch, Seeger 2011"
+# Values that differ by more than this, relatively, are different optima; searches are precise to
+# 1e-6.
 DISTINCT = 1e-4
-"""Values that differ by more than this, relatively, are different optima; searches are precise to
-1e-6."""
 LEVELS = 25
+# Descriptions of the costs of weights.
 DESCRIPTIONS = {
     "map": "MAP, ln det K",
     "tangent": "its tangent at equal weights",
     "mkl_1": "MKL, sum of weights",
     "mkl_2": "MKL, sum of squared weights",
 }
-"""Descriptions of the costs of weights."""
 
 
 def block_problems(results: Results) -> list[str]:
@@ -298,7 +296,7 @@ def section(results: Results) -> Section:
         f"end in, and how far the worst is above the best, relative (values within {DISTINCT:g} "
         f"count as one).\n\n{optima_table(results)}"
     )
-    return Section(body, claims(results), figures)
+    return Section(body, [terms(results), several_optima(results), sparsity(results)], figures)
 
 
 def lines(results: Results, problem: str) -> Figure:
@@ -321,9 +319,7 @@ def lines(results: Results, problem: str) -> Figure:
     tangent_at = t[len(t) // 2]
     shown = t < 8.0 * tangent_at
     right.set(
-        xlabel="both weights",
-        xlim=(0.0, 8.0 * tangent_at),
-        ylim=(height.min(), first[shown].max()),
+        xlabel="both weights", xlim=(0.0, 8.0 * tangent_at), ylim=(height.min(), first[shown].max())
     )
     right.legend(fontsize=7)
     return picture
@@ -361,6 +357,12 @@ def block_table(results: Results) -> str:
     return table(["weights cost", "several minima", "zero weight"], rows)
 
 
+def of_blocks(results: Results, measure: str) -> Array:
+    """Return a measure of stationary points over all blocks."""
+    found = [flat(results, measure, name, "stationary points") for name in block_problems(results)]
+    return np.concatenate(found) if found else np.empty(0)
+
+
 def distinct(values: Array) -> int:
     """Return the number of distinct values."""
     ordered = np.sort(values)
@@ -368,8 +370,8 @@ def distinct(values: Array) -> int:
     return 1 + int((np.diff(ordered) > DISTINCT * size).sum())
 
 
+# Descriptions of the objectives of real problems.
 GOALS = {"map": "MAP, e = 0.1", "map_2": "MAP, e = 2", "mkl": "MKL"}
-"""Descriptions of the objectives of real problems."""
 
 
 def optima_of(results: Results, problem: str, goal: str) -> tuple[Array, Array]:
@@ -390,22 +392,17 @@ def optima_table(results: Results) -> str:
     return table(["problem: objective", "optima", "worst above best"], rows)
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims on shapes, stationary points and sparsity."""
-    found = []
-    shown = [name for name in block_problems(results) if results.repeats(name, "line")]
-    if shown:
-        found.append(terms(results, shown))
-    if block_problems(results) and real(results):
-        found.append(several_optima(results))
-    if any(results.repeats(name, "stationary points") for name in block_problems(results)):
-        found.append(sparsity(results))
-    return found
-
-
-def terms(results: Results, shown: list[str]) -> Claim:
-    """Return the claim on the two terms of the block, Figures 1 and 2."""
+@claim(
+    f"{SOURCE}, section 2.2, Figures 1 and 2",
+    "signs of first and second differences of u'K^-1 u and ln det K along equal weights, and "
+    "of the distance of both bounds from ln det K; true for each",
+)
+def terms(results: Results) -> Finding | None:
+    """Joint MAP's block is the sum of a decreasing convex term and an increasing concave one;
+    weights to the powers 1 and 2 bound the latter from above.
+    """
     conditions = []
+    shown = [name for name in block_problems(results) if results.repeats(name, "line")]
     for problem in shown:
         t, square, height, *bounds = (
             stacked(results, name, problem, "line")[0]
@@ -419,31 +416,25 @@ def terms(results: Results, shown: list[str]) -> Claim:
             bool((rising > 0).all() and (np.diff(rising) < 0).all()),
             *above,
         ]
-    return Claim(
-        "Joint MAP's block is the sum of a decreasing convex term and an increasing concave one; "
-        "weights to the powers 1 and 2 bound the latter from above",
-        f"{SOURCE}, section 2.2, Figures 1 and 2",
-        "signs of first and second differences of u'K^-1 u and ln det K along equal weights, and "
-        "of the distance of both bounds from ln det K; true for each",
+    return (
+        conditions,
         f"{sum(conditions)} of {len(conditions)} hold, for n = "
         f"{', '.join(name.rpartition(' ')[2] for name in shown)} points",
-        judge(conditions),
+        "",
     )
 
 
-def several_optima(results: Results) -> Claim:
-    """Return the claim that joint MAP can have several optima, and MKL only one."""
-    several = {
-        name: sum(
-            int((flat(results, f"{name}_minima", problem, "stationary points") > 1).sum())
-            for problem in block_problems(results)
-        )
-        for name in COSTS
-    }
-    drawn = sum(
-        flat(results, "map_minima", problem, "stationary points").size
-        for problem in block_problems(results)
-    )
+@claim(
+    f"{SOURCE}, sections 2.1 and 2.2, Figure 2",
+    "local minima of the block from 15 starts, and of real problems from ten; true if MAP has "
+    "several at least once and MKL never, in both",
+)
+def several_optima(results: Results) -> Finding | None:
+    """MKL is jointly convex, with one optimum; joint MAP can have several stationary points."""
+    if not (block_problems(results) and real(results)):
+        return None
+    several = {name: int((of_blocks(results, f"{name}_minima") > 1).sum()) for name in COSTS}
+    drawn = of_blocks(results, "map_minima").size
     counts = {
         goal: np.concatenate([optima_of(results, name, goal)[0] for name in real(results)])
         for goal in GOALS
@@ -451,40 +442,31 @@ def several_optima(results: Results) -> Claim:
     fixed = [several["map"] > 0, several["mkl_1"] == several["mkl_2"] == several["tangent"] == 0]
     learned = [bool((counts["map"] > 1).any()), bool((counts["mkl"] == 1).all())]
     text = ", ".join(f"{GOALS[goal]}: {int((n > 1).sum())}" for goal, n in counts.items())
-    return Claim(
-        "MKL is jointly convex, with one optimum; joint MAP can have several stationary points",
-        f"{SOURCE}, sections 2.1 and 2.2, Figure 2",
-        "local minima of the block from 15 starts, and of real problems from ten; true if MAP has "
-        "several at least once and MKL never, in both",
+    return (
+        fixed + learned,
         f"block: MAP has several in {several['map']} of {drawn} draws, its tangent in "
         f"{several['tangent']}, MKL in {several['mkl_1']} and {several['mkl_2']}; of "
         f"{counts['map'].size} real problems there are several optima with {text}",
-        judge(fixed + learned),
         "The more white noise e there is, the smaller is the curvature of ln det K, so that "
         "fewer optima are expected.",
     )
 
 
-def sparsity(results: Results) -> Claim:
-    """Return the claim on zero weights in the lowest minimum of the block."""
-    zeros = {name: [] for name in COSTS}  # type: dict[str, list[int]]
-    for problem in block_problems(results):
-        for name in COSTS:
-            entries = flat(results, f"{name}_zeros", problem, "stationary points")
-            zeros[name].append(int((entries > 0).sum()))
-    total = sum(
-        flat(results, "map_zeros", problem, "stationary points").size
-        for problem in block_problems(results)
-    )
-    joint, bound = zeros["map"], zeros["tangent"]
-    return Claim(
-        "MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights",
-        f"{SOURCE}, section 2.2, Figure 2",
-        "number of draws of u whose lowest minimum has a zero weight; true if MAP has such, more "
-        "than its own tangent at equal weights, and more than MKL with a penalty of 1",
-        f"of {total}: MAP {sum(joint)}, tangent {sum(bound)}, MKL {sum(zeros['mkl_1'])}, MKL with "
-        f"squared weights {sum(zeros['mkl_2'])}",
-        judge([sum(joint) > 0, sum(joint) > sum(bound), sum(joint) > sum(zeros["mkl_1"])]),
+@claim(
+    f"{SOURCE}, section 2.2, Figure 2",
+    "number of draws of u whose lowest minimum has a zero weight; true if MAP has such, more "
+    "than its own tangent at equal weights, and more than MKL with a penalty of 1",
+)
+def sparsity(results: Results) -> Finding | None:
+    """MAP's block yields sparse solutions, even sparser than MKL's with a sum of weights."""
+    zeros = {name: int((of_blocks(results, f"{name}_zeros") > 0).sum()) for name in COSTS}
+    total, joint = of_blocks(results, "map_zeros").size, zeros["map"]
+    if not total:
+        return None
+    return (
+        [joint > 0, joint > zeros["tangent"], joint > zeros["mkl_1"]],
+        f"of {total}: MAP {joint}, tangent {zeros['tangent']}, MKL {zeros['mkl_1']}, MKL with "
+        f"squared weights {zeros['mkl_2']}",
         "Here u is drawn from a mixture with both weights positive. MKL's penalty is the same for "
         "both kernels, but ln det K rises more with the weight of the narrow one, which has more "
         "eigenvalues above the noise: sparsity at a penalty of 1 is a matter of scale, and only "

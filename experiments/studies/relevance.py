@@ -8,51 +8,43 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+import mercer
+from experiments import compared_methods as compared
 from experiments.c_search import C_GRID
-from experiments.compared_methods import (
-    ard_alignment,
-    automatic,
-    geometric,
-    grid_search,
-    one_stage,
-    two_stage,
-    validated_ard_alignment,
-)
+from experiments.compared_methods import automatic
 from experiments.experiment import Draw, Experiment, Method
 from experiments.problems import Array, Split, relevance
-from experiments.reporting.curves import Axis, axis, curves, trend
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
-from experiments.reporting.formatting import by_name, listed, mean_and_error
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import LEVEL, compare
-from mercer import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    ContinuousMKLClassifier,
-    MKLClassifier,
-    UniformCombination,
+from experiments.reporting.results import LEVEL, Axis, Results, axis, compare, curves, trend
+from experiments.reporting.section import (
+    Finding,
+    Section,
+    by_name,
+    claim,
+    listed,
+    mean_and_error,
+    table,
 )
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
 
+# The exponents of relevance; the larger gamma is, the fewer features matter.
 GAMMAS = (0, 1, 2, 5, 10, 20, 40)
-"""The exponents of relevance; the larger gamma is, the fewer features matter."""
+# The values of gamma at which methods beyond the paper's, and other data, are tried.
 ENDS = (0, 5, 40)
-"""The values of gamma at which methods beyond the paper's, and other data, are tried."""
+# The values of C of one-stage methods.
 GRID: Array = 10.0 ** np.arange(-3, 3)
-"""The values of C of one-stage methods."""
 N_KERNELS = 50
 N_FEATURES = 50
 RHO = 1.75
+# Methods that are tried on class means that are not normalized.
 UNSCALED = ("CA-1D", "CA-nD", "CA-nD, no penalty", "CR-1D", "DA", "D1", "D2", "DU")
-"""Methods that are tried on class means that are not normalized."""
+# CR-1D with a line search for the weight of each new kernel, as published.
 PUBLISHED_CR = "CR-1D, stagewise"
-"""CR-1D with a line search for the weight of each new kernel, as published."""
+# CA-nD with the published steps.
 PUBLISHED_ARD = "CA-nD, stagewise"
-"""CA-nD with the published steps."""
+# Methods that are left out of the small experiment.
 SLOW = ("CA-nD, automatic penalty on logarithms", "TwoStageClassifier(auto)")
-"""Methods that are left out of the small experiment."""
 
 
 def unscaled(repeat: int, *, gamma: float, others: tuple[int, int]) -> Split:
@@ -66,30 +58,32 @@ def experiment(small: bool) -> Experiment:
     """Declare the experiment of section 3.1, Figures 3 and 10."""
     others = (100, 200) if small else (1000, 2000)
     gammas = (0, 40) if small else GAMMAS
-    kernels = geometric(10 if small else N_KERNELS)
-    one = partial(one_stage, grid=GRID[::3] if small else GRID, every=True)
+    kernels = compared.geometric(10 if small else N_KERNELS)
+    one = partial(compared.one_stage, grid=GRID[::3] if small else GRID, every=True)
     ard = Gaussian(ard=True)
     methods: dict[str, Method] = {
-        "CA-1D": two_stage(ContinuousAlignment()),
-        "CA-1D, stagewise": two_stage(ContinuousAlignment(step="stagewise")),
-        "CA-nD": validated_ard_alignment(PENALTIES[::5] if small else PENALTIES, every=True),
-        "CA-nD, no penalty": two_stage(ard_alignment()),
-        "CR-1D": one(ContinuousMKLClassifier()),
-        "CR-nD": one(ContinuousMKLClassifier(ard)),
-        PUBLISHED_CR: one(ContinuousMKLClassifier(step="stagewise")),
-        PUBLISHED_ARD: validated_ard_alignment(
+        "CA-1D": compared.two_stage(mercer.ContinuousAlignment()),
+        "CA-1D, stagewise": compared.two_stage(mercer.ContinuousAlignment(step="stagewise")),
+        "CA-nD": compared.validated_ard_alignment(
+            PENALTIES[::5] if small else PENALTIES, every=True
+        ),
+        "CA-nD, no penalty": compared.two_stage(compared.ard_alignment()),
+        "CR-1D": one(mercer.ContinuousMKLClassifier()),
+        "CR-nD": one(mercer.ContinuousMKLClassifier(ard)),
+        PUBLISHED_CR: one(mercer.ContinuousMKLClassifier(step="stagewise")),
+        PUBLISHED_ARD: compared.validated_ard_alignment(
             PENALTIES[::5] if small else PENALTIES, step="stagewise", every=True
         ),
-        "DA": two_stage(AlignmentMaximization(kernels)),
-        "D1": one(MKLClassifier(kernels, norm=1)),
-        "D2": one(MKLClassifier(kernels, norm=2)),
-        "DU": two_stage(UniformCombination(kernels)),
-        "CA-nD, automatic penalty": two_stage(ard_alignment("auto")),
-        "CA-nD, automatic penalty on logarithms": two_stage(
-            ard_alignment("auto", width_penalty_on="log_widths")
+        "DA": compared.two_stage(mercer.AlignmentMaximization(kernels)),
+        "D1": one(mercer.MKLClassifier(kernels, norm=1)),
+        "D2": one(mercer.MKLClassifier(kernels, norm=2)),
+        "DU": compared.two_stage(mercer.UniformCombination(kernels)),
+        "CA-nD, automatic penalty": compared.two_stage(compared.ard_alignment("auto")),
+        "CA-nD, automatic penalty on logarithms": compared.two_stage(
+            compared.ard_alignment("auto", width_penalty_on="log_widths")
         ),
         "TwoStageClassifier(auto)": automatic(),
-        "grid search": grid_search,
+        "grid search": compared.grid_search,
     }
     if small:
         for name in SLOW:
@@ -138,12 +132,12 @@ BEYOND = (
     *SLOW,
     "grid search",
 )
+# A difference in error of at least this counts.
 POINT = 0.01
-"""A difference in error of at least this counts."""
+# Overfitting is drastic if the error is at least this many points above that of CA-1D.
 DRASTIC = 3
-"""Overfitting is drastic if the error is at least this many points above that of CA-1D."""
+# Claims on small and on large gamma are tested up to the first value, and from the second on.
 SMALL, LARGE = 2.0, 10.0
-"""Claims on small and on large gamma are tested up to the first value, and from the second on."""
 
 
 def section(results: Results) -> Section:
@@ -163,7 +157,7 @@ def section(results: Results) -> Section:
         unscaled=unscaled_table(results),
         beyond=beyond(results, places),
     )
-    return Section(body, [claim for claim in made if claim], {"relevance": drawn(results, places)})
+    return Section(body, made, {"relevance": drawn(results, places)})
 
 
 def drawn(results: Results, places: Axis) -> Figure:
@@ -219,8 +213,15 @@ def measured(results: Results, measure: str, names: Sequence[str], places: Axis)
     ]
 
 
-def rising(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that errors of methods with one width grow with gamma."""
+@claim(
+    SOURCE,
+    "the error rises from the least gamma to the largest by at least a percentage "
+    "point, by a line through all repeats whose slope is not zero at the 5 % level",
+)
+def rising(results: Results, places: Axis) -> Finding | None:
+    """The error of methods with one width for all features grows with gamma, the number of
+    irrelevant features.
+    """
     names = measured(results, "error", ONE_WIDTH, places)
     if not names or len(places) < 2:
         return None
@@ -229,15 +230,10 @@ def rising(results: Results, places: Axis) -> Claim | None:
         return None
     conditions = [change >= POINT and p < LEVEL for change, p in trends.values()]
     changes = ", ".join(f"{name} {100 * t[0]:+.1f}" for name, t in trends.items())
-    return Claim(
-        statement="The error of methods with one width for all features grows with gamma, the "
-        "number of irrelevant features",
-        source=SOURCE,
-        measure="the error rises from the least gamma to the largest by at least a percentage "
-        "point, by a line through all repeats whose slope is not zero at the 5 % level",
-        result=f"change in points: {changes}",
-        judgment=judge(conditions),
-        why="It cannot grow on the data as the text describes them. The means of the classes are "
+    return (
+        conditions,
+        f"change in points: {changes}",
+        "It cannot grow on the data as the text describes them. The means of the classes are "
         "±rho theta / |theta| and the covariance is the identity, so that two values of gamma "
         "differ by a rotation, and a kernel of |x - x'| does not see rotations: these methods' "
         "errors have the same distribution for every gamma, and where a line through some samples "
@@ -281,8 +277,13 @@ def unscaled_rise(results: Results, problems: Sequence[str], names: Sequence[str
     ]
 
 
-def coping(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that methods with a width for each feature improve with gamma."""
+@claim(
+    SOURCE,
+    "the error of each falls from the least gamma to the largest, by the same line "
+    f"as above, and is below CA-1D's for each gamma of {LARGE:g} or more",
+)
+def coping(results: Results, places: Axis) -> Finding | None:
+    """Methods with a width for each feature cope with irrelevant features, and even improve."""
     names = measured(results, "error", ARD, places)
     large = [problem for problem, place in places.items() if place >= LARGE]
     if not names or not large or not measured(results, "error", ["CA-1D"], places):
@@ -299,21 +300,23 @@ def coping(results: Results, places: Axis) -> Claim | None:
             f"{name} {100 * change:+.1f} points (p = {p:.2g}), {sum(better)} of {len(better)} "
             "below CA-1D"
         )
-    return Claim(
-        statement="Methods with a width for each feature cope with irrelevant features, and even "
-        "improve",
-        source=SOURCE,
-        measure="the error of each falls from the least gamma to the largest, by the same line "
-        f"as above, and is below CA-1D's for each gamma of {LARGE:g} or more",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why="The fewer features matter, the more an ARD kernel gains by ignoring the others; where "
+    return (
+        conditions,
+        "; ".join(parts),
+        "The fewer features matter, the more an ARD kernel gains by ignoring the others; where "
         "relevance is spread over some, 50 samples perhaps hardly tell which.",
     )
 
 
-def overfitting(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that the penalty prevents overfitting."""
+@claim(
+    SOURCE,
+    f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, at "
+    f"most one with it, for each gamma up to {SMALL:g}",
+)
+def overfitting(results: Results, places: Axis) -> Finding | None:
+    """Without regularization CA-nD and CR-nD drastically overfit for small gamma; with it CA-nD
+    does not.
+    """
     small = [problem for problem, place in places.items() if place <= SMALL]
     names = measured(results, "error", ("CA-1D", *ARD), places)
     if not small or len(names) < 4:
@@ -328,15 +331,10 @@ def overfitting(results: Results, places: Axis) -> Claim | None:
             each >= DRASTIC * POINT if name in UNREGULARIZED else each <= POINT for each in more
         ]
         parts.append(f"{name}: {listed(f'{100 * each:+.1f}' for each in more)}")
-    return Claim(
-        statement="Without regularization CA-nD and CR-nD drastically overfit for small gamma; "
-        "with it CA-nD does not",
-        source=SOURCE,
-        measure=f"error less CA-1D's: at least {DRASTIC} percentage points without the penalty, at "
-        f"most one with it, for each gamma up to {SMALL:g}",
-        result=f"{'; '.join(parts)} (points, {listed(small)})",
-        judgment=judge(conditions),
-        why="A penalty large enough makes kernels isotropic, which is best where all features "
+    return (
+        conditions,
+        f"{'; '.join(parts)} (points, {listed(small)})",
+        "A penalty large enough makes kernels isotropic, which is best where all features "
         "matter. The paper chooses it by alignment on validation data, and a higher alignment can "
         "come with a higher error"
         + (
@@ -362,8 +360,9 @@ def extent(values: Sequence[float]) -> str:
     return f"{min(values):.1f} to {max(values):.1f}"
 
 
-def one_stage_slower(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that CR is slower than CA."""
+@claim(SOURCE, "the ratio of training times, for one C, is above one for every gamma")
+def one_stage_slower(results: Results, places: Axis) -> Finding | None:
+    """CR-1D is slower than CA-1D, and CR-nD than CA-nD without regularization."""
     found = {
         "CR-1D / CA-1D": ratios(results, "CR-1D", "CA-1D", places),
         "the same, stagewise": ratios(results, PUBLISHED_CR, "CA-1D, stagewise", places),
@@ -372,13 +371,10 @@ def one_stage_slower(results: Results, places: Axis) -> Claim | None:
     found = {name: values for name, values in found.items() if values}
     if not found:
         return None
-    return Claim(
-        statement="CR-1D is slower than CA-1D, and CR-nD than CA-nD without regularization",
-        source=SOURCE,
-        measure="the ratio of training times, for one C, is above one for every gamma",
-        result="; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
-        judgment=judge([ratio > 1.0 for values in found.values() for ratio in values]),
-        why="Stagewise steps are the published ones of both. Mean seconds with 50 training points: "
+    return (
+        [ratio > 1.0 for values in found.values() for ratio in values],
+        "; ".join(f"{name}: {extent(values)}" for name, values in found.items()),
+        "Stagewise steps are the published ones of both. Mean seconds with 50 training points: "
         f"{by_name(mean_seconds(results, places), '.2f')}; the times for more points are in the "
         "next section.",
     )
@@ -393,25 +389,29 @@ def mean_seconds(results: Results, places: Axis) -> dict[str, float]:
     return {name: float(np.nanmean(t)) for name, t in times.items() if np.isfinite(t).any()}
 
 
-def tuning_time(results: Results, places: Axis) -> Claim | None:
-    """Return the claim on the time of CA-nD with the choice of its penalty."""
+@claim(SOURCE, "the ratio of training times, tuning included, is between 1/3 and 3 for each gamma")
+def tuning_time(results: Results, places: Axis) -> Finding | None:
+    """CA-nD takes about as long as CR-nD, since it tunes its penalty as well."""
     found = ratios(results, "CA-nD", "CR-nD", places)
     if not found:
         return None
-    return Claim(
-        statement="CA-nD takes about as long as CR-nD, since it tunes its penalty as well",
-        source=SOURCE,
-        measure="the ratio of training times, tuning included, is between 1/3 and 3 for each gamma",
-        result=f"CA-nD / CR-nD: {extent(found)}",
-        judgment=judge([1.0 / 3.0 <= ratio <= 3.0 for ratio in found]),
-        why=f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty on trial, each with its "
+    return (
+        [1.0 / 3.0 <= ratio <= 3.0 for ratio in found],
+        f"CA-nD / CR-nD: {extent(found)}",
+        f"CA-nD learns {len(PENALTIES)} kernels, one for each penalty on trial, each with its "
         "1-D start, and evaluates them on 1,000 validation points; CR-nD's time is that of one C "
         f"of the {len(GRID)} that are tried.",
     )
 
 
-def edge(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that ARD kernels are better aligned where few features matter."""
+@claim(
+    "Afkanpour et al. 2013, appendix B.2, Figure 10",
+    f"each is above all with one width, for each gamma of {LARGE:g} or more",
+)
+def edge(results: Results, places: Axis) -> Finding | None:
+    """Where many features are irrelevant, methods with a width for each have an edge in alignment
+    on test data.
+    """
     large = {problem: place for problem, place in places.items() if place >= LARGE}
     names = measured(results, "alignment", ARD, large)
     isotropic = measured(results, "alignment", ONE_WIDTH, large)
@@ -426,34 +426,31 @@ def edge(results: Results, places: Axis) -> Claim | None:
         f"{name} {listed(f'{value:.2f}' for value in each)}"
         for name, each in {**mine, "one width at most": best}.items()
     ]
-    return Claim(
-        statement="Where many features are irrelevant, methods with a width for each have an edge "
-        "in alignment on test data",
-        source="Afkanpour et al. 2013, appendix B.2, Figure 10",
-        measure=f"each is above all with one width, for each gamma of {LARGE:g} or more",
-        result=f"{'; '.join(parts)} ({listed(large)})",
-        judgment=judge(conditions),
-        why=""
+    return (
+        conditions,
+        f"{'; '.join(parts)} ({listed(large)})",
+        ""
         if all(conditions)
         else "The largest with one width is of the best of several methods, by test alignment.",
     )
 
 
-def fine_enough(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that DA reaches the alignment of CA-1D."""
+@claim(
+    "Afkanpour et al. 2013, appendix B.2, Figure 10",
+    "mean alignments on test data differ by less than 0.01 for each gamma",
+)
+def fine_enough(results: Results, places: Axis) -> Finding | None:
+    """With 50 widths DA reaches the same alignment as CA-1D."""
     if len(measured(results, "alignment", ("DA", "CA-1D"), places)) < 2:
         return None
     found = [
         results.mean("alignment", problem, "DA") - results.mean("alignment", problem, "CA-1D")
         for problem in places
     ]
-    return Claim(
-        statement="With 50 widths DA reaches the same alignment as CA-1D",
-        source="Afkanpour et al. 2013, appendix B.2, Figure 10",
-        measure="mean alignments on test data differ by less than 0.01 for each gamma",
-        result=f"at most {max(map(abs, found)):.2g} apart",
-        judgment=judge([abs(value) < 0.01 for value in found]),
-        why="DA can differ where a width between its own is better."
+    return (
+        [abs(value) < 0.01 for value in found],
+        f"at most {max(map(abs, found)):.2g} apart",
+        "DA can differ where a width between its own is better."
         if any(abs(value) >= 0.01 for value in found)
         else "",
     )

@@ -10,28 +10,30 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+import mercer
+from experiments import compared_methods as compared
 from experiments.c_search import C_GRID
-from experiments.compared_methods import (
-    ard_alignment,
-    geometric,
-    one_stage,
-    two_stage,
-    validated_ard_alignment,
-)
 from experiments.experiment import Experiment, Method
 from experiments.problems import Array, Split, relevance
-from experiments.reporting.curves import Axis, axis, curve, curves, growth_exponent
 from experiments.reporting.figures import draw_curves, errors_on_logarithms, legend_below, panels
-from experiments.reporting.formatting import by_name, listed, mean_and_error
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import LEVEL, compare
-from mercer import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    ContinuousMKLClassifier,
-    MKLClassifier,
-    UniformCombination,
+from experiments.reporting.results import (
+    LEVEL,
+    Axis,
+    Results,
+    axis,
+    compare,
+    curve,
+    curves,
+    growth_exponent,
+)
+from experiments.reporting.section import (
+    Finding,
+    Section,
+    by_name,
+    claim,
+    listed,
+    mean_and_error,
+    table,
 )
 from mercer._model_selection.penalty_choice import PENALTIES
 from mercer.kernels import Gaussian
@@ -39,13 +41,14 @@ from mercer.kernels import Gaussian
 GAMMA = 40
 SAMPLES = (50, 100, 200, 400, 800, 1600)
 KERNELS = (50, 100, 200, 500, 1000, 2000)
+# The values of C of one-stage methods.
 GRID: Array = 10.0 ** np.arange(-2, 2)
-"""The values of C of one-stage methods."""
 FINITE = ("DA", "D1", "D2", "DU")
+# Other settings of D1, which are tried with many kernels.
 OTHER_D1 = ("D1, not normalized", "D1, stopped early")
-"""Other settings of D1, which are tried with many kernels."""
+# The duality gap at which the solver that is stopped early ends.
 EARLY = 0.1
-"""The duality gap at which the solver that is stopped early ends."""
+# The largest numbers of repeats of slow methods.
 LIMITS = {
     ("n=1600", "CA-nD"): 1,
     ("n=1600", "CR-nD"): 1,
@@ -54,7 +57,6 @@ LIMITS = {
     ("n=800", "CA-nD"): 2,
     ("n=800", "CR-nD"): 3,
 }
-"""The largest numbers of repeats of slow methods."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,13 @@ def of_split(method: Method) -> Method:
 
 def of_kernels(make: Callable[[list[Any]], Method]) -> Method:
     """Return a method that takes a dictionary."""
-    return lambda data: make(geometric(data.n_kernels))(data.split)
+    return lambda data: make(compared.geometric(data.n_kernels))(data.split)
 
 
-two = partial(two_stage, align=False)
-"""Two-stage learning whose alignment is not measured."""
-one = partial(one_stage, grid=GRID, every=True, align=False)
-"""One-stage learning whose alignment is not measured."""
+# Two-stage learning whose alignment is not measured.
+two = partial(compared.two_stage, align=False)
+# One-stage learning whose alignment is not measured.
+one = partial(compared.one_stage, grid=GRID, every=True, align=False)
 
 
 def experiment(small: bool) -> Experiment:
@@ -93,19 +95,21 @@ def experiment(small: bool) -> Experiment:
     penalties = PENALTIES[::5] if small else PENALTIES
     draw_sized = partial(draw, others=others)
     methods: dict[str, Method] = {
-        "CA-1D": of_split(two(ContinuousAlignment())),
-        "CA-nD": of_split(validated_ard_alignment(penalties, every=True, align=False)),
-        "CA-nD, no penalty": of_split(two(ard_alignment())),
-        "CR-1D": of_split(one(ContinuousMKLClassifier())),
-        "CR-nD": of_split(one(ContinuousMKLClassifier(Gaussian(ard=True)))),
-        "DA": of_kernels(lambda given: two(AlignmentMaximization(given))),
-        "D1": of_kernels(lambda given: one(MKLClassifier(given, norm=1))),
-        "D2": of_kernels(lambda given: one(MKLClassifier(given, norm=2))),
+        "CA-1D": of_split(two(mercer.ContinuousAlignment())),
+        "CA-nD": of_split(compared.validated_ard_alignment(penalties, every=True, align=False)),
+        "CA-nD, no penalty": of_split(two(compared.ard_alignment())),
+        "CR-1D": of_split(one(mercer.ContinuousMKLClassifier())),
+        "CR-nD": of_split(one(mercer.ContinuousMKLClassifier(Gaussian(ard=True)))),
+        "DA": of_kernels(lambda given: two(mercer.AlignmentMaximization(given))),
+        "D1": of_kernels(lambda given: one(mercer.MKLClassifier(given, norm=1))),
+        "D2": of_kernels(lambda given: one(mercer.MKLClassifier(given, norm=2))),
         "D1, not normalized": of_kernels(
-            lambda given: one(MKLClassifier(given, norm=1, normalize=None))
+            lambda given: one(mercer.MKLClassifier(given, norm=1, normalize=None))
         ),
-        "D1, stopped early": of_kernels(lambda given: one(MKLClassifier(given, norm=1, tol=EARLY))),
-        "DU": of_kernels(lambda given: two(UniformCombination(given))),
+        "D1, stopped early": of_kernels(
+            lambda given: one(mercer.MKLClassifier(given, norm=1, tol=EARLY))
+        ),
+        "DU": of_kernels(lambda given: two(mercer.UniformCombination(given))),
     }
     by_samples = {f"n={n}": partial(draw_sized, n_train=n, n_kernels=KERNELS[0]) for n in samples}
     by_kernels = {
@@ -129,16 +133,16 @@ SOURCE = "Afkanpour et al. 2013, section 3.1.1, Figure 4"
 ONE_WIDTH = ("CA-1D", "CR-1D", *FINITE)
 ARD = ("CA-nD", "CA-nD, no penalty", "CR-nD")
 METHODS = (*ONE_WIDTH, *ARD)
+# A difference in error of at least this counts.
 POINT = 0.01
-"""A difference in error of at least this counts."""
+# Title, scale and digits of each measure.
 SHOWN = {"error": ("error, %", 100.0, 1), "seconds": ("seconds", 1.0, 2)}
-"""Title, scale and digits of each measure."""
+# An error of at least this is close to chance.
 CHANCE = 0.4
-"""An error of at least this is close to chance."""
+# Training sets of up to this size are small.
 FEW = 100
-"""Training sets of up to this size are small."""
+# The growth of times is estimated from this number of kernels on.
 MANY_KERNELS = 200
-"""The growth of times is estimated from this number of kernels on."""
 
 
 def section(results: Results) -> Section:
@@ -160,7 +164,7 @@ def section(results: Results) -> Section:
         values_table(results, measure, places) for places in (samples, kernels) for measure in SHOWN
     ]
     body = BODY.format(tables="".join(tables))
-    return Section(body, [claim for claim in made if claim], {"scalability": figure})
+    return Section(body, made, {"scalability": figure})
 
 
 def drawn(results: Results, samples: Axis, kernels: Axis) -> Figure:
@@ -221,8 +225,13 @@ def known(results: Results, measure: str, names: Sequence[str], problem: str) ->
     return {name: value for name, value in means.items() if np.isfinite(value)}
 
 
-def similar(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that errors become similar on large training sets."""
+@claim(
+    SOURCE,
+    "the range of mean errors over all methods is at most half as wide for the "
+    "largest training set as for the smallest",
+)
+def similar(results: Results, places: Axis) -> Finding | None:
+    """The methods' errors become similar as the training set grows."""
     if len(places) < 2:
         return None
     ends = [known(results, "error", METHODS, list(places)[end]) for end in (0, -1)]
@@ -231,22 +240,19 @@ def similar(results: Results, places: Axis) -> Claim | None:
         return None
     spans = [float(np.ptp([end[name] for name in both])) for end in ends]
     first, *_, last = places.values()
-    return Claim(
-        statement="The methods' errors become similar as the training set grows",
-        source=SOURCE,
-        measure="the range of mean errors over all methods is at most half as wide for the "
-        "largest training set as for the smallest",
-        result=f"{100 * spans[0]:.1f} percentage points with {first:g} training points, "
+    return (
+        [spans[1] <= 0.5 * spans[0]],
+        f"{100 * spans[0]:.1f} percentage points with {first:g} training points, "
         f"{100 * spans[1]:.1f} with {last:g}",
-        judgment=judge([spans[1] <= 0.5 * spans[0]]),
-        why="The methods differ as much with many samples as with few."
+        "The methods differ as much with many samples as with few."
         if spans[1] > 0.5 * spans[0]
         else "",
     )
 
 
-def small_sets(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that CA-1D and DA are best where samples are few."""
+@claim(SOURCE, f"neither's mean error is above that of another, for up to {FEW} training points")
+def small_sets(results: Results, places: Axis) -> Finding | None:
+    """For small training sets CA-1D and DA have the lowest errors among methods with one width."""
     conditions, parts = [], []
     for problem in (name for name, size in places.items() if size <= FEW):
         means = known(results, "error", ONE_WIDTH, problem)
@@ -257,14 +263,10 @@ def small_sets(results: Results, places: Axis) -> Claim | None:
             parts.append(f"{problem}: {each} %")
     if not conditions:
         return None
-    return Claim(
-        statement="For small training sets CA-1D and DA have the lowest errors among methods with "
-        "one width",
-        source=SOURCE,
-        measure=f"neither's mean error is above that of another, for up to {FEW} training points",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why="Paired differences in error from CA-1D with the fewest training points: "
+    return (
+        conditions,
+        "; ".join(parts),
+        "Paired differences in error from CA-1D with the fewest training points: "
         f"{differences(results, places)}."
         + (
             f" There DU errs on {100 * CHANCE:.0f} % or more in {listed(chance)}."
@@ -294,8 +296,11 @@ def differences(results: Results, places: Axis) -> str:
     )
 
 
-def ard_has_least_error(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that ARD kernels are best where few features matter."""
+@claim(
+    SOURCE, f"each of {listed(ARD)} has a lower mean error than the best with one width, for each n"
+)
+def ard_has_least_error(results: Results, places: Axis) -> Finding | None:
+    """Methods with a width for each feature have the best errors where few features matter."""
     conditions, parts = [], []
     for problem in places:
         isotropic = known(results, "error", ONE_WIDTH, problem)
@@ -308,21 +313,17 @@ def ard_has_least_error(results: Results, places: Axis) -> Claim | None:
     if not conditions:
         return None
     problem, last = list(places.items())[-1]
-    return Claim(
-        statement="Methods with a width for each feature have the best errors where few features "
-        "matter",
-        source=SOURCE,
-        measure=f"each of {listed(ARD)} has a lower mean error than the best with one "
-        "width, for each n",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why=f"The best possible error is 4.0 %, the best with one width and {last:g} training "
+    return (
+        conditions,
+        "; ".join(parts),
+        f"The best possible error is 4.0 %, the best with one width and {last:g} training "
         f"points {100 * min(known(results, 'error', ONE_WIDTH, problem).values()):.1f} %.",
     )
 
 
-def fastest(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that CA-1D is the fastest method that learns."""
+@claim(SOURCE, "no method but DU is faster, and CA-1D takes at most twice DU's time, for each n")
+def fastest(results: Results, places: Axis) -> Finding | None:
+    """CA-1D is the fastest method that learns; its training time is almost that of DU."""
     conditions, parts = [], []
     for problem in places:
         times = known(results, "seconds", METHODS, problem)
@@ -341,20 +342,22 @@ def fastest(results: Results, places: Axis) -> Claim | None:
         for name in ("CA-1D", "DU")
         if (seconds := [s for p in places if np.isfinite(s := results.mean("seconds", p, name))])
     }
-    return Claim(
-        statement="CA-1D is the fastest method that learns; its training time is almost that of DU",
-        source=SOURCE,
-        measure="no method but DU is faster, and CA-1D takes at most twice DU's time, for each n",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why=f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "
+    return (
+        conditions,
+        "; ".join(parts),
+        f"Seconds, from the smallest training set to the largest: CA-1D {ends['CA-1D']}, DU "
         f"{ends['DU']}. CA-1D's search has a cost of its own however few the samples; DU's cost "
         "is that of 50 Gram matrices.",
     )
 
 
-def ard_alignment_is_faster(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that CA-nD is faster than CR-nD."""
+@claim(
+    SOURCE,
+    "CR-nD takes longer than both for each n, and at least five times as long as "
+    "without the penalty for the largest n",
+)
+def ard_alignment_is_faster(results: Results, places: Axis) -> Finding | None:
+    """CA-nD, with and without regularization, is faster than CR-nD, without almost ten times."""
     plain, tuned = [], []
     for problem in places:
         times = known(results, "seconds", ARD, problem)
@@ -363,15 +366,10 @@ def ard_alignment_is_faster(results: Results, places: Axis) -> Claim | None:
             tuned.append(times["CR-nD"] / times["CA-nD"])
     if not plain:
         return None
-    return Claim(
-        statement="CA-nD, with and without regularization, is faster than CR-nD, without almost "
-        "ten times",
-        source=SOURCE,
-        measure="CR-nD takes longer than both for each n, and at least five times as long as "
-        "without the penalty for the largest n",
-        result=f"CR-nD in units of CA-nD without penalty: {by_size(plain)}; with: {by_size(tuned)}",
-        judgment=judge([*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0]),
-        why="CR-nD's time is of one C, the best; CA-nD's includes 21 penalties on trial, as the "
+    return (
+        [*(ratio > 1.0 for ratio in (*plain, *tuned)), plain[-1] >= 5.0],
+        f"CR-nD in units of CA-nD without penalty: {by_size(plain)}; with: {by_size(tuned)}",
+        "CR-nD's time is of one C, the best; CA-nD's includes 21 penalties on trial, as the "
         "paper's does. Our CR-nD solves for all weights in each step, which perhaps takes fewer "
         "steps than the published line search.",
     )
@@ -393,22 +391,23 @@ def change(results: Results, places: Axis, name: str) -> tuple[float, float] | N
     return found.difference, found.p_value
 
 
-def no_gain(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that finite methods do not improve with more kernels."""
+@claim(
+    SOURCE,
+    "the error with the most kernels is not below that with the fewest by a percentage "
+    "point, on the same data",
+)
+def no_gain(results: Results, places: Axis) -> Finding | None:
+    """Finite methods do not improve with more kernels."""
     if len(places) < 2:
         return None
     changes = {name: change(results, places, name) for name in FINITE}
     found = {name: value for name, value in changes.items() if value is not None}
     if not found:
         return None
-    return Claim(
-        statement="Finite methods do not improve with more kernels",
-        source=SOURCE,
-        measure="the error with the most kernels is not below that with the fewest by a percentage "
-        "point, on the same data",
-        result=shifts(found),
-        judgment=judge([difference > -POINT for difference, _ in found.values()]),
-        why="Perhaps fifty widths are already finer than a kernel's width matters.",
+    return (
+        [difference > -POINT for difference, _ in found.values()],
+        shifts(found),
+        "Perhaps fifty widths are already finer than a kernel's width matters.",
     )
 
 
@@ -420,21 +419,22 @@ def shifts(found: dict[str, tuple[float, float]]) -> str:
     )
 
 
-def worse(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that D1 gets worse with more kernels."""
+@claim(
+    SOURCE,
+    "its error with the most kernels is above that with the fewest, and a paired test "
+    "says so at the 5 % level",
+)
+def worse(results: Results, places: Axis) -> Finding | None:
+    """D1 gets worse with more kernels."""
     found = change(results, places, "D1") if len(places) > 1 else None
     if found is None:
         return None
     others = {name: change(results, places, name) for name in OTHER_D1}
     tried = shifts({name: value for name, value in others.items() if value is not None})
-    return Claim(
-        statement="D1 gets worse with more kernels",
-        source=SOURCE,
-        measure="its error with the most kernels is above that with the fewest, and a paired test "
-        "says so at the 5 % level",
-        result=shifts({"D1": found}),
-        judgment=judge([found[0] > 0.0 and found[1] < LEVEL]),
-        why="A width between two that are there already is close to a combination of them, so that "
+    return (
+        [found[0] > 0.0 and found[1] < LEVEL],
+        shifts({"D1": found}),
+        "A width between two that are there already is close to a combination of them, so that "
         "more of them change the best combination by next to nothing, and ours is within 10^-3 of "
         f"it. With kernels that are not normalized, and with steps that end at a duality gap of "
         f"{EARLY:g}, as less exact solvers may, the change is: {tried}.",
@@ -452,37 +452,40 @@ def exponents(results: Results, names: Sequence[str], places: Axis) -> dict[str,
     }
 
 
-def linear(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that times of D1 and D2 grow linearly."""
+@claim(
+    SOURCE,
+    f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
+    "between 0.7 and 1.3",
+)
+def linear(results: Results, places: Axis) -> Finding | None:
+    """Training times of D1 and D2 grow linearly with the number of kernels."""
     found = exponents(results, ("D1", "D2"), places)
     if not found:
         return None
-    return Claim(
-        statement="Training times of D1 and D2 grow linearly with the number of kernels",
-        source=SOURCE,
-        measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
-        "between 0.7 and 1.3",
-        result=by_name(found, ".2f"),
-        judgment=judge([0.7 <= value <= 1.3 for value in found.values()]),
-        why="Our weights take Newton's steps, a quadratic program in the number of kernels, and "
+    return (
+        [0.7 <= value <= 1.3 for value in found.values()],
+        by_name(found, ".2f"),
+        "Our weights take Newton's steps, a quadratic program in the number of kernels, and "
         "few of them; what is linear is the cost of the Gram matrices.",
     )
 
 
-def cubic(results: Results, places: Axis) -> Claim | None:
-    """Return the claim that the time of DA grows faster than linearly."""
+@claim(
+    SOURCE,
+    f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
+    "above 1.3 for DA, and above 0.5 for DU",
+)
+def cubic(results: Results, places: Axis) -> Finding | None:
+    """DA is a quadratic program, typically of cubic cost in the number of kernels; DU's time grows
+    too, by the Gram matrices.
+    """
     found = exponents(results, ("DA", "DU"), places)
     if "DA" not in found:
         return None
-    return Claim(
-        statement="DA is a quadratic program, typically of cubic cost in the number of kernels; "
-        "DU's time grows too, by the Gram matrices",
-        source=SOURCE,
-        measure=f"the slope of log time against log kernels, from {MANY_KERNELS} kernels on, is "
-        "above 1.3 for DA, and above 0.5 for DU",
-        result=by_name(found, ".2f"),
-        judgment=judge([found["DA"] > 1.3, found.get("DU", 1.0) > 0.5]),
-        why="Perhaps the cubic part has a small constant: a factor of the matrix of inner "
+    return (
+        [found["DA"] > 1.3, found.get("DU", 1.0) > 0.5],
+        by_name(found, ".2f"),
+        "Perhaps the cubic part has a small constant: a factor of the matrix of inner "
         "products, and non-negative least squares that frees few kernels.",
     )
 

@@ -15,7 +15,7 @@ from experiments.experiment import Draw, Experiment, Measures, collected
 from experiments.problems import Array, Part, three_parts, two_classes
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
+from experiments.reporting.section import Finding, Section, claim, table
 from experiments.step_objective import STARTS, RecordingSearch, StepObjective, minima
 from mercer import ContinuousAlignment
 from mercer._gram.samples import Samples
@@ -28,10 +28,10 @@ DIGITS = ((0, 6), (1, 7), (2, 3), (2, 7), (3, 5), (3, 8), (4, 9), (7, 9))
 LETTERS = ("BE", "BF", "CG", "CO", "IJ", "MN", "OQ", "UV")
 BOUNDS = (float(STARTS[0]), float(STARTS[-1]))
 WIDTHS: Array = np.geomspace(*BOUNDS, 321)
+# The figures show curves at every fourth of these widths.
 DRAWN = slice(None, None, 4)
-"""The figures show curves at every fourth of these widths."""
+# A minimum counts if it is deeper than this fraction of the objective's range.
 DEPTHS = (1e-2, 1e-3, 1e-6)
-"""A minimum counts if it is deeper than this fraction of the objective's range."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +127,10 @@ def experiment(small: bool) -> Experiment:
 
 SOURCE = "Afkanpour et al. 2013, appendix B.1, Figure 9"
 RULES = ("stagewise", "corrective")
+# A search has reached the least value if its shortfall is at most this fraction of it.
 REACHED = 0.01
-"""A search has reached the least value if its shortfall is at most this fraction of it."""
+# This fraction of the steps counts as most of them.
 MOST = 0.95
-"""This fraction of the steps counts as most of them."""
 MOST_MINIMA = 2
 DRAWN_PROBLEMS = ("digits 3 and 8", "digits 1 and 7", "letters B and E", "letters O and Q")
 DRAWN_STEPS = 4
@@ -141,16 +141,11 @@ def section(results: Results) -> Section:
     taken = {rule: steps(results, rule) for rule in RULES}
     rules = {rule: found for rule, found in taken.items() if len(found)}
     figure = drawn(results)
-    made = (
-        few_minima(rules),
-        not_difficult(rules),
-        few_steps(results),
-    )
+    made = (few_minima(rules), not_difficult(rules), few_steps(results))
     body = BODY.format(minima=minima_table(rules), searches=searches_table(rules))
-    claims = [claim for claim in made if claim]
     if figure is None:
-        return Section(body, claims)
-    return Section(f"{body}\n{CAPTION}\n", claims, {"search-objective": figure})
+        return Section(body, made)
+    return Section(f"{body}\n{CAPTION}\n", made, {"search-objective": figure})
 
 
 def steps(results: Results, rule: str) -> pd.DataFrame:
@@ -219,8 +214,13 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
     }
 
 
-def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
-    """Return the claim that there are at most two minima."""
+@claim(
+    SOURCE,
+    "over all steps of the published method, at most two inside the interval, and at "
+    f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
+)
+def few_minima(rules: dict[str, pd.DataFrame]) -> Finding | None:
+    """As a function of the width the objective of a step has no more than two local minima."""
     if not rules:
         return None
     conditions, parts = [], []
@@ -235,15 +235,10 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
             )
     if not conditions:
         return None
-    return Claim(
-        statement="As a function of the width the objective of a step has no more than two local "
-        "minima",
-        source=SOURCE,
-        measure="over all steps of the published method, at most two inside the interval, and at "
-        f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why=""
+    return (
+        conditions,
+        "; ".join(parts),
+        ""
         if all(conditions)
         else "The paper looks at plots of some steps. An end of the interval counts as a minimum "
         "here where the objective falls towards it: the plateau at small widths, where kernels are "
@@ -251,8 +246,14 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Claim | None:
     )
 
 
-def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
-    """Return the claim that local searches from several starts suffice."""
+@claim(
+    "Afkanpour et al. 2013, appendices B.1 and B.2",
+    f"the best of quasi-Newton searches from 10^-3, ..., 10^5, in the width and in its "
+    f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
+    "of the steps, and in all",
+)
+def not_difficult(rules: dict[str, pd.DataFrame]) -> Finding | None:
+    """Minimizing it does not seem very difficult: local searches from nine starts do."""
     if "stagewise" not in rules:
         return None
     found = searches(rules["stagewise"])
@@ -262,24 +263,21 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Claim | None:
     several = [
         shortfall <= REACHED for name, shortfall in found.items() if name.startswith("best of nine")
     ]
-    return Claim(
-        statement="Minimizing it does not seem very difficult: local searches from nine starts do",
-        source="Afkanpour et al. 2013, appendices B.1 and B.2",
-        measure=f"the best of quasi-Newton searches from 10^-3, ..., 10^5, in the width and in its "
-        f"logarithm, gets all but {100 * REACHED:.0f} % of the least value in {100 * MOST:.0f} % "
-        "of the steps, and in all",
-        result="; ".join(parts),
-        judgment=judge(
-            [bool(share >= goal) for share in map(np.mean, several) for goal in (MOST, 1.0)]
-        ),
-        why="Most starts are on a plateau, where the gradient vanishes: below the least distance "
+    return (
+        [bool(share >= goal) for share in map(np.mean, several) for goal in (MOST, 1.0)],
+        "; ".join(parts),
+        "Most starts are on a plateau, where the gradient vanishes: below the least distance "
         "all kernels are the identity, far above the largest all are constant. Where all nine "
         "miss it, the least value is perhaps in a narrow dip.",
     )
 
 
-def few_steps(results: Results) -> Claim | None:
-    """Return the claim that the method takes fewer than ten steps."""
+@claim(
+    "Afkanpour et al. 2013, section 3.2, training times",
+    "published steps: fewer than ten in the median, and in every run",
+)
+def few_steps(results: Results) -> Finding | None:
+    """On MNIST and Letter the method converges in less than ten iterations."""
     conditions, parts = [], []
     for rule in RULES:
         rows = results.frame[results.frame["method"] == rule]["taken"].to_numpy(dtype=float)
@@ -293,13 +291,10 @@ def few_steps(results: Results) -> Claim | None:
             )
     if not conditions:
         return None
-    return Claim(
-        statement="On MNIST and Letter the method converges in less than ten iterations",
-        source="Afkanpour et al. 2013, section 3.2, training times",
-        measure="published steps: fewer than ten in the median, and in every run",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why=""
+    return (
+        conditions,
+        "; ".join(parts),
+        ""
         if all(conditions)
         else "The published step keeps all earlier weights, so that its alignment creeps up by "
         "little more than the tolerance of 10^-3 for many steps; corrective steps do not.",

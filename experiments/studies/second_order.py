@@ -12,24 +12,24 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import Halves, problems
 from experiments.problems import Array
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, judge, table
+from experiments.reporting.section import Claim, Section, judged, table
 from experiments.studies.starts import MOST_STEPS, N_STARTS, Objective
 from mercer._gram.dense import centered
 from mercer._search.parameter_search import maximize_unbounded
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 
+# A search ends when an iteration gains no more than this fraction of the criterion.
 TOL = 1e-5
-"""A search ends when an iteration gains no more than this fraction of the criterion."""
 
+# No log-width changes by more than this in a step of Newton's method.
 LONGEST = 2.0
-"""No log-width changes by more than this in a step of Newton's method."""
 
+# Curvatures count as this fraction of the largest one at least.
 FLATTEST = 1e-6
-"""Curvatures count as this fraction of the largest one at least."""
 
+# A step of Newton's method is halved until it gains this fraction of what the slope predicts.
 ARMIJO = 1e-4
-"""A step of Newton's method is halved until it gains this fraction of what the slope predicts."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +109,11 @@ def bfgs(objective: Objective, start: Array) -> Ended:
     return Ended(found.theta, found.value, found.n_iter)
 
 
+# The searches by name.
 SEARCHES: dict[str, Callable[[Objective, Array], Ended]] = {"BFGS": bfgs, "Newton": newton}
-"""The searches by name."""
 
+# Whether a kernel has a width per feature, by the name of its form.
 FORMS = {"one width": False, "ARD": True}
-"""Whether a kernel has a width per feature, by the name of its form."""
 
 
 def search(name: str, *, ard: bool) -> Method:
@@ -147,8 +147,8 @@ def experiment(small: bool) -> Experiment:
     )
 
 
+# Two searches have ended alike if their criteria differ by less than this fraction.
 ALIKE = 1e-3
-"""Two searches have ended alike if their criteria differ by less than this fraction."""
 
 BODY = """The paper gives second derivatives of HSIC (equations 12, 14 and 16) and uses BFGS, which
 needs first derivatives only. Newton's method on log-widths, not in the paper: the Hessian is
@@ -191,7 +191,7 @@ def comparison(results: Results, form: str) -> str:
     return table(["set", *header, "gain"], rows)
 
 
-def faster(results: Results, form: str) -> Claim:
+def faster(results: Results, form: str) -> Claim | None:
     """Return the claim that BFGS needs fewer iterations, with the times of both."""
     fewer, ratios, apart = [], [], []
     for problem in results.problems:
@@ -210,12 +210,13 @@ def faster(results: Results, form: str) -> Claim:
             f"{min(known):.2g} to {max(known):.2g}) and is faster on "
             f"{sum(ratio < 1.0 for ratio in known)} of {len(known)} sets"
         )
-    return explained_claim(
+    return judged(
         f"BFGS generally takes a smaller number of iterations before convergence ({form}).",
         "Wang & Li 2018, section 4.2.1",
         "No more iterations than Newton's method with the second derivatives, on each set.",
+        fewer,
         result,
-        judge(fewer),
         why="Exact curvatures save iterations where there are several widths or the start is near, "
         "but each of Newton's iterations costs more, so that fewer of them need not be faster.",
+        explained=True,
     )

@@ -9,32 +9,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from sklearn.base import clone
 
+import mercer
 from experiments.c_search import C_GRID
 from experiments.compared_methods import Step, one_stage, two_stage
 from experiments.experiment import Experiment, Measures, Method
 from experiments.problems import Array, Split, sines
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.formatting import mean_and_error
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from mercer import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    ContinuousMKLClassifier,
-    MKLClassifier,
-    UniformCombination,
-)
+from experiments.reporting.section import Finding, Section, claim, mean_and_error, table
 from mercer.datasets import SINE_FREQUENCIES
 from mercer.kernels import Dirichlet
 
+# The upper end of the paper's range of frequencies, [0, 20].
 HIGHEST = 20.0
-"""The upper end of the paper's range of frequencies, [0, 20]."""
+# Spacings of dictionaries, which begin with frequency 0: a constant, which centering removes.
 STEPS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-"""Spacings of dictionaries, which begin with frequency 0: a constant, which centering removes."""
+# The values of C of one-stage methods; with larger ones CR selects ever more frequencies.
 GRID: Array = 10.0 ** np.arange(-3, 1)
-"""The values of C of one-stage methods; with larger ones CR selects ever more frequencies."""
+# The lower end of CR's frequencies, above zero because its kernels must not be constant.
 LOWEST = 0.01
-"""The lower end of CR's frequencies, above zero because its kernels must not be constant."""
 
 
 def true_name(frequencies: tuple[float, ...]) -> str:
@@ -59,7 +52,7 @@ def dictionary(step: float) -> list[Dirichlet]:
 
 def continuous(step: Step) -> Method:
     """Return CA, which also measures the frequencies that it finds, and their weights."""
-    learner = ContinuousAlignment(Dirichlet(bounds=(0.0, HIGHEST)), step=step)
+    learner = mercer.ContinuousAlignment(Dirichlet(bounds=(0.0, HIGHEST)), step=step)
     measure_kernel = two_stage(learner)
 
     def measure(split: Split) -> Measures:
@@ -79,20 +72,20 @@ def experiment(small: bool) -> Experiment:
     sizes = (100, 100, 200) if small else (500, 500, 1000)
     grid = GRID[:2] if small else GRID
     methods: dict[str, Method] = {
-        true_name(chosen): two_stage(UniformCombination([Dirichlet(s) for s in chosen]))
+        true_name(chosen): two_stage(mercer.UniformCombination([Dirichlet(s) for s in chosen]))
         for chosen in true_sets()
     }
     methods["CA-1D"] = continuous("corrective")
     methods["CA-1D, stagewise"] = continuous("stagewise")
     family = Dirichlet(bounds=(LOWEST, HIGHEST))
-    methods["CR-1D"] = one_stage(ContinuousMKLClassifier(family), grid, every=True)
+    methods["CR-1D"] = one_stage(mercer.ContinuousMKLClassifier(family), grid, every=True)
     for step in STEPS[:2] if small else STEPS:
         kernels = dictionary(step)
-        methods[discrete_name("DA", step)] = two_stage(AlignmentMaximization(kernels))
-        methods[discrete_name("DU", step)] = two_stage(UniformCombination(kernels))
+        methods[discrete_name("DA", step)] = two_stage(mercer.AlignmentMaximization(kernels))
+        methods[discrete_name("DU", step)] = two_stage(mercer.UniformCombination(kernels))
         if step in (1.0, 0.1):
             for norm in (1, 2):
-                machine = MKLClassifier(kernels, norm=norm)
+                machine = mercer.MKLClassifier(kernels, norm=norm)
                 methods[discrete_name(f"D{norm}", step)] = one_stage(machine, grid, every=True)
     slow = ("CR-1D", "D1, step 0.1", "D2, step 0.1", "DU, step 0.02")
     limits = {("sine", method): 3 for method in slow}
@@ -108,21 +101,21 @@ def experiment(small: bool) -> Experiment:
 
 PROBLEM = "sine"
 SOURCE = "Afkanpour et al. 2013, section 3.1"
+# The paper's errors in %, in its text.
 PAPER = dict(zip([true_name(s) for s in true_sets()[3:]], (16.4, 20.0, 21.3, 2.3), strict=True))
-"""The paper's errors in %, in its text."""
 TRIPLE = true_name(SINE_FREQUENCIES)
+# Errors that differ by at most this count as alike.
 CLOSE = 0.02
-"""Errors that differ by at most this count as alike."""
+# A dictionary whose error is larger by at least this is insufficient.
 FAR = 0.1
-"""A dictionary whose error is larger by at least this is insufficient."""
 CONTINUOUS = ("CA-1D", "CA-1D, stagewise", "CR-1D")
 DISCRETE = ("DA", "D1", "D2", "DU")
+# Finite methods that are tried with every spacing.
 WEIGHTED = ("DA", "DU")
-"""Finite methods that are tried with every spacing."""
+# Half the frequency resolution of an interval of length 20.
 TONE = 0.15
-"""Half the frequency resolution of an interval of length 20."""
+# A frequency is counted as found up to this relative error.
 FOUND = 0.02
-"""A frequency is counted as found up to this relative error."""
 
 
 def section(results: Results) -> Section:
@@ -150,7 +143,7 @@ def section(results: Results) -> Section:
         coarse(results),
         fine(results),
     )
-    return Section(body, [claim for claim in made if claim], {"sine": figure})
+    return Section(body, made, {"sine": figure})
 
 
 def error(results: Results, name: str) -> float:
@@ -173,28 +166,26 @@ def known(results: Results, names: list[str]) -> list[str]:
     return [name for name in names if np.isfinite(error(results, name))]
 
 
-def published_errors(results: Results) -> Claim | None:
-    """Return the claim on the errors in the paper's text."""
+@claim(SOURCE, f"our means are within {100 * CLOSE:.0f} percentage points of each")
+def published_errors(results: Results) -> Finding | None:
+    """Uniform sums of two true frequencies err on 16.4 %, 20.0 % and 21.3 %, of all three on
+    2.3 %.
+    """
     names = known(results, list(PAPER))
     if not names:
         return None
     near = [abs(100.0 * error(results, name) - PAPER[name]) <= 100.0 * CLOSE for name in names]
-    return Claim(
-        statement="Uniform sums of two true frequencies err on 16.4 %, 20.0 % and 21.3 %, "
-        "of all three on 2.3 %",
-        source=SOURCE,
-        measure=f"our means are within {100 * CLOSE:.0f} percentage points of each",
-        result=", ".join(
-            f"{name} {percent(error(results, name))} ({PAPER[name]:.1f})" for name in names
-        ),
-        judgment=judge(near),
-        why="The paper gives one figure each, probably of one sample; the standard errors of ours "
+    return (
+        near,
+        ", ".join(f"{name} {percent(error(results, name))} ({PAPER[name]:.1f})" for name in names),
+        "The paper gives one figure each, probably of one sample; the standard errors of ours "
         "are in the table.",
     )
 
 
-def combination(results: Results) -> Claim | None:
-    """Return the claim that combinations are better than single kernels (H1)."""
+@claim(SOURCE, "each pair errs less than either frequency alone, all three less than any pair")
+def combination(results: Results) -> Finding | None:
+    """The combination of kernels can do better than a single one (H1)."""
     names = [true_name(chosen) for chosen in true_sets()]
     if len(known(results, names)) < len(names):
         return None
@@ -204,29 +195,21 @@ def combination(results: Results) -> Claim | None:
             parts = [s for s in true_sets() if len(s) == len(chosen) - 1 and set(s) < set(chosen)]
             least = min(error(results, true_name(part)) for part in parts)
             conditions.append(error(results, true_name(chosen)) < least)
-    return Claim(
-        statement="The combination of kernels can do better than a single one (H1)",
-        source=SOURCE,
-        measure="each pair errs less than either frequency alone, all three less than any pair",
-        result=errors_of(results, names),
-        judgment=judge(conditions),
-    )
+    return (conditions, errors_of(results, names), "")
 
 
-def effectiveness(results: Results) -> Claim | None:
-    """Return the claim on the errors of CA and CR (H2)."""
+@claim(SOURCE, f"mean errors within {100 * CLOSE:.0f} percentage points of those of {TRIPLE}")
+def effectiveness(results: Results) -> Finding | None:
+    """CA and CR reach an error close to that of the three true frequencies (H2)."""
     names = known(results, list(CONTINUOUS))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
         return None
     beyond = max(100.0 * error(results, name) - PAPER[TRIPLE] for name in names)
-    return Claim(
-        statement="CA and CR reach an error close to that of the three true frequencies (H2)",
-        source=SOURCE,
-        measure=f"mean errors within {100 * CLOSE:.0f} percentage points of those of {TRIPLE}",
-        result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        judgment=judge([error(results, name) - goal <= CLOSE for name in names]),
-        why="What is left is perhaps the cost of the other kernels, which the learned sums hold as "
+    return (
+        [error(results, name) - goal <= CLOSE for name in names],
+        f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
+        "What is left is perhaps the cost of the other kernels, which the learned sums hold as "
         f"well. The best pair of true frequencies errs on {percent(best_pair(results))}; the "
         f"paper's three err on {PAPER[TRIPLE]:.1f} %, from which ours are at most {beyond:.1f} "
         "points away. CR's C is that of its own machine, at most 1.",
@@ -261,8 +244,12 @@ def others(results: Results, method: str) -> tuple[int, int]:
     return found.size, int((np.abs(found[:, None] - np.array(tones)).min(axis=1) <= TONE).sum())
 
 
-def frequencies(results: Results) -> Claim | None:
-    """Return the claim on the frequencies that are found (H2)."""
+@claim(
+    f"{SOURCE}, Figure 2(c)",
+    f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one",
+)
+def frequencies(results: Results) -> Finding | None:
+    """The frequencies found are close to those that generate the data."""
     names = [name for name in CONTINUOUS[:2] if nearest(results, name).size]
     if not names:
         return None
@@ -274,39 +261,40 @@ def frequencies(results: Results) -> Claim | None:
         worst = ", ".join(f"{100 * value:.1f} %" for value in errors.max(axis=0))
         parts.append(f"{name}: off by {worst} at worst, {np.median(kernels):.0f} kernels (median)")
     more, tones = others(results, names[0])
-    return Claim(
-        statement="The frequencies found are close to those that generate the data",
-        source=f"{SOURCE}, Figure 2(c)",
-        measure=f"in every repeat some frequency is within {100 * FOUND:.0f} % of each true one",
-        result="; ".join(parts),
-        judgment=judge(conditions),
-        why="The sign of a sum of sines holds more tones than the sum, the strongest at ±√2 ± √12 "
+    return (
+        conditions,
+        "; ".join(parts),
+        "The sign of a sum of sines holds more tones than the sum, the strongest at ±√2 ± √12 "
         f"± √60. Of the {more} other frequencies that {names[0]} found, {tones} are within {TONE} "
         f"of one of these; {2 * TONE * 4 * more / HIGHEST:.1f} would be by chance.",
     )
 
 
-def coarse(results: Results) -> Claim | None:
-    """Return the claim that ten frequencies are insufficient."""
+@claim(
+    f"{SOURCE}, Figure 2(b)",
+    f"DA, D1, D2 and DU err at least {100 * FAR:.0f} points more than {TRIPLE}",
+)
+def coarse(results: Results) -> Finding | None:
+    """With the frequencies 0, 1, ..., 9 the finite methods' discretization is insufficient."""
     names = known(results, list(DISCRETE))
     goal = error(results, TRIPLE)
     if not names or not np.isfinite(goal):
         return None
     off = max(abs(s - round(s)) for s in SINE_FREQUENCIES)
-    return Claim(
-        statement="With the frequencies 0, 1, ..., 9 the finite methods' discretization is "
-        "insufficient",
-        source=f"{SOURCE}, Figure 2(b)",
-        measure=f"DA, D1, D2 and DU err at least {100 * FAR:.0f} points more than {TRIPLE}",
-        result=f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
-        judgment=judge([error(results, name) - goal >= FAR for name in names]),
-        why=f"The nearest integers are off by up to {off:.2f}, {10.0 * off:.1f} radians at the "
-        "ends.",
+    return (
+        [error(results, name) - goal >= FAR for name in names],
+        f"{errors_of(results, names)}; {TRIPLE} {percent(goal)}",
+        f"The nearest integers are off by up to {off:.2f}, {10.0 * off:.1f} radians at the ends.",
     )
 
 
-def fine(results: Results) -> Claim | None:
-    """Return the claim of footnote 5 on the spacing that is necessary."""
+@claim(
+    "Afkanpour et al. 2013, footnote 5",
+    f"with a step of 0.1 the finite methods err more than {100 * CLOSE:.0f} percentage "
+    f"points above {TRIPLE}; DA and DU come closer than that with a finer step",
+)
+def fine(results: Results) -> Finding | None:
+    """A discretization below 0.1 is necessary in this example."""
     goal = error(results, TRIPLE)
     tenth = known(results, [discrete_name(name, 0.1) for name in DISCRETE])
     if not tenth or not np.isfinite(goal):
@@ -320,22 +308,17 @@ def fine(results: Results) -> Claim | None:
         for method in WEIGHTED
         if finer
     ]
-    return Claim(
-        statement="A discretization below 0.1 is necessary in this example",
-        source="Afkanpour et al. 2013, footnote 5",
-        measure=f"with a step of 0.1 the finite methods err more than {100 * CLOSE:.0f} percentage "
-        f"points above {TRIPLE}; DA and DU come closer than that with a finer step",
-        result=f"{errors_of(results, tenth)}; {TRIPLE} {percent(goal)}; with finer steps at best "
+    return (
+        conditions,
+        f"{errors_of(results, tenth)}; {TRIPLE} {percent(goal)}; with finer steps at best "
         + ", ".join(
             f"{method} {percent(min(error(results, n) for n in finer if n.startswith(method)))}"
             for method in WEIGHTED
             if any(n.startswith(method) for n in finer)
         ),
-        judgment=judge(conditions),
-        why="A step of 0.1 has a member within 0.05 of any frequency, half a radian at the ends of "
-        "the interval; perhaps what that costs is small beside what weights on the many other "
-        f"members cost. Coarser: {errors_of(results, coarser)}. Finer: "
-        f"{errors_of(results, finer)}.",
+        "A step of 0.1 has a member within 0.05 of any frequency, half a radian at the ends of the "
+        "interval; perhaps what that costs is small beside what weights on the many other members "
+        f"cost. Coarser: {errors_of(results, coarser)}. Finer: {errors_of(results, finer)}.",
     )
 
 

@@ -12,14 +12,14 @@ from experiments.experiment import Experiment, Measures
 from experiments.problems import Array, Split, sines
 from experiments.reporting.figures import panels
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge
+from experiments.reporting.section import Claim, Section, judged
 from mercer.datasets import SINE_FREQUENCIES
 
 HIGHEST = 20.0
 N_FREQUENCIES = 1000
 N_CHUNKS = 20
+# libsvm stops after this many iterations; larger values of C are then not tried.
 MAX_ITER = 20_000
-"""libsvm stops after this many iterations; larger values of C are then not tried."""
 
 
 def features(X: Array, frequency: float) -> Array:
@@ -65,12 +65,12 @@ def experiment(small: bool) -> Experiment:
     )
 
 
+# A frequency within this distance of a true one, or the spacing, is counted as true.
 NEAR = 0.05
-"""A frequency within this distance of a true one, or the spacing, is counted as true."""
+# Frequencies further than this from all true ones are others.
 FAR = 0.3
-"""Frequencies further than this from all true ones are others."""
+# Half the frequency resolution of an interval of length 20.
 RESOLVED = 0.15
-"""Half the frequency resolution of an interval of length 20."""
 
 
 def scanned(results: Results) -> tuple[Array, Array]:
@@ -90,17 +90,17 @@ def section(results: Results) -> Section:
     for true in SINE_FREQUENCIES:
         axes.axvline(true, color="tab:gray", ls=":", lw=1.0)
     axes.set(xlabel="frequency of a single Dirichlet kernel", ylabel="test error, %")
-    return Section(BODY, claims(frequencies, errors), {"sine-scan": figure})
+    return Section(BODY, [lowest(frequencies, errors)], {"sine-scan": figure})
 
 
-def claims(frequencies: Array, errors: Array) -> list[Claim]:
+def lowest(frequencies: Array, errors: Array) -> Claim | None:
     """Return the claim that the true frequencies have the lowest errors."""
     distances = np.abs(frequencies[:, None] - np.array(SINE_FREQUENCIES)).min(axis=1)
     spacing = float(np.median(np.diff(frequencies)))
     near = max(NEAR, spacing)
     away = distances > max(FAR, 2.0 * spacing)
     if not away.any():
-        return []
+        return None
     elsewhere = float(errors[away].min())
     place = float(frequencies[away][errors[away].argmin()])
     at = [float(errors[np.abs(frequencies - s) <= near].min(initial=1.0)) for s in SINE_FREQUENCIES]
@@ -109,20 +109,15 @@ def claims(frequencies: Array, errors: Array) -> list[Claim]:
     nearest = float(tones[np.abs(tones - place).argmin()])
     names = [f"√{s**2:.0f}" for s in SINE_FREQUENCIES]
     found = ", ".join(f"{100 * e:.1f} % at {name}" for name, e in zip(names, at, strict=True))
-    return [
-        Claim(
-            statement="The frequencies that generate the data obtain the lowest errors",
-            source="Afkanpour et al. 2013, section 3.1, Figure 1",
-            measure=(
-                f"the least error within {near:.2g} of each true frequency is below that of every "
-                f"frequency more than {max(FAR, 2.0 * spacing):.2g} from all three"
-            ),
-            result=f"{found}; elsewhere {100 * elsewhere:.1f} % at best, at {place:.2f}",
-            judgment=judge([error < elsewhere for error in at]),
-            why=WHY
-            + TONE.format(place=place, tone=nearest) * bool(abs(nearest - place) <= RESOLVED),
-        )
-    ]
+    return judged(
+        "The frequencies that generate the data obtain the lowest errors",
+        "Afkanpour et al. 2013, section 3.1, Figure 1",
+        f"the least error within {near:.2g} of each true frequency is below that of every "
+        f"frequency more than {max(FAR, 2.0 * spacing):.2g} from all three",
+        [error < elsewhere for error in at],
+        f"{found}; elsewhere {100 * elsewhere:.1f} % at best, at {place:.2f}",
+        why=WHY + TONE.format(place=place, tone=nearest) * bool(abs(nearest - place) <= RESOLVED),
+    )
 
 
 WHY = """A kernel of one frequency s tells samples apart by the phase of s x alone: it can use one

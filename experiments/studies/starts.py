@@ -12,18 +12,18 @@ from experiments.experiment import Experiment, Measures, Method
 from experiments.halves import C_GRID, Halves, machine_of_gram, problems
 from experiments.problems import Array
 from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, explained_claim, judge, table
+from experiments.reporting.section import Claim, Finding, Section, claim, judged, table
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._objectives.dependence import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 
+# The number of widths, over the range of the data's distances, of which the best is taken.
 N_STARTS = 9
-"""The number of widths, over the range of the data's distances, of which the best is taken."""
 
+# The search ends after this number of iterations at the latest.
 MOST_STEPS = 500
-"""The search ends after this number of iterations at the latest."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ def from_isotropic(objective: Objective) -> Found:
     return replace(found, n_iter=isotropic.n_iter + found.n_iter)
 
 
+# The searches by the names of their starts, without and with a width per feature.
 STARTS = {
     False: {"1/d": from_features, "gamma 1/d": from_gamma, "grid": from_grid},
     True: {"1/d": from_features, "gamma 1/d": from_gamma, "isotropic": from_isotropic},
 }
-"""The searches by the names of their starts, without and with a width per feature."""
 CRITERION_NAMES = ("KA", "CKA", "HSIC")
 
 
@@ -158,14 +158,14 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Wang & Li 2018, section 4.2.1"
+# A start has found the same optimum if its relative loss of the criterion is at most this.
 CLOSE = 1e-3
-"""A start has found the same optimum if its relative loss of the criterion is at most this."""
+# At most this many pairs of set and criterion are named.
 WORST = 6
-"""At most this many pairs of set and criterion are named."""
+# A width is the same on all splits if its relative deviation is at most this.
 STABLE = 0.1
-"""A width is the same on all splits if its relative deviation is at most this."""
+# The start that is compared with the paper's, by the form of the kernel.
 FORMS = {"": "grid", " ARD": "isotropic"}
-"""The start that is compared with the paper's, by the form of the kernel."""
 FROM_FEATURES = ("1/d", "gamma 1/d")
 
 
@@ -190,14 +190,13 @@ The one widths that the grid's start finds, means over the splits.
 One width per feature: the same against the start from the best isotropic kernel.
 
 {losses(results, " ARD")}"""
-    return Section(
-        body,
-        [
-            *claims_on_starts(results),
-            *claims_on_stability(results),
-            *claims_on_the_papers_start(results),
-        ],
-    )
+    made = [
+        on_start(results, "", "one width"),
+        on_start(results, " ARD", "one width per feature"),
+        stability(results),
+        with_the_papers_start(results),
+    ]
+    return Section(body, made)
 
 
 def pair(criterion: str, form: str, start: str = "1/d") -> tuple[str, str]:
@@ -247,31 +246,27 @@ def shown(value: float, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{digits}f}" if np.isfinite(value) else "-"
 
 
-def claims_on_starts(results: Results) -> list[Claim]:
-    """Return the claims that the paper's start finds what another start finds."""
-    claims = []
-    for form, label in (("", "one width"), (" ARD", "one width per feature")):
-        known = losses_by_pair(results, form, "1/d")
-        if not known:
-            continue
-        missed = {key: value for key, value in known.items() if value > CLOSE}
-        worst = max(known, key=lambda key: known[key])
-        at_worst = [error(results, worst[0], method) for method in pair(worst[1], form)]
-        claims.append(
-            explained_claim(
-                f"BFGS may start at widths of 1/d ({label}).",
-                SOURCE,
-                f"The criterion lacks at most {100 * CLOSE:g} % of what the other start finds, for "
-                "each criterion on each set (in part: for most).",
-                f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
-                f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
-                f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
-                judge([not missed, 2 * len(missed) < len(known)]),
-                why=f"{_plateau(results, form)} Pairs that lack more than {100 * CLOSE:g} %: "
-                f"{lacking(missed)}.",
-            )
-        )
-    return claims
+def on_start(results: Results, form: str, label: str) -> Claim | None:
+    """Return the claim that the paper's start finds what another start finds."""
+    known = losses_by_pair(results, form, "1/d")
+    if not known:
+        return None
+    missed = {key: value for key, value in known.items() if value > CLOSE}
+    worst = max(known, key=lambda key: known[key])
+    at_worst = [error(results, worst[0], method) for method in pair(worst[1], form)]
+    return judged(
+        f"BFGS may start at widths of 1/d ({label}).",
+        SOURCE,
+        f"The criterion lacks at most {100 * CLOSE:g} % of what the other start finds, for "
+        "each criterion on each set (in part: for most).",
+        [not missed, 2 * len(missed) < len(known)],
+        f"in {len(known) - len(missed)} of {len(known)} pairs of set and criterion; at "
+        f"worst ({worst[1]} on {worst[0]}) it lacks {100 * known[worst]:.1f} %, with "
+        f"errors of {at_worst[0]:.1f} and {at_worst[1]:.1f} %",
+        why=f"{_plateau(results, form)} Pairs that lack more than {100 * CLOSE:g} %: "
+        f"{lacking(missed)}.",
+        explained=True,
+    )
 
 
 def losses_by_pair(results: Results, form: str, start: str) -> dict[tuple[str, str], float]:
@@ -312,15 +307,21 @@ def _plateau(results: Results, form: str) -> str:
     return text
 
 
-def claims_on_stability(results: Results) -> list[Claim]:
-    """Return the claim that HSIC selects the same width on every split."""
+@claim(
+    "Wang & Li 2018, section 3.1",
+    f"Standard deviation of HSIC's width over the splits at most {100 * STABLE:g} % of its "
+    "mean, on each set.",
+    explained=True,
+)
+def stability(results: Results) -> Finding | None:
+    """The same kernel is selected when data are drawn repeatedly: empirical HSIC is stable."""
     spreads = {
         problem: float(widths.std(ddof=1) / widths.mean())
         for problem in results.problems
         if (widths := results.values("width", problem, "HSIC, grid")).size > 1
     }
     if not spreads:
-        return []
+        return None
     others = {
         criterion: np.median(
             [
@@ -331,44 +332,36 @@ def claims_on_stability(results: Results) -> list[Claim]:
         )
         for criterion in ("KA", "CKA")
     }
-    return [
-        explained_claim(
-            "The same kernel is selected when data are drawn repeatedly: empirical HSIC is stable.",
-            "Wang & Li 2018, section 3.1",
-            f"Standard deviation of HSIC's width over the splits at most {100 * STABLE:g} % of its "
-            "mean, on each set.",
-            f"median {100 * np.median(list(spreads.values())):.1f} %, at most "
-            f"{100 * max(spreads.values()):.1f} % ({max(spreads, key=lambda p: spreads[p])}); "
-            + ", ".join(
-                f"median of {name} {100 * spread:.1f} %" for name, spread in others.items()
-            ),
-            judge([spread <= STABLE for spread in spreads.values()]),
-            why="Halves of small sets differ.",
-        )
-    ]
+    return (
+        [spread <= STABLE for spread in spreads.values()],
+        f"median {100 * np.median(list(spreads.values())):.1f} %, at most "
+        f"{100 * max(spreads.values()):.1f} % ({max(spreads, key=lambda p: spreads[p])}); "
+        + ", ".join(f"median of {name} {100 * spread:.1f} %" for name, spread in others.items()),
+        "Halves of small sets differ.",
+    )
 
 
-def claims_on_the_papers_start(results: Results) -> list[Claim]:
-    """Return the claim on ARD kernels, for the paper's start."""
+@claim(
+    "Wang & Li 2018, section 4.3, Figure 1",
+    "Mean error of HSIC ARD searched from 1/d below that of HSIC with one width, "
+    "on each set but those two.",
+    explained=True,
+)
+def with_the_papers_start(results: Results) -> Finding | None:
+    """ARD kernels have lower errors on all sets but zoo and sonar (with the paper's start)."""
     found = {start: _lower(results, f"HSIC ARD, {start}") for start in FROM_FEATURES}
     paper = found["1/d"]
     if not paper:
-        return []
+        return None
     gamma = found["gamma 1/d"]
     figures = ", ".join(f"{p} {ours:.1f} against {one:.1f} %" for p, (ours, one) in paper.items())
-    return [
-        explained_claim(
-            "ARD kernels have lower errors on all sets but zoo and sonar (with the paper's start).",
-            "Wang & Li 2018, section 4.3, Figure 1",
-            "Mean error of HSIC ARD searched from 1/d below that of HSIC with one width, "
-            "on each set but those two.",
-            f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
-            judge([ours < one for ours, one in paper.values()]),
-            why=f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
-            "its Figure 1: the search either converges to an ARD kernel that overfits, as from the "
-            "isotropic kernel, or ends on the plateau, where the kernel matrix is the identity.",
-        )
-    ]
+    return (
+        [ours < one for ours, one in paper.values()],
+        f"on {_count(paper)}" + (f"; from gamma = 1/d on {_count(gamma)}" if gamma else ""),
+        f"From 1/d: {figures}. The paper's start and its rule for stopping do not explain "
+        "its Figure 1: the search either converges to an ARD kernel that overfits, as from the "
+        "isotropic kernel, or ends on the plateau, where the kernel matrix is the identity.",
+    )
 
 
 def _lower(results: Results, method: str) -> dict[str, tuple[float, float]]:

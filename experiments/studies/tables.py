@@ -6,40 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from experiments.experiment import Draw, Experiment, Method
-from experiments.reporting.formatting import listed
-from experiments.reporting.ranks_over_tables import Ranking
+from experiments.reporting import table_parts
+from experiments.reporting import table_results as grouped
+from experiments.reporting.figures import critical_differences, ratio_strips
 from experiments.reporting.results import Results
-from experiments.reporting.section import Section
-from experiments.reporting.table_figures import critical_differences, ratio_strips
-from experiments.reporting.table_parts import (
-    better_trees,
-    error_table,
-    measure_table,
-    ranking_of,
-    ratio_table,
-    split_table,
-    time_table,
-    win_table,
-)
-from experiments.reporting.table_results import (
-    REFERENCE,
-    Group,
-    better_inputs,
-    groups_of,
-)
-from experiments.reporting.table_targets import DEFAULT, GRID, OURS, targets
-from experiments.tabular.table_files import (
-    CLASSES,
-    MIN_TEST,
-    MIXED,
-    SETS,
-    SIZES,
-    TABLES,
-    TIMED,
-    TIMED_SIZE,
-)
+from experiments.reporting.section import Section, listed
+from experiments.tabular import table_files as files
+from experiments.tabular.table_files import MAX_TEST, MIN_TEST, SETS, SIZES, TABLES, TIMED_SIZE
 from experiments.tabular.table_methods import C_GRID, ENCODED, GAMMAS, MAX_GP_ITER, METHODS
-from experiments.tabular.table_splits import MAX_TEST, table_split
 
 
 def problem(name: str, n_train: int) -> str:
@@ -59,7 +33,7 @@ def sizes_by_problem() -> dict[str, tuple[str, int]]:
         for name, n_rows in TABLES.items()
         if n_rows >= n_train + MIN_TEST
     }
-    found |= {problem(name, TIMED_SIZE): (name, TIMED_SIZE) for name in TIMED}
+    found |= {problem(name, TIMED_SIZE): (name, TIMED_SIZE) for name in files.TIMED}
     for name, n_rows in SETS.items():
         n_train = min(SIZES[0], n_rows // 2)
         found[problem(name, n_train)] = name, n_train
@@ -77,9 +51,9 @@ def repeats_of(name: str, n_train: int, method: str) -> int | None:
         return 1 if method in ("stacking", "two-stage", "grid search", "LightGBM") else 0
     many = n_train >= SIZES[2]
     if method in ENCODED:
-        return None if name in MIXED and not many else 0
+        return None if name in files.MIXED and not many else 0
     if method == "GP-ARD":
-        classes = name in CLASSES
+        classes = name in files.CLASSES
         if many or name in SETS:
             return 0
         return (3 if n_train < SIZES[1] else 1) if classes else (None if n_train < SIZES[1] else 3)
@@ -98,7 +72,8 @@ def experiment(small: bool) -> Experiment:
     else:
         chosen = sizes_by_problem()
     problems: dict[str, Draw] = {
-        label: partial(table_split, name, n_train) for label, (name, n_train) in chosen.items()
+        label: partial(files.table_split, name, n_train)
+        for label, (name, n_train) in chosen.items()
     }
     limits = {
         (label, method): number
@@ -115,27 +90,27 @@ def experiment(small: bool) -> Experiment:
     )
 
 
-TREES = (REFERENCE, "XGBoost", "HistGB", "forest")
-"""The methods that are made of trees."""
+# The methods that are made of trees.
+TREES = (grouped.REFERENCE, "XGBoost", "HistGB", "forest")
 
-MERCER = (OURS, DEFAULT)
-"""The methods of mercer."""
+# The methods of mercer.
+MERCER = (table_parts.OURS, table_parts.DEFAULT)
 
-Groups = Mapping[str, Group]
-"""Groups of problems by their title."""
+# Groups of problems by their title.
+Groups = Mapping[str, grouped.Group]
 
 
 def section(results: Results) -> Section:
     """Write the page, from the inputs of each method with which it errs less."""
-    found = better_inputs(results)
-    groups = groups_of(found)
+    found = grouped.better_inputs(results)
+    groups = grouped.groups_of(found)
     rankings, left_out = all_rankings(groups, found.methods)
     parts = [
         SETTING,
-        split_table(groups),
+        table_parts.split_table(groups),
         "## What was to be reached\n",
         TARGETS,
-        targets(found),
+        table_parts.targets(found),
         "## Ranks\n",
         RANKS,
         "![Mean ranks of the methods, with critical differences](figure:tables_ranks)\n",
@@ -147,7 +122,9 @@ def section(results: Results) -> Section:
         relative_errors(groups, found.methods),
         "## Wins, ties and losses\n",
         COUNTS,
-        win_table(groups, [name for name in MERCER if name in found.methods], found.methods),
+        table_parts.win_table(
+            groups, [name for name in MERCER if name in found.methods], found.methods
+        ),
         *details(groups, found.methods),
     ]
     figures = {
@@ -168,53 +145,57 @@ def few_rows(groups: Groups) -> Groups:
 
 def all_rankings(
     groups: Groups, methods: Sequence[str]
-) -> tuple[dict[str, Ranking], dict[str, str]]:
+) -> tuple[dict[str, grouped.Ranking], dict[str, str]]:
     """Rank the methods over all tables of each size; also say which methods are left out."""
     rankings, left_out = {}, {}
     for size in sorted({each.n_train for each in few_rows(groups).values() if each.n_train}):
         chosen = [each for each in groups.values() if each.n_train == size]
         title = f"{sum(len(each.problems) for each in chosen)} tables, n = {size}"
-        rankings[title], without = ranking_of(chosen, methods)
+        rankings[title], without = table_parts.ranking_of(chosen, methods)
         left_out[title] = f"; not tried on all: {listed(without)}" * bool(without)
     return rankings, left_out
 
 
 def relative_errors(groups: Groups, methods: Sequence[str]) -> str:
     """Return the figure and the table of ratios, and where trees err less."""
-    ours = next((name for name in MERCER if name in methods), GRID)
+    ours = next((name for name in MERCER if name in methods), table_parts.GRID)
     tables = [each for each in groups.values() if each.n_train is not None]
+    worse = table_parts.better_trees(tables, ours, TREES)
     return f"""![Errors relative to LightGBM's: a dot is a table, a bar the geometric
 mean](figure:tables_ratios)
 
 Geometric means over tables of mean RMSE, or of mean error + 0.5 % for classes; the number of tables
 in brackets where not all were tried.
 
-{ratio_table(groups, methods)}
-Some kind of trees has a lower mean error than {ours} on: {better_trees(tables, ours, TREES)}.
+{table_parts.ratio_table(groups, methods)}
+Some kind of trees has a lower mean error than {ours} on: {worse}.
 """
 
 
 def details(groups: Groups, methods: Sequence[str]) -> list[str]:
     """Return the tables with a row for each problem."""
-    ours = next((name for name in MERCER if name in methods), GRID)
+    ours = next((name for name in MERCER if name in methods), table_parts.GRID)
     classes = {title: each for title, each in groups.items() if each.classes}
     responses = {title: each for title, each in groups.items() if not each.classes}
     return [
         "## Errors by table\n",
         ERRORS.format(ours=ours),
-        *chapters(groups, lambda each: error_table(each, ours)),
+        *chapters(groups, lambda each: table_parts.error_table(each, ours)),
         "## Times\n",
         TIMES,
-        time_table(groups, methods, GRID),
-        *chapters(groups, lambda each: measure_table(each, "fit_seconds", "fit, s", form=".3g")),
+        table_parts.time_table(groups, methods, table_parts.GRID),
+        *chapters(
+            groups,
+            lambda each: table_parts.measure_table(each, "fit_seconds", "fit, s", form=".3g"),
+        ),
         "## Intervals\n",
         INTERVALS,
         *chapters(
             responses,
             lambda each: (
-                measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
+                table_parts.measure_table(each, "coverage", "coverage, %", scale=100.0, form=".1f")
                 + "\n"
-                + measure_table(each, "width", "width", form=".2f")
+                + table_parts.measure_table(each, "width", "width", form=".2f")
             ),
         ),
         "## Probabilities\n",
@@ -222,15 +203,17 @@ def details(groups: Groups, methods: Sequence[str]) -> list[str]:
         *chapters(
             classes,
             lambda each: (
-                measure_table(each, "log_loss", "log-loss", form=".3f")
+                table_parts.measure_table(each, "log_loss", "log-loss", form=".3f")
                 + "\n"
-                + measure_table(each, "calibration_error", "calibration error", form=".3f")
+                + table_parts.measure_table(
+                    each, "calibration_error", "calibration error", form=".3f"
+                )
             ),
         ),
     ]
 
 
-def chapters(groups: Groups, write: Callable[[Group], str]) -> list[str]:
+def chapters(groups: Groups, write: Callable[[grouped.Group], str]) -> list[str]:
     """Return a heading and a table for each group."""
     return [f"### {title}\n\n{write(each)}" for title, each in groups.items()]
 

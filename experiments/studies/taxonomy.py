@@ -15,50 +15,36 @@ from experiments.experiment import Experiment, Measures, collected
 from experiments.objective_values import compare_objectives
 from experiments.problems import Array, Part, whole
 from experiments.reporting.figures import COLORS, panels
-from experiments.reporting.formatting import listed
-from experiments.reporting.list_measures import flat, stacked
-from experiments.reporting.results import Results
-from experiments.reporting.section import Claim, Section, judge, table
-from experiments.reporting.statistics import rank_correlation
-from mercer import BayesianMKLRegressor
+from experiments.reporting.results import Results, flat, rank_correlation, stacked
+from experiments.reporting.section import Finding, Section, claim, listed, table
+from mercer import BayesianMKLRegressor, probabilistic
 from mercer._gram.dense import definite_factor, inverted, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, base_grams
 from mercer._gram.samples import Samples
 from mercer.kernels import Gaussian, Kernel, OnColumns
-from mercer.probabilistic import (
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-)
+from mercer.probabilistic import _objectives as objectives
 from mercer.probabilistic._likelihoods import Likelihood
 from mercer.probabilistic._model import starting_scales
-from mercer.probabilistic._objectives import (
-    JointMAP,
-    Objective,
-    PenalizedRisk,
-    Problem,
-    VariationalBound,
-)
 from mercer.probabilistic._weight_search import optimize_weights
 
+# The variance of joint MAP's white noise where one value is used; with less, joint MAP may find
+# no kernel at all.
 JITTER = 1.0
-"""The variance of joint MAP's white noise where one value is used; with less, joint MAP may find no
-kernel at all."""
+# The variances of white noise with which joint MAP is tried.
 JITTERS = (0.1, 0.3, 1.0, 2.0, 5.0)
-"""The variances of white noise with which joint MAP is tried."""
+# The penalties on the sum of weights with which multiple kernel learning is tried.
 PENALTIES = (0.1, 1.0, 10.0, 100.0, 1000.0)
-"""The penalties on the sum of weights with which multiple kernel learning is tried."""
+# The widths on all features, in units of the root of their number.
 WIDTHS = 2.0 ** np.arange(-1, 5)
-"""The widths on all features, in units of the root of their number."""
+# The objectives whose values at given weights are compared.
 BOUNDS = ("marginal", "variational", "map_bound", "map", "mkl_bound", "mkl")
-"""The objectives whose values at given weights are compared."""
+# The data set and the likelihood of each problem.
 PROBLEMS = {
     "heart, logistic": ("heart", "logistic"),
     "german, logistic": ("german", "logistic"),
     "kin8nm, Laplace": ("kin8nm", "laplace"),
     "kin8nm, Gaussian": ("kin8nm", "gaussian"),
 }
-"""The data set and the likelihood of each problem."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +62,17 @@ class Sample:
         """The Gram matrices of the dictionary, which have unit diagonals."""
         return base_grams(Samples(self.train[0], len(self.kernels)), self.kernels, centered=False)
 
-    def problem(self, objective: Objective) -> Problem:
+    def problem(self, objective: objectives.Objective) -> objectives.Problem:
         """Return an objective on the training data."""
-        return Problem(objective, self.grams, self.train[1][:, None])
+        return objectives.Problem(objective, self.grams, self.train[1][:, None])
 
 
-class NoisyRisk(PenalizedRisk):
+class NoisyRisk(objectives.PenalizedRisk):
     """Multiple kernel learning with joint MAP's white noise, so that it bounds joint MAP."""
 
     jitter = JITTER
 
-    def lower_bound(self, problem: Problem, point: object) -> None:  # type: ignore[override]
+    def lower_bound(self, problem: objectives.Problem, point: object) -> None:  # type: ignore[override]
         """No lower bound is known."""
         return
 
@@ -110,12 +96,16 @@ def sample(repeat: int, *, name: str, likelihood: str, n_train: int, n_test: int
 def noisy(name: str, kernels: Sequence[Kernel], train: Part) -> Likelihood:
     """Return a likelihood with the noise that the marginal likelihood, or its bound, prefers."""
     if name == "logistic":
-        return LogisticLikelihood()
+        return probabilistic.LogisticLikelihood()
     model = BayesianMKLRegressor(kernels, normalize_y=False)
     if name == "laplace":
         model.set_params(likelihood=name, objective="vb")
     noise = float(np.squeeze(model.fit(*train).noise_variance_))
-    return LaplaceLikelihood.of_variance(noise) if name == "laplace" else GaussianLikelihood(noise)
+    return (
+        probabilistic.LaplaceLikelihood.of_variance(noise)
+        if name == "laplace"
+        else probabilistic.GaussianLikelihood(noise)
+    )
 
 
 def bounds(data: Sample, *, n_points: int) -> Measures:
@@ -134,7 +124,9 @@ def bounds(data: Sample, *, n_points: int) -> Measures:
     return {name: [getattr(value, name) for value in values] for name in BOUNDS}
 
 
-def learned(data: Sample, problem: Problem, scales: Array | float = 1.0) -> dict[str, float]:
+def learned(
+    data: Sample, problem: objectives.Problem, scales: Array | float = 1.0
+) -> dict[str, float]:
     """Return the least objective, the number of kernels, and the losses of predictions."""
     p = len(data.kernels)
     starts = [np.full(p, scale / p) / scales for scale in starting_scales(2)]
@@ -166,7 +158,7 @@ def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
     function and noise added. It is not known for losses with kinks, which have no curvature.
     """
     y = data.test[1]
-    if isinstance(data.likelihood, LogisticLikelihood):
+    if isinstance(data.likelihood, probabilistic.LogisticLikelihood):
         positive = data.likelihood.probability(mean, variance)
         return {
             "error": float(np.mean((mean > 0.0) != (y > 0.0))),
@@ -179,20 +171,27 @@ def losses(data: Sample, mean: Array, variance: Array) -> dict[str, float]:
 
 def marginal(data: Sample) -> Measures:
     """Learn by the marginal likelihood of Gaussian noise, else by the variational bound."""
-    if isinstance(data.likelihood, GaussianLikelihood):
-        return learned(data, data.problem(JointMAP.marginal_likelihood(data.likelihood.noise)))
-    return learned(data, data.problem(VariationalBound(data.likelihood)))
+    if isinstance(data.likelihood, probabilistic.GaussianLikelihood):
+        return learned(
+            data, data.problem(objectives.JointMAP.marginal_likelihood(data.likelihood.noise))
+        )
+    return learned(data, data.problem(objectives.VariationalBound(data.likelihood)))
 
 
 def joint(data: Sample) -> Measures:
     """Learn by joint MAP, for each white noise."""
-    return collected([learned(data, data.problem(JointMAP(data.likelihood, e))) for e in JITTERS])
+    return collected(
+        [learned(data, data.problem(objectives.JointMAP(data.likelihood, e))) for e in JITTERS]
+    )
 
 
 def risk(data: Sample) -> Measures:
     """Learn by multiple kernel learning, for each penalty on the sum of weights."""
     return collected(
-        [learned(data, data.problem(PenalizedRisk(data.likelihood, c))) for c in PENALTIES]
+        [
+            learned(data, data.problem(objectives.PenalizedRisk(data.likelihood, c)))
+            for c in PENALTIES
+        ]
     )
 
 
@@ -203,7 +202,7 @@ def tangent(data: Sample) -> Measures:
     scales = 1.0 / data.grams.inner_products(inverted(definite_factor(gram)))
     problem = data.problem(NoisyRisk(data.likelihood))
     return learned(
-        data, Problem(problem.objective, problem.grams.scaled(scales), problem.Y), scales
+        data, objectives.Problem(problem.objective, problem.grams.scaled(scales), problem.Y), scales
     )
 
 
@@ -229,12 +228,12 @@ def experiment(small: bool) -> Experiment:
 
 
 SOURCE = "Nickisch, Seeger 2011"
+# Relative precision of objective values.
 PRECISION = 1e-6
-"""Relative precision of objective values."""
+# The methods in the figure.
 DRAWN = ("marginal", "MAP", "MKL", "MKL, tangent")
-"""The methods in the figure."""
+# The index of the jitter that is used where one value is used.
 JITTER_INDEX = JITTERS.index(JITTER)
-"""The index of the jitter that is used where one value is used."""
 
 
 def section(results: Results) -> Section:
@@ -256,7 +255,8 @@ def section(results: Results) -> Section:
         "points and repeats (-2 log scale): how far VB is above MLM, the bound at MAP's mode above "
         f"VB, and the tangent bound of MAP above MAP.\n\n{gap_table(results)}"
     )
-    return Section(body, claims(results), {"taxonomy": figure(results)})
+    tests = (chain, tangent_bound, similar, sparser, averaging)
+    return Section(body, [test(results) for test in tests], {"taxonomy": figure(results)})
 
 
 def entries(results: Results, measure: str, problem: str, method: str) -> Array:
@@ -336,24 +336,6 @@ def figure(results: Results) -> Figure:
     return picture
 
 
-def claims(results: Results) -> list[Claim]:
-    """Return the claims that have records."""
-    found = []
-    if with_bounds(results):
-        found += [chain(results), tangent_bound(results)]
-        gaussian = [name for name in with_bounds(results) if name.endswith("Gaussian")]
-        if gaussian:
-            found.append(similar(results, gaussian[0]))
-    if any(results.repeats(name, "MKL, tangent") for name in results.problems):
-        found.append(sparser(results))
-    both = [
-        name
-        for name in results.problems
-        if results.repeats(name, "marginal") and results.repeats(name, "MAP")
-    ]
-    return [*found, averaging(results, both)] if both else found
-
-
 def kept(results: Results, names: tuple[str, ...]) -> tuple[list[bool], list[str]]:
     """Return whether differences are at least zero up to rounding, and the least ones as text."""
     conditions, texts = [], []
@@ -369,8 +351,16 @@ def kept(results: Results, names: tuple[str, ...]) -> tuple[list[bool], list[str
     return conditions, texts
 
 
-def chain(results: Results) -> Claim:
-    """Return the claim MLM <= VB <= MAP's bound."""
+@claim(
+    f"{SOURCE}, section 2.4",
+    f"differences at random weights; true where none is below zero by {PRECISION:g} of the "
+    "value (MLM is known for Gaussian noise only, where both differences are zero by "
+    "construction: that VB is above MLM for other noise is not measured)",
+)
+def chain(results: Results) -> Finding | None:
+    """Joint MAP with the log-determinant it drops is above the variational bound, which is above -2
+    ln of the marginal likelihood.
+    """
     conditions, texts = kept(results, ("VB - MLM", "MAP's bound - VB"))
     laplace = [name for name in with_bounds(results) if name.endswith("Laplace")]
     loose = "".join(
@@ -380,43 +370,43 @@ def chain(results: Results) -> Claim:
         for name in laplace
         for gap in ["MAP's bound - VB"]
     )
-    return Claim(
-        "Joint MAP with the log-determinant it drops is above the variational bound, which is "
-        "above -2 ln of the marginal likelihood",
-        f"{SOURCE}, section 2.4",
-        f"differences at random weights; true where none is below zero by {PRECISION:g} of the "
-        "value (MLM is known for Gaussian noise only, where both differences are zero by "
-        "construction: that VB is above MLM for other noise is not measured)",
+    return (
+        conditions,
         f"least differences: {'; '.join(texts)}",
-        judge(conditions or [False]),
         "Joint MAP by itself bounds nothing: it is this value less ln det(K^-1 + Gamma^-1)."
         + loose,
     )
 
 
-def tangent_bound(results: Results) -> Claim:
-    """Return the claim MAP <= MKL."""
+@claim(
+    f"{SOURCE}, sections 2.2 and 2.4",
+    "difference at random weights, the tangent taken at equal ones, which are among the "
+    f"points; true where none is below zero by {PRECISION:g} of the value",
+)
+def tangent_bound(results: Results) -> Finding | None:
+    """MKL is an upper bound of joint MAP, by the tangent of the concave ln det K."""
     conditions, texts = kept(results, ("MAP's tangent - MAP",))
-    last = [
-        float(np.abs(flat(results, "mkl_bound", name, "bounds")
-                     - flat(results, "map", name, "bounds")).min())
-        for name in with_bounds(results)
-    ]  # fmt: skip
-    return Claim(
-        "MKL is an upper bound of joint MAP, by the tangent of the concave ln det K",
-        f"{SOURCE}, sections 2.2 and 2.4",
-        "difference at random weights, the tangent taken at equal ones, which are among the "
-        f"points; true where none is below zero by {PRECISION:g} of the value",
+    touching = [gaps(results, name)["MAP's tangent - MAP"] for name in with_bounds(results)]
+    last = max((float(np.abs(gap).min()) for gap in touching), default=0.0)
+    return (
+        conditions,
         f"least differences: {'; '.join(texts)}; at the point of tangency they differ by at most "
-        f"{max(last):.1g}",
-        judge(conditions or [False]),
+        f"{last:.1g}",
         "This holds for one penalty a kernel, the tangent's slope. MKL with one penalty for all, "
         "as it is used, is that bound only where all slopes are alike.",
     )
 
 
-def similar(results: Results, problem: str) -> Claim:
-    """Return the claim that MLM and MAP are similar for Gaussian noise."""
+@claim(
+    f"{SOURCE}, section 2.3, equation 8",
+    "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
+    "at most 5 % above that of MLM, and log-density within 0.05",
+)
+def similar(results: Results) -> Finding | None:
+    """For Gaussian noise, MLM and joint MAP are very similar."""
+    problem = next((name for name in with_bounds(results) if name.endswith("Gaussian")), None)
+    if problem is None:
+        return None
     values = [stacked(results, name, problem, "bounds") for name in ("marginal", "map")]
     ranks = [rank_correlation(a, b) for a, b in zip(*values, strict=True)]
     conditions = [float(np.mean(ranks)) >= 0.9]
@@ -436,21 +426,22 @@ def similar(results: Results, problem: str) -> Claim:
             f"and {losses[1][best]:.2f}, kernels {kernels[0][0]:.1f} and {kernels[1][best]:.1f}; "
             f"with e = {JITTER:g} error {errors[1][JITTER_INDEX]:.3f}"
         )
-    return Claim(
-        "For Gaussian noise, MLM and joint MAP are very similar",
-        f"{SOURCE}, section 2.3, equation 8",
-        "rank correlation of both objectives over random weights, at least 0.9; test error of MAP "
-        "at most 5 % above that of MLM, and log-density within 0.05",
+    return (
+        conditions,
         text,
-        judge(conditions),
         "They differ by ln det(K^-1 + I / s2), which is not constant: it penalizes weights by how "
         "much of the function the data determine. MAP is also not defined without white noise of a "
         "size that somebody has to choose, and MLM chooses its own.",
     )
 
 
-def sparser(results: Results) -> Claim:
-    """Return the claim that MAP is sparser than MKL."""
+@claim(
+    f"{SOURCE}, section 2.2",
+    "mean number of kernels of positive weight, true where MAP has fewer: against MKL with the "
+    f"penalties of its own tangent (e = {JITTER:g}), and each at its setting of least test error",
+)
+def sparser(results: Results) -> Finding | None:
+    """Joint MAP enforces even more sparsity than MKL, its convex relaxation."""
     bounded, tuned, texts, others = [], [], [], []
     for problem in results.problems:
         joint = entries(results, "kernels", problem, "MAP")
@@ -468,15 +459,10 @@ def sparser(results: Results) -> Claim:
                 f"{problem} {joint[own]:.1f} (e = {JITTERS[own]:g}) and {plain[best]:.1f} "
                 f"(penalty {PENALTIES[best]:g})"
             )
-    return Claim(
-        "Joint MAP enforces even more sparsity than MKL, its convex relaxation",
-        f"{SOURCE}, section 2.2",
-        "mean number of kernels of positive weight, true where MAP has fewer: against MKL with "
-        f"the penalties of its own tangent (e = {JITTER:g}), and each at its setting of least test "
-        "error",
+    return (
+        [*bounded, *tuned],
         f"fewer than MKL with the tangent's penalties on {sum(bounded)} of {len(bounded)} "
         f"problems; at the settings of least test error on {sum(tuned)} of {len(tuned)}",
-        judge([*bounded, *tuned] or [False]),
         f"Kernels of MAP and of MKL with the tangent's penalties: {'; '.join(texts)}. Each at "
         f"least test error: {'; '.join(others)}. MAP is MKL with penalties updated at its current "
         "weights: the penalty of a kernel grows as its weight falls, as in reweighted l1 "
@@ -485,10 +471,17 @@ def sparser(results: Results) -> Claim:
     )
 
 
-def averaging(results: Results, problems: list[str]) -> Claim:
-    """Return the claim that MLM predicts better than MAP."""
+@claim(
+    f"{SOURCE}, section 2.3, stated without figures",
+    f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
+    "e of least test error; true for each that is not larger for MLM",
+)
+def averaging(results: Results) -> Finding | None:
+    """Averaging over latent values (MLM) controls complexity where joint MAP plugs in a point
+    estimate.
+    """
     conditions, texts = [], []
-    for problem in problems:
+    for problem in results.tried("error", "marginal", "MAP"):
         own = [entries(results, name, problem, "marginal")[0] for name in ("error", "log_loss")]
         joint = [entries(results, name, problem, "MAP") for name in ("error", "log_loss")]
         best = best_setting(results, problem, "MAP")
@@ -503,14 +496,9 @@ def averaging(results: Results, problems: list[str]) -> Claim:
             f"{problem} (best e = {JITTERS[best]:g}) error {error}"
             + (f", second loss {loss}" if np.isfinite(joint[1]).all() else "")
         )
-    return Claim(
-        "Averaging over latent values (MLM) controls complexity where joint MAP plugs in a point "
-        "estimate",
-        f"{SOURCE}, section 2.3, stated without figures",
-        f"test error and second loss of MLM, or VB, then of MAP with e = {JITTER:g}, and with the "
-        "e of least test error; true for each that is not larger for MLM",
+    return (
+        conditions,
         f"MLM is not worse in {sum(conditions)} of {len(conditions)} comparisons",
-        judge(conditions),
         f"In the order of the measure: {'; '.join(texts)}. MAP's e acts as a regularizer: it is "
         "chosen on test data here, in MAP's favor, while MLM has nothing to choose.",
     )

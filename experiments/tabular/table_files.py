@@ -1,4 +1,4 @@
-"""Loader of tables with numbers, categories and missing values, by name."""
+"""Tables with numbers, categories and missing values, by name, and their random splits."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import train_test_split
 
 from experiments.problems import CLASSIFICATION_SETS, Array, whole
 
 Task = Literal["classification", "regression"]
 
+# The numbers of training rows.
 SIZES = (400, 1000, 3000)
-"""The numbers of training rows."""
 
+# The number of training rows of tables that are tried for their times only.
 TIMED_SIZE = 1500
-"""The number of training rows of tables that are tried for their times only."""
 
+# The tables that are tried for their times.
 TIMED = ("adult", "phoneme", "kin40k", "puma32H")
-"""The tables that are tried for their times."""
 
+# A table is split only if this many rows remain for a test.
 MIN_TEST = 100
-"""A table is split only if this many rows remain for a test."""
 
+# The tables and their numbers of rows.
 TABLES = {
     "adult": 16281,
     "phoneme": 5404,
@@ -46,11 +48,11 @@ TABLES = {
     "abalone": 4177,
     "pol": 15000,
 }
-"""The tables and their numbers of rows."""
 
+# The tables with categories or missing values.
 MIXED = ("adult", "hypothyroid", "car", "cmc", "housing", "abalone")
-"""The tables with categories or missing values."""
 
+# The sets of numbers and their numbers of rows; images, views and counts of words are left out.
 SETS = {
     "australian": 690,
     "banana": 5300,
@@ -75,14 +77,13 @@ SETS = {
     "yeast": 1484,
     "zoo": 101,
 }
-"""The sets of numbers and their numbers of rows; images, views and counts of words are left out."""
 
 
+# The tables and sets whose targets are classes.
 CLASSES = (
     *("adult", "phoneme", "pageblocks", "hypothyroid", "car", "cmc"),
     *(name for name in SETS if name != "kin8nm"),
 )
-"""The tables and sets whose targets are classes."""
 
 
 @dataclass(frozen=True)
@@ -162,3 +163,93 @@ def _target(values: Array, task: Task) -> Array:
     if task == "regression":
         return np.asarray(values, dtype=np.float64)
     return np.unique(values, return_inverse=True)[1]
+
+
+# The largest number of test rows.
+MAX_TEST = 2000
+
+
+@dataclass(frozen=True)
+class TableSplit:
+    """Training and test rows of a table.
+
+    Attributes
+    ----------
+    name : str
+        The table.
+    task : {"classification", "regression"}
+    X_train, X_test : DataFrame
+    y_train, y_test : ndarray
+        Responses; or class codes, of which the classes of the training rows have 0, 1, ... and
+        those that only test rows have the following ones.
+    scale : float
+        The standard deviation of the response over the whole table, the unit of its errors; 1 for
+        classes.
+    plain : bool
+        Whether all columns are numbers and none is missing, so that an encoding changes no order.
+    """
+
+    name: str
+    task: Task
+    X_train: pd.DataFrame
+    y_train: Array
+    X_test: pd.DataFrame
+    y_test: Array
+    scale: float
+    plain: bool
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes of training and test rows; 0 for responses."""
+        if self.task == "regression":
+            return 0
+        return int(max(self.y_train.max(), self.y_test.max())) + 1
+
+
+def table_split(name: str, n_train: int, repeat: int) -> TableSplit:
+    """Split a table at random: stratified for classes, with at most `MAX_TEST` test rows.
+
+    Parameters
+    ----------
+    name : str
+        A table or data set of `load_table`.
+    n_train : int
+        The number of training rows.
+    repeat : int
+        The seed.
+
+    Returns
+    -------
+    TableSplit
+
+    Examples
+    --------
+    >>> split = table_split("concrete", 400, 0)  # doctest: +SKIP
+    >>> split.X_train.shape, split.X_test.shape  # doctest: +SKIP
+    ((400, 8), (630, 8))
+    """
+    table = load_table(name)
+    y, n_rows = table.target, len(table.target)
+    classes = table.task == "classification"
+    train, test = train_test_split(
+        np.arange(n_rows),
+        train_size=n_train,
+        test_size=min(MAX_TEST, n_rows - n_train),
+        stratify=y if classes else None,
+        random_state=repeat,
+    )
+    X = table.frame.reset_index(drop=True)
+    parts = (X.iloc[rows].reset_index(drop=True) for rows in (train, test))
+    y_train, y_test = _codes(y[train], y[test]) if classes else (y[train], y[test])
+    X_train, X_test = parts
+    scale = 1.0 if classes else float(y.std())
+    return TableSplit(name, table.task, X_train, y_train, X_test, y_test, scale, table.plain)
+
+
+def _codes(train: Array, test: Array) -> tuple[Array, Array]:
+    """Number the classes so that those of the training rows come first."""
+    known = np.unique(train)
+    order = [*known, *np.setdiff1d(test, known)]
+    position = {label: number for number, label in enumerate(order)}
+    first, second = (np.array([position[label] for label in part]) for part in (train, test))
+    return first, second

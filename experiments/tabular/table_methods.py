@@ -12,13 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import fmin_l_bfgs_b
 from scipy.stats import norm
+from sklearn import ensemble
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import (
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -29,24 +24,78 @@ from sklearn.svm import SVC
 from experiments.c_search import MAX_ITER, Task, error
 from experiments.experiment import Measures, Method, Unavailable
 from experiments.problems import Array
-from experiments.tabular.table_measures import of_intervals, of_probabilities
-from experiments.tabular.table_splits import TableSplit
+from experiments.tabular.table_files import TableSplit
 from experiments.tabular.xrfm_process import fit_xrfm
 from mercer.preprocessing import table_encoder
 
+# The number of bins of confidence in the calibration error (Guo et al. 2017, section 2).
+N_BINS = 15
+
+
+def log_loss(labels: Array, probabilities: Array) -> float:
+    """Return the mean negative logarithm of the probability of the true class.
+
+    Probabilities are clipped at the spacing of floating-point numbers, as scikit-learn does; the
+    probability of a class without a column, one that no training row has, is that spacing.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        Class codes 0, 1, ...
+    probabilities : ndarray of shape (n_rows, n_classes)
+    """
+    floor = float(np.finfo(np.float64).eps)
+    known = labels < probabilities.shape[1]
+    rows = np.arange(len(labels))
+    given = np.where(known, probabilities[rows, np.where(known, labels, 0)], 0.0)
+    return float(-np.log(np.clip(given, floor, 1.0)).mean())
+
+
+def calibration_error(labels: Array, probabilities: Array) -> float:
+    """Return the expected calibration error of the most probable class, in `N_BINS` bins.
+
+    This is sum_b n_b/n |accuracy_b - confidence_b| (Guo et al. 2017, equation 3).
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+    probabilities : ndarray of shape (n_rows, n_classes)
+    """
+    confidence = probabilities.max(axis=1)
+    excess = (probabilities.argmax(axis=1) == labels) - confidence
+    bins = np.clip(np.ceil(confidence * N_BINS).astype(int) - 1, 0, N_BINS - 1)
+    return float(np.abs(np.bincount(bins, excess, minlength=N_BINS)).sum() / len(labels))
+
+
+def of_probabilities(labels: Array, probabilities: Array) -> Measures:
+    """Return log-loss and calibration error."""
+    return {
+        "log_loss": log_loss(labels, probabilities),
+        "calibration_error": calibration_error(labels, probabilities),
+    }
+
+
+def of_intervals(y: Array, low: Array, high: Array, scale: float) -> Measures:
+    """Return the coverage of intervals, and their mean width in units of the scale."""
+    return {
+        "coverage": float(np.mean((low <= y) & (y <= high))),
+        "width": float(np.mean(high - low)) / scale,
+    }
+
+
+# The coverage that intervals aim at.
 COVERAGE = 0.9
-"""The coverage that intervals aim at."""
 
+# The ten widths of the grid, as gamma in units of scikit-learn's gamma="scale".
 GAMMAS = 4.0 ** np.arange(-5, 5)
-"""The ten widths of the grid, as gamma in units of scikit-learn's gamma="scale"."""
+# The eleven values of C, and of 1 / alpha.
 C_GRID = 2.0 ** np.arange(-5, 16, 2)
-"""The eleven values of C, and of 1 / alpha."""
 
+# L-BFGS steps of a Gaussian process at most; without a bound it takes minutes.
 MAX_GP_ITER = 50
-"""L-BFGS steps of a Gaussian process at most; without a bound it takes minutes."""
 
+# A function from a split and its training inputs to an estimator.
 Make = Callable[[TableSplit, Array], Any]
-"""A function from a split and its training inputs to an estimator."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +180,15 @@ def grid_search(split: TableSplit, X: Array) -> Any:
 
 def forest(split: TableSplit, _: Any) -> Any:
     """Return a forest of 500 trees."""
-    kind = of_task(split.task, RandomForestClassifier, RandomForestRegressor)
+    kind = of_task(split.task, ensemble.RandomForestClassifier, ensemble.RandomForestRegressor)
     return kind(500, random_state=0)
 
 
 def histogram_boosting(split: TableSplit, _: Any) -> Any:
     """Return scikit-learn's histogram gradient boosting."""
-    kind = of_task(split.task, HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+    kind = of_task(
+        split.task, ensemble.HistGradientBoostingClassifier, ensemble.HistGradientBoostingRegressor
+    )
     return kind(random_state=0)
 
 
@@ -225,6 +276,7 @@ def package(name: str) -> Any:
         raise Unavailable(f"{name} is not installed: pip install mercer[experiments]") from None
 
 
+# The methods by name. Trees take the columns as they are, and also encoded.
 METHODS: dict[str, Method] = {
     "stacking": partial(of_estimator, make=stacking),
     "two-stage": partial(of_estimator, make=two_stage),
@@ -239,8 +291,7 @@ METHODS: dict[str, Method] = {
     "GP-ARD": partial(of_estimator, make=gaussian_process),
     "xRFM": xrfm,
 }
-"""The methods by name. Trees take the columns as they are, and also encoded."""
 
+# The methods whose result differs from that with native inputs only on tables with categories or
+# missing values, since trees depend on the order of numbers only.
 ENCODED = tuple(name for name in METHODS if name.endswith(", encoded"))
-"""The methods whose result differs from that with native inputs only on tables with categories or
-missing values, since trees depend on the order of numbers only."""

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from experiments.experiment import Unavailable
 
+# The environment variable that names the Python interpreter with xRFM.
 VARIABLE = "MERCER_XRFM_PYTHON"
-"""The environment variable that names the Python interpreter with xRFM."""
 
+# How to make the environment: xRFM 0.4.5 with the CPU build of torch.
 INSTALLATION = (
     "python3 -m venv xrfm; xrfm/bin/pip install torch --index-url "
     "https://download.pytorch.org/whl/cpu; xrfm/bin/pip install xrfm==0.4.5; export "
     f"{VARIABLE}=$PWD/xrfm/bin/python"
 )
-"""How to make the environment: xRFM 0.4.5 with the CPU build of torch."""
 
 WORKER = Path(__file__).with_name("xrfm_worker.py")
 

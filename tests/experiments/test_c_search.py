@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 from sklearn.svm import SVC
+from sklearn.utils import Bunch
 
 from experiments.c_search import C_GRID, Grams, best_machine, best_trial, machines, trials
+from experiments.folds import folds_of
+from experiments.halves import N_FEATURES, SETS, SMALL_SETS, Halves, halves
 from experiments.problems import Split, three_parts
 from mercer import MKLClassifier
 from mercer.datasets import make_ringnorm
@@ -77,3 +83,30 @@ def test_trials_end_where_no_dual_variable_reaches_C(ringnorm: Split) -> None:
     assert min(largest[:-1]) >= 0.999
     assert best_trial(found).loss == min(trial.loss for trial in found)
     assert len(trials(lambda C: MKLClassifier(C=C), ringnorm, [1e7, 1e8], every=True)) == 2
+
+
+def test_each_sample_is_tested_once() -> None:
+    X = np.arange(23.0)[:, None]
+    splits = folds_of(X, X.ravel(), 23, seed=1)
+    tested = np.concatenate([split.test[1] for split in splits])
+    assert_allclose(np.sort(tested), np.arange(23.0))
+    for split in splits:
+        parts = [split.train[1], split.valid[1], split.test[1]]
+        assert_allclose(np.sort(np.concatenate(parts)), np.arange(23.0))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sets_have_the_papers_numbers_of_features(data: Callable[[str], Bunch], name: str) -> None:
+    expected = N_FEATURES[name]
+    assert data(SETS[name]).data.shape[1] == (40 if name == "waveform" else expected)
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("name", SMALL_SETS)
+def test_features_are_scaled_by_the_training_half(name: str) -> None:
+    drawn = halves(name)(0)
+    assert isinstance(drawn, Halves)
+    (X, y), (other, labels) = drawn.train, drawn.test
+    assert X.shape[1] == other.shape[1] == N_FEATURES[name]
+    assert abs(len(y) - len(labels)) <= 1
+    np.testing.assert_allclose([X.min(), X.max()], [0.0, 1.0], atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pandas as pd
 import pytest
 
 from experiments import catalog
+from experiments.experiment import Experiment, collected
+from experiments.problems import three_parts
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,3 +47,29 @@ def same(first: Any, second: Any) -> bool:
 def test_every_experiment_has_one_file() -> None:
     files = {path.stem for path in (ROOT / "experiments" / "studies").glob("[!_]*.py")}
     assert files == set(catalog.names())
+
+
+def test_measures_of_several_runs_are_lists() -> None:
+    assert collected([{"a": 1, "b": 2}, {"a": 3, "b": 4}]) == {"a": [1, 3], "b": [2, 4]}
+
+
+def test_runs_go_round_by_round_and_slow_methods_stop_early() -> None:
+    toy = Experiment(
+        "A toy",
+        "nowhere",
+        problems=dict.fromkeys("pq", lambda repeat: repeat),
+        methods=dict.fromkeys("ab", lambda data: {"value": data}),
+        limits={("p", "b"): 1, ("q", "a"): 0},
+    )
+    runs = [(run.repeat, run.problem, run.method) for run in toy.runs("toy", 2)]
+    assert runs == [(0, "p", "a"), (0, "p", "b"), (0, "q", "b"), (1, "p", "a"), (1, "q", "b")]
+    alone = replace(toy, untimed=("b",)).runs("toy", 1, timing=True)
+    assert [(run.problem, run.method) for run in alone] == [("p", "a")]
+
+
+def test_parts_do_not_overlap_and_repeat() -> None:
+    X = np.arange(50.0)[:, None]
+    first, again = (three_parts(X, np.arange(50), (10, 15, 20), seed=3) for _ in range(2))
+    rows = np.concatenate([part[1] for part in (first.train, first.valid, first.test)])
+    assert len(set(rows)) == 45
+    np.testing.assert_array_equal(first.train[0], again.train[0])

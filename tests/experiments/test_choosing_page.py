@@ -46,7 +46,7 @@ def test_the_page_does_without_times(sparse: dict[str, Results]) -> None:
     page = choosing(sparse)
     assert "nan" not in page
     assert "times as long" not in page
-    assert page.count("\n## ") == 11
+    assert page.count("\n## ") == 10
 
 
 def test_the_page_has_times_where_they_are(sparse: dict[str, Results]) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from experiments import catalog
 from experiments.__main__ import app
-from experiments.running.records import Archive
+from experiments.running import Archive
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_DATA = "relevance"

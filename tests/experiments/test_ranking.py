@@ -11,9 +11,9 @@ from experiments.reporting.ranking import (
     gap_table,
     ranks,
     ranks_with,
-    signed_rank_test,
     table_2,
 )
+from experiments.reporting.results import signed_rank_test
 
 
 def test_a_gap_is_in_percentage_points_over_tasks() -> None:

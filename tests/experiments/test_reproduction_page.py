@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from experiments import catalog
 from experiments.__main__ import DOCS, RECORDS
+from experiments.reporting import reproduction_page
 from experiments.reporting.choosing_page import choosing
 from experiments.reporting.reproduction_page import Chapter, anchor, own_page, read, text
-from experiments.running.records import Archive
+from experiments.reporting.section import Claim, judge
+from experiments.running import Archive
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +49,32 @@ def test_an_experiment_with_a_page_of_its_own_is_linked(
     assert f"({catalog.PAGES[name]})" in text(chapters)
     for picture in re.findall(r"!\[[^\]]*\]\(([^)]*)\)", page):
         assert (DOCS / picture).exists()
+
+
+def claim(statement: str, *conditions: bool) -> Claim:
+    return Claim(statement, "somewhere", "a look", "something", judge(conditions), "a reason")
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "earlier.json"
+    path.write_text(json.dumps({"One": "holds", "Two": "holds in part"}))
+    monkeypatch.setattr(reproduction_page, "EARLIER", path)
+    monkeypatch.setattr(reproduction_page, "REASONS", {"One": "It rains."})
+
+
+@pytest.mark.usefixtures("earlier")
+def test_changes_are_counted_and_explained() -> None:
+    found = reproduction_page.verdict_changes(
+        [claim("One.", False), claim("Two", True, False), claim("Three", True)]
+    )
+    assert "| 1 | One | holds | does not hold | It rains. |" in found
+    assert "of 2 claims, 1 hold, 1 hold in part, 0 do not hold" in found
+    assert "of 3, 1 of them new, 1 hold, 1 hold in part, 1 do not hold" in found
+    assert "Three" not in found
+
+
+@pytest.mark.usefixtures("earlier")
+def test_a_change_without_a_reason_is_refused() -> None:
+    with pytest.raises(ValueError, match="no reason is known"):
+        reproduction_page.verdict_changes([claim("Two", True)])

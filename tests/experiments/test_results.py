@@ -1,9 +1,27 @@
-"""Queries of an experiment's records."""
+"""Records as a table: queries, paired tests, ranks and trends."""
 
 from __future__ import annotations
 
 import numpy as np
-from synthetic_results import synthetic_results
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+from synthetic_results import errors_of_tasks, synthetic_results
+
+from experiments.reporting.results import (
+    LEVEL,
+    axis,
+    compare,
+    curve,
+    deviation,
+    growth_exponent,
+    median_ranks,
+    rank_correlation,
+    standard_error,
+    trend,
+    win_tie_loss,
+)
 
 RESULTS = synthetic_results(
     {
@@ -26,3 +44,132 @@ def test_values_are_found_by_problem_and_method() -> None:
 def test_pairs_are_of_repeats_that_both_methods_have() -> None:
     first, second = RESULTS.pairs("error", "q", "a", "b")
     np.testing.assert_array_equal([first, second], [[1, 2], [0, 9]])
+
+
+PAIRED = synthetic_results(
+    {
+        "p": {"a": {"error": [1, 2, 3]}, "b": {"error": [2, 3.1, 4.2]}},
+        "q": {"a": {"error": [1, 2]}, "b": {"error": [0, 9, 4]}, "c": {"error": [1]}},
+    }
+)
+
+
+def with_t_statistic(t: float) -> np.ndarray:
+    """Three differences whose t-statistic, of two degrees of freedom, is given."""
+    return t / np.sqrt(3.0) + np.array([-1.0, 0.0, 1.0])
+
+
+def test_the_paired_test_is_two_tailed_at_five_percent() -> None:
+    """Student's t of two degrees of freedom is beyond 4.303 with probability 0.05."""
+    assert LEVEL == 0.05
+    zeros = np.zeros(3)
+    assert_allclose(compare(with_t_statistic(4.3027), zeros).p_value, 0.05, rtol=1e-4)
+    assert [compare(with_t_statistic(t), zeros).sign for t in (4.2, 4.4)] == [0, 1]
+    assert [compare(with_t_statistic(-t), zeros).sign for t in (4.2, 4.4)] == [0, -1]
+
+
+def test_tests_are_paired_by_repeat() -> None:
+    assert compare(*PAIRED.pairs("error", "p", "a", "b")).sign == -1
+    assert compare(*PAIRED.pairs("error", "p", "b", "a")).sign == 1
+    assert compare(*PAIRED.pairs("error", "q", "a", "b")).sign == 0
+
+
+def test_equal_differences_are_certain_from_three_pairs_on() -> None:
+    assert compare(np.array([1.0]), np.array([2.0])).sign == 0
+    assert compare(np.zeros(2), np.ones(2)).sign == 0
+    assert compare(np.zeros(2), np.array([1.0, 1.001])).sign == 0
+    assert compare(np.ones(3), np.zeros(3)).sign == 1
+    assert compare(np.ones(3), np.ones(3)).sign == 0
+    assert compare(np.empty(0), np.empty(0)).n_pairs == 0
+
+
+def test_wins_are_problems_on_which_the_first_method_has_less() -> None:
+    assert win_tie_loss(PAIRED, "error", "a", "b") == (1, 1, 0)
+    assert win_tie_loss(PAIRED, "error", "b", "a") == (0, 1, 1)
+    assert win_tie_loss(PAIRED, "error", "a", "c") == (0, 1, 0)
+    three = errors_of_tasks({"a": [1.0, 3.0, 2.0], "b": [2.0, 1.0, 4.0]}, n_repeats=3)
+    assert win_tie_loss(three, "error", "a", "b") == (2, 0, 1)
+
+
+def test_median_ranks_share_ties_and_pass_over_gaps() -> None:
+    means = pd.DataFrame({"a": [1.0, 1.0, 3.0], "b": [2.0, 1.0, 1.0], "c": [3.0, np.nan, 2.0]})
+    assert median_ranks(means).to_dict() == {"a": 1.5, "b": 1.5, "c": 2.5}
+
+
+def test_deviations_are_those_of_a_sample() -> None:
+    values = np.array([1.0, 2.0, 3.0, 4.0])
+    assert deviation(values) == pytest.approx(np.sqrt(5.0 / 3.0))
+    assert standard_error(values) == pytest.approx(np.sqrt(5.0 / 12.0))
+    assert deviation(values[:1]) == standard_error(values[:1]) == 0.0
+
+
+def test_rank_correlations_need_three_pairs_that_vary() -> None:
+    x = np.array([1.0, 2.0, 3.0, np.nan])
+    assert rank_correlation(x, np.array([0.1, 0.4, 9.0, 0.0])) == pytest.approx(1.0)
+    assert rank_correlation(x, -x) == pytest.approx(-1.0)
+    assert np.isnan(rank_correlation(x, np.array([1.0, np.nan, 2.0, 3.0])))
+    assert np.isnan(rank_correlation(x, np.ones(4)))
+
+
+def test_the_correction_for_shared_rows_is_that_of_nadeau_and_bengio() -> None:
+    """Their variance is (1/J + n_test/n_train) s^2."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 5)) + np.array([[1.0], [0.0]])
+    d = first - second
+    t = d.mean() / np.sqrt((1.0 / 5.0 + 100.0 / 400.0) * d.var(ddof=1))
+    found = compare(first, second, test_to_train=0.25)
+    assert found.difference == pytest.approx(d.mean())
+    assert_allclose(found.p_value, 2.0 * stats.t.sf(abs(t), 4), rtol=1e-12)
+
+
+def test_without_shared_rows_the_test_is_the_paired_t_test() -> None:
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=(2, 6))
+    expected = stats.ttest_rel(first, second).pvalue
+    assert_allclose(compare(first, second).p_value, expected)
+
+
+def test_the_more_rows_a_test_shares_the_less_is_significant() -> None:
+    first, second = np.array([1.0, 1.2, 0.9, 1.1, 1.0]), np.zeros(5)
+    p_values = [
+        compare(first, second, test_to_train=ratio).p_value for ratio in (0.01, 0.1, 1.0, 99.0)
+    ]
+    assert p_values == sorted(p_values)
+    assert compare(first, second, test_to_train=0.01).sign == 1
+    assert compare(second, first, test_to_train=0.01).sign == -1
+
+
+def test_few_splits_and_equal_errors_are_not_significant() -> None:
+    assert compare(np.ones(2), np.zeros(2), test_to_train=0.01).sign == 0
+    assert compare(np.ones(4), np.ones(4), test_to_train=0.01).sign == 0
+    assert compare(np.ones(4), np.zeros(4), test_to_train=0.01).sign == 1
+    assert compare(np.empty(0), np.empty(0), test_to_train=0.01).n_pairs == 0
+
+
+ALONG = synthetic_results(
+    {
+        f"gamma={gamma}": {"DA": {"error": [rank + 0.01 * repeat for repeat in range(3)]}}
+        for rank, gamma in enumerate((0, 5, 40))
+    }
+)
+
+
+def test_a_trend_is_the_change_from_the_first_problem_to_the_last() -> None:
+    places = axis(ALONG, "gamma")
+    assert list(places.values()) == [0.0, 5.0, 40.0]
+    change, p_value = trend(ALONG, "error", "DA", places)
+    assert change == pytest.approx(2.0)
+    assert p_value < 1e-6
+
+
+def test_a_curve_has_means_and_standard_errors() -> None:
+    found = curve(ALONG, "error", "DA", axis(ALONG, "gamma"), scale=100.0)
+    assert found is not None
+    np.testing.assert_allclose(found[1], [1.0, 101.0, 201.0])
+    np.testing.assert_allclose(found[2], 1.0 / np.sqrt(3.0))
+    assert curve(ALONG, "error", "DU", axis(ALONG, "gamma")) is None
+
+
+def test_times_that_grow_with_the_square_have_an_exponent_of_two() -> None:
+    x = np.array([1.0, 2.0, 4.0])
+    assert growth_exponent((x, 3.0 * x**2, np.zeros(3))) == pytest.approx(2.0)

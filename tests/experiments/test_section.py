@@ -1,14 +1,23 @@
-"""Claims, verdicts and tables of a section."""
+"""Claims, verdicts, tables, and numbers in sentences."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from experiments.reporting.section import (
     Claim,
+    Finding,
+    Section,
     Verdict,
-    explained_claim,
+    by_name,
+    claim,
     judge,
+    judged,
+    listed,
+    mean_and_deviation,
+    mean_and_error,
+    rough,
     table,
 )
 
@@ -42,9 +51,39 @@ def test_a_claim_that_does_not_hold_needs_a_reason() -> None:
 
 @pytest.mark.parametrize("conditions", [[True], [True, False], [False]])
 def test_reasons_are_given_only_where_a_claim_does_not_wholly_hold(conditions: list[bool]) -> None:
-    claim = explained_claim("One", "Two", "Three", "Four", judge(conditions), why="Five")
-    assert claim.why == ("" if all(conditions) else "Five")
+    found = judged("One", "Two", "Three", conditions, "Four", why="Five", explained=True)
+    assert found.why == ("" if all(conditions) else "Five")
 
 
 def test_columns_after_the_first_are_flush_right() -> None:
     assert table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
+
+
+def test_a_mean_stands_before_its_standard_error_or_deviation() -> None:
+    assert mean_and_error(np.array([0.1, 0.3]), 100.0) == "20.0 ± 10.0"
+    assert mean_and_deviation(np.array([0.1, 0.3, np.nan]), 100.0) == "20.0 ± 14.1"
+    assert mean_and_deviation(np.array([0.1]), 100.0) == "10.0"
+    assert mean_and_error(np.array([]), 100.0) == "-"
+
+
+def test_names_and_numbers_are_separated_by_commas() -> None:
+    assert by_name({"DA": 0.25, "DU": 0.5}, ".0f", 100.0) == "DA 25, DU 50"
+    assert (listed(["a", "b"]), listed([])) == ("a, b", "none")
+
+
+def test_a_small_number_is_written_by_its_order() -> None:
+    assert (rough(0.0), rough(3.2e-7)) == ("0", "3e-07")
+
+
+def test_the_docstring_of_a_test_is_the_claim() -> None:
+    @claim("nowhere", "a look")
+    def cheese(seen: list[bool] | None) -> Finding | None:
+        """The moon
+        is a cheese.
+        """
+        return None if seen is None else (seen, "it is", "")
+
+    assert cheese([True]) == judged("The moon is a cheese", "nowhere", "a look", [True], "it is")
+    assert cheese(None) is None
+    assert cheese([]) is None
+    assert Section("", [cheese([True]), None]).claims == [cheese([True])]

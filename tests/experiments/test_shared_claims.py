@@ -139,7 +139,7 @@ def timed(order: Sequence[str]) -> Results:
 def test_verdicts_on_times_follow_their_order(
     order: Sequence[str], verdicts: Sequence[Verdict]
 ) -> None:
-    found = [claim.verdict for claim in speed(timed(order), "sets")]
+    found = [claim.verdict for claim in speed(timed(order), "sets") if claim]
     assert found[: len(verdicts)] == verdicts
 
 

@@ -1,4 +1,4 @@
-"""Tables are read with their types, and split the same for everybody."""
+"""Tables, and their random splits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments.studies.tables import sizes_by_problem
-from experiments.tabular import table_splits
+from experiments.tabular import table_files
 from experiments.tabular.table_files import (
     CLASSES,
     MIN_TEST,
@@ -20,8 +20,8 @@ from experiments.tabular.table_files import (
     SIZES,
     TABLES,
     load_table,
+    table_split,
 )
-from experiments.tabular.table_splits import table_split
 
 N_ROWS = 60
 
@@ -73,7 +73,7 @@ def test_splits_are_disjoint_stratified_and_repeatable(monkeypatch: pytest.Monke
     assert not sizes
     counts = np.sort(np.bincount(first.y_train))
     np.testing.assert_allclose(counts[-2:], [19, 20], atol=1)
-    monkeypatch.setattr(table_splits, "MAX_TEST", 15)
+    monkeypatch.setattr(table_files, "MAX_TEST", 15)
     assert len(table_split("fruit", 40, 0).y_test) == 15
 
 
@@ -83,7 +83,7 @@ def test_classes_of_training_rows_have_the_first_codes() -> None:
         split = table_split("fruit", 20, repeat)
         assert set(split.y_train) == set(range(split.y_train.max() + 1))
         assert split.n_classes == 3
-    codes = table_splits._codes(np.array([5, 2, 5]), np.array([1, 5, 2, 9]))
+    codes = table_files._codes(np.array([5, 2, 5]), np.array([1, 5, 2, 9]))
     np.testing.assert_array_equal(codes[0], [1, 0, 1])
     np.testing.assert_array_equal(codes[1], [2, 1, 0, 3])
 

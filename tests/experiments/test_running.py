@@ -1,17 +1,21 @@
-"""Records of runs in files, and times that are kept only of runs alone."""
+"""Records that survive interruptions, and runs that give them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from experiments.experiment import Run
-from experiments.running.records import Archive, Record
-from experiments.running.runner import without_times
+import experiments.__main__ as command
+from experiments import catalog
+from experiments.experiment import Experiment, Measures, Run, Unavailable
+from experiments.running import Archive, Failure, Outcome, Record, Skipped, attempt, without_times
 
 RUN = Run("toy", "easy", "CA-1D", 0)
 
@@ -77,3 +81,48 @@ def test_a_line_that_is_no_record_is_named(archive: Archive) -> None:
         file.write("{}\n")
     with pytest.raises(ValueError, match=r"toy\.jsonl, line 2 is no record"):
         archive.records("toy")
+
+
+def missing(_: Any) -> Measures:
+    raise Unavailable("no such package")
+
+
+def wrong(_: Any) -> Measures:
+    raise RuntimeError("a mistake")
+
+
+METHODS = {"missing": missing, "wrong": wrong, "right": lambda _: {"error": 0.5}}
+EXPERIMENT = Experiment("A title", "a source", {"p": lambda repeat: repeat}, METHODS, repeats=1)
+
+
+@pytest.fixture(autouse=True)
+def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog, "experiment", lambda name, small=False: EXPERIMENT)
+
+
+def outcome(method: str) -> Outcome:
+    return attempt(Run("made up", "p", method, 0), alone=False, small=False)
+
+
+def test_a_missing_package_is_no_failure() -> None:
+    found = outcome("missing")
+    assert isinstance(found, Skipped)
+    assert found.reason == "no such package"
+    assert isinstance(outcome("wrong"), Failure)
+    assert isinstance(outcome("right"), Record)
+
+
+def test_skipped_runs_are_counted_by_reason_and_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def carry_out(runs: list[Run], *_: Any, **__: Any) -> Iterator[Outcome]:
+        for run in runs:
+            if run.method != "wrong":
+                yield outcome(run.method)
+
+    monkeypatch.setattr(command, "carry_out", carry_out)
+    given = ["run", "made up", "--records", str(tmp_path)]
+    found = CliRunner().invoke(command.app, given)
+    assert found.exit_code == 0, found.output
+    assert "skipped 1 run: no such package" in found.output
+    assert Archive(tmp_path).records("made up") == []

@@ -1,1 +1,0 @@
-"""From experiments to records: processes, progress, and files that survive interruptions."""
