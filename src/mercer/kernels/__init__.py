@@ -11,8 +11,7 @@ from mercer.kernels._conversion import (
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._on_columns import OnColumns
-from mercer.kernels._on_projection import OnProjection
+from mercer.kernels._on_columns import OnColumns, OnProjection
 from mercer.kernels._radial import Gaussian
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
 
