@@ -90,7 +90,7 @@ def make_relevance(
 
     Both classes have the identity as covariance and are equally likely; their means are
     :math:`\pm \rho\, v / \|v\|` with :math:`v_i = (i / d)^\gamma`, :math:`i = 1, \ldots, d`. With
-    ``gamma=0`` all features are equally relevant; the larger ``gamma``, the fewer features are
+    ``gamma=0`` all features are equally relevant; for larger ``gamma`` fewer features are
     relevant. The Bayes error is :math:`\Phi(-\rho)` for every ``gamma``, 4 % by default.
 
     Parameters

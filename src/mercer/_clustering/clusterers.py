@@ -208,7 +208,7 @@ class MultipleKernelClustering(KernelClusterer):
     n_init : int or "auto", default="auto"
         Number of initial partitions for each of the initial weights, 10 for `"auto"`.
     max_iter : int, default=50
-        Maximum number of iterations, each of which updates weights and partition.
+        Maximum number of iterations. Each updates the weights and the partition.
     tol : float, default=1e-9
         The iterations end when the objective rises by less, relative to its value.
     random_state : int, RandomState instance or None, default=0

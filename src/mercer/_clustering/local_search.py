@@ -200,8 +200,6 @@ Method = Literal["greedy", "spectral"]
 
 _POWER_ITERATIONS = 4
 """Power iterations of the randomized decomposition: initial partitions need few digits of it."""
-_ZERO_EIGENVALUE = 1e-10
-"""Eigenvalues of a similarity below this fraction of the largest count as zero."""
 
 
 def best_local_search(
@@ -290,7 +288,7 @@ def kmeans_plusplus_labels(K: Array, n_clusters: int, random_state: RandomState)
 def _candidates(
     nearest: Array, seeds: list[int], n_candidates: int, random_state: RandomState
 ) -> Array:
-    """Draw candidates for the next seed, none of which is a seed already."""
+    """Draw candidates for the next seed among the samples that are no seeds."""
     total = nearest.sum()
     if not total > 0.0:
         others = np.setdiff1d(np.arange(nearest.size), seeds)
@@ -321,7 +319,7 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     kernel has no component along the mean. O(n^2 k) by a randomized decomposition.
     """
     similarity = np.maximum(np.linalg.eigvalsh(problem.A)[::-1], 0.0)
-    rank = int((similarity > _ZERO_EIGENVALUE * similarity[0]).sum())
+    rank = int((similarity > ROUNDING * similarity[0]).sum())
     n_components = max(min(rank, problem.n_clusters - 1), 1)
     vectors, values, _ = randomized_svd(
         problem.K, n_components, n_iter=_POWER_ITERATIONS, random_state=random_state

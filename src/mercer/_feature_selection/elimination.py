@@ -20,8 +20,8 @@ _BLOCK_FEATURES = 256
 """The powers of at most this many features are in memory together, for one tile."""
 _SERIES_LIMIT = 2.0
 """The series of the exponential keeps all digits up to this squared scaled value."""
-_REMAINDER = 1e-17
-"""The series ends before the first term that is smaller than this."""
+_REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
+"""The series ends before the first term below this: rounding errors of its smallest sum."""
 
 TileSums = Callable[[Array, Array, Tile], Array]
 """A function of squared distances, target kernel and tile that returns sums over the tile."""

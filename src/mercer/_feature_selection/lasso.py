@@ -10,17 +10,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
+from mercer._gram.tiles import working_memory
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 
-_VIOLATION = 1e-10
-"""A condition of optimality counts as violated if it fails by more than this fraction of the
-largest entry of a."""
+_ROUNDING = 1e-10
+"""A condition of optimality is violated if it fails by more than this fraction of the largest entry
+of a, and weights below this fraction of the largest one are rounding errors of zero."""
 _EQUAL_COSINE = 1e-14
 """Features are treated as equal if the cosine of their kernels differs from one by less than this:
 the kernels then differ by 1e-7 of their norms."""
-_ZERO_WEIGHT = 1e-10
-"""Weights below this fraction of the largest one along the path are rounding errors of zero."""
 _TIE_BREAK = 1e-13
 """Fraction of the largest entry of a that is subtracted per feature to break ties: least angle
 regression fails if several features enter at the same penalty."""
@@ -30,8 +29,6 @@ iterations than they save products."""
 _MAX_FIRST = 512
 """The first working set for a number of features is no larger than this, as the path may have far
 fewer weights than requested."""
-_CHUNK = 2**22
-"""At most this many numbers are held at once when all features are checked along the path."""
 
 Products = Callable[[Array, Array], Array]
 """A function of the indices k and l of features that returns M_kl, shape (n_k, n_l)."""
@@ -76,7 +73,7 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
     each working set is one of non-negative least squares. As no entry of M is negative either, a
     feature whose entry of a does not exceed alpha has weight zero.
     """
-    least = alpha + _VIOLATION * max(float(a.max()), 0.0)
+    least = alpha + _ROUNDING * max(float(a.max()), 0.0)
 
     def solve(a_members: Array, M: Array) -> tuple[Array, Array]:
         weights, can_enter = np.zeros((a_members.size, 1)), a_members > least
@@ -90,7 +87,7 @@ def lasso_at(alpha: float, a: Array, products: Products) -> LassoPoint:
 
 
 def lasso_with(n_nonzero: int, a: Array, products: Products) -> LassoPoint:
-    """Find the end of the first segment of the non-negative Lasso's path with so many weights.
+    """Find the end of the first segment of the Lasso's path with a number of positive weights.
 
     Parameters
     ----------
@@ -162,9 +159,9 @@ def _scattered(values: Array, indices: Array, size: int) -> Array:
 
 
 def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
-    """Compute penalties and weights at the knots of the path, up to the first with so many weights.
+    """Compute penalties and weights at the knots of the path, up to a number of weights.
 
-    If the path never has so many, it ends at alpha = 0.
+    A path with fewer weights ends at alpha = 0.
     """
     max_iter = 20 * a.size + 100
     untied = a - _TIE_BREAK * float(a.max()) * np.arange(a.size)
@@ -174,7 +171,7 @@ def _path(a: Array, M: Array, n_nonzero: int) -> tuple[Array, Array]:
         alphas, _, weights = lars_path_gram(
             Xy=untied, Gram=M, n_samples=1, method="lasso", positive=True, max_iter=max_iter
         )
-    weights[weights <= _ZERO_WEIGHT * weights.max()] = 0.0
+    weights[weights <= _ROUNDING * weights.max()] = 0.0
     enough = np.flatnonzero((weights > 0.0).sum(axis=0) >= n_nonzero)
     if enough.size == 0:
         # scikit-learn stops at single precision of alpha, before the very end of the path.
@@ -243,7 +240,7 @@ class _WorkingSet:
         ndarray of int
             In the order of the knots at which they enter.
         """
-        slack = _VIOLATION * max(float(self._a.max()), 0.0)
+        slack = _ROUNDING * max(float(self._a.max()), 0.0)
         suspects = np.flatnonzero(self._outside & (self._a > alphas.min() + slack))
         suspects = suspects[self._entry(suspects, alphas + slack, weights) < alphas.size]
         self._complete(suspects)
@@ -254,7 +251,7 @@ class _WorkingSet:
     def _entry(self, features: Array, limits: Array, weights: Array) -> Array:
         """Find the first knot at which each feature violates its condition, n_knots if none."""
         entry = np.full(features.size, limits.size)
-        size = max(1, _CHUNK // limits.size)
+        size = max(1, int(working_memory() / (32 * limits.size)))
         for chunk in (slice(start, start + size) for start in range(0, features.size, size)):
             rows = features[chunk]
             above = self._a[rows, None] - self._M[rows] @ weights > limits

@@ -21,8 +21,8 @@ from mercer._weights.alignment_weights import (
 from mercer.kernels import WeightedSum
 
 _SCALE_DIGITS = 10
-"""A clipped kernel's scale is rounded to so many digits. It comes from an eigendecomposition, whose
-last digits depend on the number of threads; a fit should not."""
+"""Digits of a clipped kernel's scale. The last digits of the eigendecomposition that it comes from
+depend on the number of threads; a fit should not."""
 
 
 class AlignmentMaximization(DictionaryLearner):

@@ -53,7 +53,7 @@ class ContinuousAlignment(KernelLearner):
     width_penalty_on : {"widths", "log_widths", "inverse_widths"}, default="widths"
         `"widths"`: lambda sum_z (s_z - mean s)^2 over the widths s_z, in their own unit, is taken
         from <F', K>, where F' is the gradient of the alignment at the learned kernel, as published
-        (eq. 4; F' is the larger, the smaller the kernel's weights are, and largest in the first
+        (eq. 4; F' grows as the kernel's weights shrink, and is largest in the first
         step, at eps I, for which lambda has to be large); "auto" takes the strength whose kernel
         aligns best with held-out samples. The others are relative to the best single width, as in
         :class:`KernelOptimization`, and "auto" takes the strength that predicts held-out samples

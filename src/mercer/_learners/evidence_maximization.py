@@ -29,10 +29,10 @@ class EvidenceMaximization(KernelLearner):
         `ExponentialPower(ard=True)`), or any kernel with a gradient. Its bounds hold, its present
         parameters do not matter.
     width_deviation : float, default=1.0
-        Standard deviation of a normal prior on the natural logarithms of widths about their mean:
-        the smaller, the more alike are the widths.
+        Standard deviation of a normal prior on the natural logarithms of widths about their mean.
+        Widths are more alike for smaller values.
     max_samples : int, default=1000
-        Of more samples than this, so many are used, evenly spaced in the order of the target.
+        Maximum number of samples that are used, evenly spaced in the order of the target.
     max_iter : int, default=60
         Iterations at most.
     task : {"auto", "classification", "regression"}, default="auto"

@@ -14,9 +14,6 @@ from mercer.inspection._display import BAR_COLOR, Display, axes, learned
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_TICKS = 10
-"""Up to this number of steps, each has its own tick: matplotlib would put ticks between them."""
-
 
 class AlignmentPathDisplay(Display):
     """Line of the centered alignment with the target after each step of the fit.
@@ -126,10 +123,7 @@ class AlignmentPathDisplay(Display):
         ax.set_autoscaley_on(True)  # The limits set below for another path end here.
         steps = np.arange(1, self.alignments.size + 1)
         ax.plot(steps, self.alignments, **{"marker": "o", "color": BAR_COLOR, **kwargs})
-        if steps.size <= _MAX_TICKS:
-            ax.set_xticks(steps)
-        else:
-            ax.locator_params(axis="x", integer=True)
+        ax.locator_params(axis="x", integer=True, min_n_ticks=1)
         label = "Centered alignment (training)"
         ax.set(xlabel="Step", ylabel=label, title="Alignment with the target")
         if magnified:

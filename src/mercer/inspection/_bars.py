@@ -23,10 +23,8 @@ from mercer.inspection._display import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_LABEL = 36
-"""Lines of labels have at most this number of characters, to leave space for the bars."""
-_MAX_LINES = 2
-"""Labels of bars are cut after this number of lines."""
+_LABEL = (36, 2)
+"""Characters in a line of a label and number of lines, which leave space for the bars."""
 _MIN_BARS = 3
 """The axes are as high as for this number of bars at least: a single bar would fill them."""
 
@@ -346,4 +344,4 @@ def _bars(labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, A
 
 def _short(label: str) -> str:
     """Break a long label, and cut a very long one."""
-    return "\n".join(wrap(label, _MAX_LABEL, max_lines=_MAX_LINES, placeholder="…"))
+    return "\n".join(wrap(label, _LABEL[0], max_lines=_LABEL[1], placeholder="…"))

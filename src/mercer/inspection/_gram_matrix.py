@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MAX_CLASSES_LABELED = 20
-"""More distinct values than this are drawn as a response: so many class names are illegible."""
+"""More distinct values than this are drawn as a response, as their names would be illegible."""
 
 
 class GramMatrixDisplay(Display):

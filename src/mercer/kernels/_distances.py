@@ -17,27 +17,24 @@ _SAMPLE_ROWS = 300
 """Distances are measured between at most this many samples: a search interval needs no more."""
 
 _CENTER_ROWS = 100
-"""The center of a table is found on at least so many of its rows, if it has them."""
+"""The center of a table is the median of about this many of its rows."""
 
 _SMALL_QUANTILE = 0.01
 """A small distance is this quantile of the positive ones, so that near duplicates do not count."""
 
-_ROUNDING = 1e-12
-"""A squared distance below this fraction of the largest one is zero up to rounding."""
-
 _CANCELLED = 1e-11
-"""A squared distance below this fraction of the squared norm of a row has few digits left, if it is
-computed from inner products."""
+"""A squared distance below this fraction of a row's squared norm has few digits left if it is
+computed from inner products; and a smaller part of the largest one is zero up to rounding."""
 
 _PAIRS = 4096
-"""So many pairs of rows are subtracted at once."""
+"""Number of pairs of rows whose differences are in memory at once."""
 
 _SMALLEST_RATIO = 1e-6
 """An interval whose given lower end is zero starts at this fraction of its upper end."""
 
-_SMALLEST_SQUARE = 1e-280
+_SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
-_LARGEST_SQUARE = 1e300
+_LARGEST_SQUARE = float(np.finfo(float).max * np.sqrt(np.finfo(float).eps))
 """If a squared norm of a sample exceeds this, sums of such squares overflow."""
 
 
@@ -286,7 +283,7 @@ def _positive_squared(X: Features, norm: float) -> Array:
         ranks = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
         X = X[np.argsort(from_mean, kind="stable")[ranks]]
     squared = squared_distances(X, norm=norm)
-    positive = squared[squared > _ROUNDING * squared.max()]
+    positive = squared[squared > _CANCELLED * squared.max()]
     return positive if positive.size else np.ones(1)
 
 

@@ -37,7 +37,7 @@ class ExponentialPower(Stationary):
         norm, between the samples of the table that the kernel is bound to, as every estimator binds
         it.
     power : float, default=1.0
-        Exponent q of the distance, in (0, norm]: the smaller, the rougher are the functions.
+        Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
     norm : float, default=1.0
         p of the distance, in (0, 2].
     ard : bool, default=False

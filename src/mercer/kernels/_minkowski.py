@@ -17,14 +17,8 @@ from sklearn.metrics.pairwise import manhattan_distances
 from mercer._typing import Array, Features
 
 _BLOCK = (4, 32, 256)
-"""Differences are computed in blocks of so many features, rows and columns, which stay in the
-cache."""
-
-_FEWEST_INDICATORS = 4
-"""Columns of two values are treated apart if there are at least so many of them."""
-
-_INDICATOR_ROUNDING = 1e-14
-"""Sums over columns of two values below this fraction of the largest possible sum are rounding."""
+"""Numbers of features, rows and columns whose differences are computed at once, so that they stay
+in the cache."""
 
 _DENSE_COLUMNS = 512
 """Sparse rows become dense for at most this many columns at once."""
@@ -132,7 +126,7 @@ class _Indicators:
         high = np.maximum(X.max(axis=0), Z.max(axis=0))
         columns = _are_at_ends(X, low, high)
         columns[columns] = _are_at_ends(Z[:, columns], low[columns], high[columns])
-        if np.count_nonzero(columns) < _FEWEST_INDICATORS:
+        if np.count_nonzero(columns) < _BLOCK[0]:
             return None
         low, high = low[columns], high[columns]
         E, F = (np.asarray(table[:, columns] > low, dtype=float) for table in (X, Z))
@@ -144,7 +138,8 @@ class _Indicators:
         total += (self.E @ self.g)[:, None]
         total += self.F @ self.g
         smallest = 0.5 * float(self.g.min(initial=np.inf, where=self.g > 0.0))
-        total[total < max(smallest, _INDICATOR_ROUNDING * float(self.g.sum()))] = 0.0
+        rounding = 4.0 * self.g.size * float(np.finfo(float).eps * self.g.sum())
+        total[total < max(smallest, rounding)] = 0.0
         return total
 
     def weighted(self, W: Array) -> Array:
@@ -260,7 +255,7 @@ def _sparse_weighted_powers(X: Features, W: Array, Z: Features, norm: float) -> 
     """See :func:`weighted_powers`.
 
     With r and c the sums of W over rows and columns, the sum for feature j is
-    sum_a r_a |x_aj|^p + sum_b c_b |z_bj|^p, corrected for pairs of which both are stored.
+    sum_a r_a |x_aj|^p + sum_b c_b |z_bj|^p, corrected for pairs of stored values.
     """
     X, Z = X.tocsc(), Z.tocsc()
     totals = abs(X).power(norm).T @ W.sum(axis=1) + abs(Z).power(norm).T @ W.sum(axis=0)

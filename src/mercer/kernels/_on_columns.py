@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeAlias
@@ -18,7 +19,47 @@ from mercer.kernels._structure import ARDFunction, InnerProduct, RadialFunction,
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
 
-class OnColumns(Composite):
+class OnMapped(Composite):
+    """A kernel on features that are computed from those of the table."""
+
+    kernel: Kernel
+
+    @abstractmethod
+    def _mapped(self, X: Features) -> Features:
+        """The features that the inner kernel is evaluated on."""
+
+    @property
+    def offset(self) -> float:
+        """The inner kernel's offset."""
+        return self.kernel.offset
+
+    def log_bounds(self, X: Features) -> Array:
+        """The inner kernel's intervals, derived from the features that it is evaluated on."""
+        return self.kernel.log_bounds(self._mapped(X))
+
+    def starts(self, X: Features) -> Array:
+        """The inner kernel's starting points on these features."""
+        return self.kernel.starts(self._mapped(X))
+
+    def _parts(self) -> Sequence[Kernel]:
+        return [self.kernel]
+
+    def _shifted(self, X: Features, Z: Features | None) -> Array:
+        return self.kernel._shifted(self._mapped(X), None if Z is None else self._mapped(Z))
+
+    def _shifted_diag(self, X: Features) -> Array:
+        return self.kernel._shifted_diag(self._mapped(X))
+
+    def _contract(
+        self, X: Features, P: Array, Z: Features, start: int | None
+    ) -> tuple[float, Array]:
+        return self.kernel._contract(self._mapped(X), P, self._mapped(Z), start)
+
+    def _gram_tiles(self, X: Features) -> RadialTiles | None:
+        return self.kernel._gram_tiles(self._mapped(X))
+
+
+class OnColumns(OnMapped):
     """A kernel on some of the columns of a table.
 
     Parameters
@@ -62,22 +103,9 @@ class OnColumns(Composite):
         return self.kernel.vjp(take_columns(X, self.columns), P, chosen)
 
     @property
-    def offset(self) -> float:
-        """The inner kernel's offset."""
-        return self.kernel.offset
-
-    @property
     def bounds(self) -> Any:
         """The inner kernel's bounds."""
         return getattr(self.kernel, "bounds", None)
-
-    def log_bounds(self, X: Features) -> Array:
-        """The inner kernel's intervals, derived from the chosen columns."""
-        return self.kernel.log_bounds(take_columns(X, self.columns))
-
-    def starts(self, X: Features) -> Array:
-        """The inner kernel's starting points on the chosen columns."""
-        return self.kernel.starts(take_columns(X, self.columns))
 
     @property
     def structure(self) -> Structure:
@@ -127,36 +155,17 @@ class OnColumns(Composite):
             return self.columns
         return None
 
-    def _positions(self, n_features: int) -> Array:
-        known = self._known_positions()
-        table = np.empty((0, n_features))
-        return np.asarray(column_positions(table, self.columns) if known is None else known)
-
-    def _parts(self) -> Sequence[Kernel]:
-        return [self.kernel]
-
     def _with_parts(self, parts: list[Kernel]) -> Self:
         return type(self)(parts[0], self.columns)
 
-    def _chosen(self, X: Features) -> Features:
-        return X[:, self._positions(X.shape[1])]
-
-    def _shifted(self, X: Features, Z: Features | None) -> Array:
-        return self.kernel._shifted(self._chosen(X), None if Z is None else self._chosen(Z))
-
-    def _shifted_diag(self, X: Features) -> Array:
-        return self.kernel._shifted_diag(self._chosen(X))
-
-    def _contract(
-        self, X: Features, P: Array, Z: Features, start: int | None
-    ) -> tuple[float, Array]:
-        return self.kernel._contract(self._chosen(X), P, self._chosen(Z), start)
-
-    def _gram_tiles(self, X: Features) -> RadialTiles | None:
-        return self.kernel._gram_tiles(self._chosen(X))
+    def _mapped(self, X: Features) -> Features:
+        known = self._known_positions()
+        if known is None or hasattr(X, "columns"):
+            return take_columns(X, self.columns)
+        return X[:, known]
 
 
-class OnProjection(Composite):
+class OnProjection(OnMapped):
     """A kernel on linear combinations of the features, k(A'x, A'x').
 
     With a kernel of the Euclidean distance it is one of the Mahalanobis distance whose matrix is
@@ -186,22 +195,9 @@ class OnProjection(Composite):
         self.kernel = kernel
         self.projection = projection
 
-    @property
-    def offset(self) -> float:
-        """The inner kernel's offset."""
-        return self.kernel.offset
-
-    def log_bounds(self, X: Features) -> Array:
-        """The inner kernel's intervals, derived from the projected samples."""
-        return self.kernel.log_bounds(self._projected(X))
-
-    def starts(self, X: Features) -> Array:
-        """The inner kernel's starting points on the projected samples."""
-        return self.kernel.starts(self._projected(X))
-
     def bind(self, X: Features) -> Self:
         """The bound inner kernel on the same projection."""
-        projected = self._projected(X if hasattr(X, "tocsr") else np.asarray(X, dtype=float))
+        projected = self._mapped(X if hasattr(X, "tocsr") else np.asarray(X, dtype=float))
         return self._with_parts([self.kernel.bind(projected)])
 
     def relevance(self, n_features: int) -> Array:
@@ -212,9 +208,6 @@ class OnProjection(Composite):
     def describe(self) -> str:
         """The inner kernel's description and the number of components."""
         return f"{self.kernel.describe()} on {np.shape(self.projection)[1]} projections"
-
-    def _parts(self) -> Sequence[Kernel]:
-        return [self.kernel]
 
     def _with_parts(self, parts: list[Kernel]) -> Self:
         return type(self)(parts[0], self.projection)
@@ -230,22 +223,8 @@ class OnProjection(Composite):
             raise ValueError(f"projection has {len(A)} rows, but X has {n_features} features.")
         return A
 
-    def _projected(self, X: Features) -> Array:
+    def _mapped(self, X: Features) -> Array:
         return np.asarray(X @ self._matrix(X.shape[1]))
-
-    def _shifted(self, X: Features, Z: Features | None) -> Array:
-        return self.kernel._shifted(self._projected(X), None if Z is None else self._projected(Z))
-
-    def _shifted_diag(self, X: Features) -> Array:
-        return self.kernel._shifted_diag(self._projected(X))
-
-    def _contract(
-        self, X: Features, P: Array, Z: Features, start: int | None
-    ) -> tuple[float, Array]:
-        return self.kernel._contract(self._projected(X), P, self._projected(Z), start)
-
-    def _gram_tiles(self, X: Features) -> RadialTiles | None:
-        return self.kernel._gram_tiles(self._projected(X))
 
 
 def _on_columns(kernel: Kernel, positions: list[int]) -> OnColumns:

@@ -114,8 +114,8 @@ class RationalQuadratic(Stationary):
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
     alpha : float, default=1.0
-        Shape, without unit: the smaller, the more the widths of the mixture differ. Learned too,
-        within 0.01 and 100.
+        Shape, without unit. The widths of the mixture differ more for smaller values. Learned,
+        too, from 0.01 to 100.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"

@@ -52,7 +52,7 @@ class DistanceFunction(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Structure:
-    """Structure of a kernel's formula; of which nothing is known, in this base class.
+    """Structure of a kernel's formula. The base class stands for an unknown one.
 
     Callers match on the subclass, and compute with what it holds in place of the kernel's values.
 

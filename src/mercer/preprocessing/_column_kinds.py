@@ -30,9 +30,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _INSPECTED = 1000
 """Words are looked for in this many texts."""
 
-_DAY = np.timedelta64(1, "D")
-"""Dates and durations are counted in days."""
-
 
 @dataclass(frozen=True)
 class ColumnsOfKind:
@@ -91,7 +88,7 @@ def kind_of(column: Any) -> Kind:
     Returns
     -------
     {"number", "date", "category", "text", "empty", "identifier", "other"}
-        Text of which most rows have a value of their own is an identifier, or text if it repeats
+        Text that differs in most rows is an identifier, or text if it repeats
         values or consists of several words that vary. Columns of an array of text, into which
         NumPy converts mixed types, are numbers if all values read as numbers; text in data frames
         and in arrays of objects remains text. Other columns hold lists, complex numbers or other
@@ -365,7 +362,7 @@ def _days(values: Array) -> Array:
         values[_is_missing(values)] = None
         values = values.astype(f"{kind}8[us]")
     since = values if values.dtype.kind == "m" else values - np.datetime64(0, "D")
-    return since / _DAY
+    return since / np.timedelta64(1, "D")
 
 
 def _texts(values: Array) -> Array:

@@ -15,8 +15,8 @@ _NORMAL_MAD = 0.6744897501960817
 """Median absolute deviation of a standard normal variable, the 0.75 quantile of its law."""
 
 _MAX_CLIPPED = 0.1
-"""At most this share of a column's values is clipped: a column of which more lies far from the
-median has several clusters or a center of nearly equal values, and no rare values."""
+"""At most this share of a column's values is clipped: where more lie far from the median, a column
+has several clusters or a center of nearly equal values, and no rare values."""
 
 _WINSORIZED_AT = 2.0
 """Mean and standard deviation after clipping disregard what exceeds this many thresholds, so that
@@ -43,7 +43,7 @@ class SoftClippingScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     and the result is brought to mean 0 and variance 1, for which values beyond 2 t are replaced by
     2 t. The function is increasing, with a continuous derivative. t is `threshold`, or larger for
-    columns of which more than a tenth would be clipped: then it is the 0.9 quantile of :math:`|z|`.
+    columns where more than a tenth would be clipped: then it is the 0.9 quantile of :math:`|z|`.
     A column without tails is therefore standardized as
     `sklearn.preprocessing.StandardScaler` does, while a value of :math:`10^{12}` does not squeeze
     the others together. Isotropic kernels, whose distances give all columns the same weight, need

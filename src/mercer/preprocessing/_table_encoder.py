@@ -142,11 +142,8 @@ def converter(kind: Kind) -> FunctionTransformer:
     return FunctionTransformer(convert, feature_names_out="one-to-one", kw_args={"kind": kind})
 
 
-_YEAR = 365.2425
-"""Mean length of a year of the Gregorian calendar, in days."""
-
-_PERIODS = {"season": _YEAR, "weekday": 7.0, "hour": 1.0}
-"""The length of each cycle, in days since 1970."""
+_PERIODS = {"season": 365.2425, "weekday": 7.0, "hour": 1.0}
+"""The length of each cycle in days; seasons repeat after a mean year of the Gregorian calendar."""
 
 _FEWEST_MONTHS = 3
 """Dates of fewer calendar months tell nothing about seasons."""
