@@ -23,8 +23,6 @@ from reference import gaussian
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Machine, Squared
 
 N = 30
-
-
 X = np.random.default_rng(0).normal(size=(N, 3))
 
 
@@ -53,8 +51,6 @@ LOSSES = {
     "logistic-1e-3": Case(Logistic(1e-3), NaiveLogistic(1e-3), True),
     "logistic-1e3": Case(Logistic(1e3), NaiveLogistic(1e3), True),
 }
-
-
 GRAMS = {
     "gaussian": gaussian(X, 1.0),
     "wide": gaussian(X, 100.0),
@@ -67,11 +63,7 @@ GRAMS = {
     "constant": np.ones((N, N)),
     "zero": np.zeros((N, N)),
 }
-
-
 every_loss = pytest.mark.parametrize("case", LOSSES.values(), ids=LOSSES)
-
-
 either_way = pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
 
 

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loss_cases import (
-    GRAMS,
-    Case,
-    N,
-    X,
-    assert_optimal,
-    either_way,
-    every_loss,
-    predictions,
-)
+from loss_cases import GRAMS, Case, N, X, assert_optimal, either_way, every_loss, predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_reference import (
     Ball,

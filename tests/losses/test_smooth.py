@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loss_cases import (
-    GRAMS,
-    LOSSES,
-    X,
-    either_way,
-    predictions,
-)
+from loss_cases import GRAMS, LOSSES, X, either_way, predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.kernel_ridge import KernelRidge

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loss_cases import (
-    GRAMS,
-    LOSSES,
-    decision,
-    predictions,
-)
+from loss_cases import GRAMS, LOSSES, decision, predictions
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC, SVR
 

@@ -19,12 +19,7 @@ from reference import center, gaussian
 from sklearn.base import clone
 from sklearn.preprocessing import scale
 
-from mercer import (
-    ContinuousMKLClassifier,
-    ContinuousMKLRegressor,
-    MKLClassifier,
-    MKLRegressor,
-)
+from mercer import ContinuousMKLClassifier, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
 from mercer.datasets import make_relevance, make_sine
 from mercer.kernels import Dirichlet, Gaussian, Laplacian, Linear
 

@@ -12,13 +12,7 @@ import sklearn
 import skops.io
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from one_stage_cases import (
-    CLASSIFIERS,
-    MAKERS,
-    SOLVERS,
-    data_for,
-    refused,
-)
+from one_stage_cases import CLASSIFIERS, MAKERS, SOLVERS, data_for, refused
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -321,10 +315,7 @@ def test_models_survive_pickle_and_skops(name: str) -> None:
     dumped = skops.io.dumps(model)
     untrusted = skops.io.get_untrusted_types(data=dumped)
     assert all(kind.startswith("mercer.") for kind in untrusted)
-    for loaded in (
-        skops.io.loads(dumped, trusted=untrusted),
-        pickle.loads(pickle.dumps(model)),
-    ):
+    for loaded in (skops.io.loads(dumped, trusted=untrusted), pickle.loads(pickle.dumps(model))):
         assert_allclose(values(loaded, X), values(model, X), rtol=1e-12)
         assert loaded.history_ == model.history_
         assert loaded.kernel_ == model.kernel_

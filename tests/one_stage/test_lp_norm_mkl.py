@@ -101,10 +101,7 @@ def test_weights_and_dual_coefficients(problem: str, solver: str) -> None:
 
 @every_solver
 def test_fitted_attributes(solver: str) -> None:
-    case, model = (
-        PROBLEMS[suited(solver)](),
-        fitted(suited(solver), solver, 1e-3),
-    )
+    case, model = (PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3))
     assert isinstance(model.kernel_, WeightedSum)
     assert isinstance(model.kernel_, Kernel)
     gram = model.kernel_(case.X)
@@ -128,10 +125,7 @@ def test_fitted_attributes(solver: str) -> None:
 
 @every_solver
 def test_predictions_are_the_formula(solver: str) -> None:
-    case, model = (
-        PROBLEMS[suited(solver)](),
-        fitted(suited(solver), solver, 1e-3),
-    )
+    case, model = (PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3))
     Z = np.random.default_rng(8).normal(size=(9, 4))
     rows = [gaussian(case.X[:, [z]], 1.5, Z[:, [z]]).T for z in range(4)]
     values = np.tensordot(model.weights_, rows, axes=1) @ model.dual_coef_ + model.intercept_

@@ -10,12 +10,7 @@ import pytest
 import scipy.sparse as sp
 from learner_cases import problem
 from numpy.testing import assert_allclose
-from one_stage_cases import (
-    PAIR,
-    data_for,
-    every_estimator,
-    refused,
-)
+from one_stage_cases import PAIR, data_for, every_estimator, refused
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 

@@ -16,10 +16,10 @@ from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
 from mercer._one_stage.kernel_machines import class_values, held_out_temperature
-from mercer._weights.mkl import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared
+from mercer.losses._loss import Problems
 
 MODELS = [
     L1SVM([Gaussian(1.0), Gaussian(4.0)]),

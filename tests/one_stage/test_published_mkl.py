@@ -79,8 +79,7 @@ def test_l2_krr_is_the_published_iteration(center: Any, radius: float, intercept
 
 
 @pytest.mark.parametrize(
-    "center",
-    [[1.0], [0.5, 0.5, 0.0], [0.5, -0.1], [[0.5, 0.5]], [], [np.nan, 0.0], [np.inf, 0.0]],
+    "center", [[1.0], [0.5, 0.5, 0.0], [0.5, -0.1], [[0.5, 0.5]], [], [np.nan, 0.0], [np.inf, 0.0]]
 )
 def test_wrong_centers_are_refused(center: Any) -> None:
     finite = np.isfinite(np.asarray(center, dtype=float)).all()

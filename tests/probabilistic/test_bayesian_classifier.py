@@ -6,12 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bayesian_cases import (
-    CLASSIFIERS,
-    PROBLEMS,
-    SOLVERS,
-    fitted,
-)
+from bayesian_cases import CLASSIFIERS, PROBLEMS, SOLVERS, fitted
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import gaussian
@@ -23,8 +18,6 @@ from mercer.kernels import Gaussian, Linear
 from mercer.probabilistic import LogisticLikelihood
 
 may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-
-
 KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
 
 

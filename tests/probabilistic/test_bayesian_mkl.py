@@ -12,13 +12,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import skops.io as sio
-from bayesian_cases import (
-    CLASSIFIERS,
-    PROBLEMS,
-    SOLVERS,
-    finest_tol,
-    fitted,
-)
+from bayesian_cases import CLASSIFIERS, PROBLEMS, SOLVERS, finest_tol, fitted
 from campaign import rotating
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
@@ -31,11 +25,7 @@ from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.kernels import CallableKernel, Gaussian, Linear, OnColumns, WeightedSum
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
-
-
 may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-
-
 KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
 
 
@@ -239,14 +229,8 @@ def test_stacks_of_constant_diagonals_need_no_new_diagonal(solver: str) -> None:
 
 
 PAIR: list[Any] = [Gaussian(1.0), "linear"]
-
-
 MODELS = {name: clone(model).set_params(kernels=PAIR) for name, model in SOLVERS.items()}
-
-
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-
-
 MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
 
 

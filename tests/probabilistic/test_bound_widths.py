@@ -9,19 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from probabilistic_reference import (
-    NaiveGaussian,
-    NaiveLaplace,
-    NaiveLikelihood,
-    NaiveLogistic,
-)
+from probabilistic_reference import NaiveGaussian, NaiveLaplace, NaiveLikelihood, NaiveLogistic
 from scipy.optimize import minimize_scalar
 
-from mercer.probabilistic import (
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-)
+from mercer.probabilistic import GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._bound_widths import DeterminantModel
 
 PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
@@ -30,14 +21,8 @@ PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
     "laplace-flat": (LaplaceLikelihood(1e-3), NaiveLaplace(1e-3)),
     "logistic": (LogisticLikelihood(), NaiveLogistic()),
 }
-
-
 every_likelihood = pytest.mark.parametrize("name", PAIRS)
-
-
 free_width = pytest.mark.parametrize("name", ["laplace", "laplace-flat", "logistic"])
-
-
 values = st.floats(-60.0, 60.0)
 
 
@@ -55,11 +40,7 @@ DETERMINANTS = [
     for c in (1e-6, 0.1, 1.0, 7.0, 1e3, 1e8)
     for m in (1.0, 1.7, 10.0, 1e4)
 ]
-
-
 LATENTS = [-700.0, -40.0, -4.0, -1.0, -1e-3, 0.0, 1e-9, 0.1, 0.5, 2.0, 10.0, 300.0]
-
-
 every_determinant = pytest.mark.parametrize(
     "determinant", DETERMINANTS, ids=lambda t: f"c={t.c[0]:g}, m={t.damping:g}"
 )

@@ -59,12 +59,7 @@ def test_the_same_kernel_has_the_likelihood_of_scikit_learn(amplitude: float, wi
     kernel = gp.ConstantKernel(amplitude, "fixed") * gp.RBF(width / np.sqrt(2.0), "fixed")
     theirs = GaussianProcessClassifier(kernel, optimizer=None).fit(X, y)
     ours = posterior(
-        X,
-        y,
-        [Gaussian(width)],
-        [amplitude],
-        likelihood=LogisticLikelihood(),
-        objective="laplace",
+        X, y, [Gaussian(width)], [amplitude], likelihood=LogisticLikelihood(), objective="laplace"
     )
     assert_allclose(-0.5 * ours.objective, theirs.log_marginal_likelihood_value_, rtol=1e-7)
     new = np.random.default_rng(1).normal(size=(9, 2))

@@ -9,23 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from probabilistic_reference import (
-    NaiveGaussian,
-    NaiveLaplace,
-    NaiveLikelihood,
-    NaiveLogistic,
-)
+from probabilistic_reference import NaiveGaussian, NaiveLaplace, NaiveLikelihood, NaiveLogistic
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_ndtr
 
 from mercer.losses import EpsilonInsensitive, Hinge
-from mercer.probabilistic import (
-    Deviance,
-    GaussianLikelihood,
-    LaplaceLikelihood,
-    LogisticLikelihood,
-)
+from mercer.probabilistic import Deviance, GaussianLikelihood, LaplaceLikelihood, LogisticLikelihood
 from mercer.probabilistic._bound_widths import DeterminantModel
 
 PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
@@ -34,14 +24,8 @@ PAIRS: dict[str, tuple[Any, NaiveLikelihood]] = {
     "laplace-flat": (LaplaceLikelihood(1e-3), NaiveLaplace(1e-3)),
     "logistic": (LogisticLikelihood(), NaiveLogistic()),
 }
-
-
 every_likelihood = pytest.mark.parametrize("name", PAIRS)
-
-
 values = st.floats(-60.0, 60.0)
-
-
 log_widths = st.floats(np.log(1e-6), np.log(1e6))
 
 

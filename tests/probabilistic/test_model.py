@@ -41,11 +41,7 @@ from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.kernels import Gaussian, Linear, Polynomial
 
 every_solver = pytest.mark.parametrize("solver", SOLVERS)
-
-
 may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-
-
 KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
 
 
@@ -332,14 +328,8 @@ def test_diagonals_may_be_very_different(solver: str, kernel: Any) -> None:
 
 
 PAIR: list[Any] = [Gaussian(1.0), "linear"]
-
-
 MODELS = {name: clone(model).set_params(kernels=PAIR) for name, model in SOLVERS.items()}
-
-
 every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-
-
 MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
 
 

@@ -35,8 +35,6 @@ from mercer.kernels import Gaussian
 every_pair = pytest.mark.parametrize(
     ("problem", "solver"), PAIRS, ids=[" by ".join(pair) for pair in PAIRS]
 )
-
-
 may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
 
 

@@ -30,8 +30,6 @@ from mercer.probabilistic import (
 )
 
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
-
-
 every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
 
 

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from probabilistic_reference import (
-    gaussian_evidence,
-)
+from probabilistic_reference import gaussian_evidence
 from reference import central_difference
 from scipy.optimize import OptimizeResult
 from sklearn.base import clone

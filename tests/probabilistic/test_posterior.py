@@ -32,8 +32,6 @@ from mercer.probabilistic import (
 )
 
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
-
-
 every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
 
 
@@ -67,19 +65,13 @@ IONOSPHERE: dict[str, Any] = {
     "scales": [2.0, 4.0, 8.0],
     "weights": [1.0, 2.0, 4.0],
 }
-
-
 KIN8NM: dict[str, Any] = {
     "data": "kin8nm",
     "n": 200,
     "scales": [1.0, 2.0, 4.0],
     "weights": [0.3, 0.6, 0.5],
 }
-
-
 LOGISTIC = LogisticLikelihood()
-
-
 CASES = {
     "ionosphere, vb": Reference(
         **IONOSPHERE,

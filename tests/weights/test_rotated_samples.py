@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_limits
 from mercer import MKLClassifier, MKLRegressor
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
-from mercer._weights.mkl import Problems
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Kernel, Linear, OnColumns
 from mercer.losses import Hinge, Squared
+from mercer.losses._loss import Problems
 
 # A constant feature, two equal ones, and one that no kernel reads; kernels overlap.
 GROUPS = ([0, 1], [1, 2, 3], [4], [5, 6])

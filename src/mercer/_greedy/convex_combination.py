@@ -19,10 +19,11 @@ from mercer._objectives.inner_product import Sensitivity
 from mercer._search.family_search import family_search, is_searched_globally
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, Problems, learn_weights
+from mercer._weights.mkl import LearnedWeights, learn_weights
 from mercer._weights.weight_sets import Simplex
 from mercer.kernels._composition import WeightedSum
 from mercer.kernels._kernel import Kernel
+from mercer.losses._loss import Problems
 
 _WEIGHTS_TOL = 0.05
 """The duality gap of the weights may be this fraction of the excess that they are solved for."""

@@ -25,10 +25,11 @@ from mercer._one_stage.base import (
 from mercer._targets import Target
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_positive
-from mercer._weights.mkl import LearnedWeights, Problems
+from mercer._weights.mkl import LearnedWeights
 from mercer._weights.rotated_samples import RotatedSamples
 from mercer.kernels import Kernel
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mercer.losses._loss import Problems
 
 
 @dataclass(frozen=True)

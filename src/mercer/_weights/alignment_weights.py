@@ -13,21 +13,12 @@ _EPSILON = float(np.finfo(np.float64).eps)
 """Eigenvalues of M below p times this fraction of the largest are rounding errors, and the products
 of block pivoting are wrong by up to p times this fraction of the largest |a_k|."""
 
-_FREE_FLOOR = 1e-12
-"""Weights of either sign ignore eigenvalues below this fraction of the largest, because dividing
-by small eigenvalues makes weights large."""
-
-_TIE = 1e-12
-"""Criteria that differ by less than this fraction are equal up to rounding."""
+_NEGLIGIBLE = 1e-12
+"""Weights of either sign ignore eigenvalues below this fraction of the largest, as dividing by them
+makes weights large; criteria that differ by less than this fraction are equal up to rounding."""
 
 _MANY = 100
 """With more kernels than this, block pivoting is tried before the slower active-set method."""
-
-_MAX_EXCHANGES = 100
-"""Block pivoting gives up after so many exchanges."""
-
-_PATIENCE = 3
-"""Block pivoting gives up when so many exchanges in a row leave no fewer violations than before."""
 
 
 def independent_weights(moments: Moments) -> Array:
@@ -109,7 +100,7 @@ def free_weights(moments: Moments) -> Array:
     Cortes, Mohri, Rostamizadeh (2010), proposition 2.
     """
     scale, M, a = _scaled(moments.a, moments.M)
-    R, b = _least_squares(M, a, floor=_FREE_FLOOR)
+    R, b = _least_squares(M, a, floor=_NEGLIGIBLE)
     eigenvalues = np.einsum("ij,ij->i", R, R)
     solution = R.T @ (b / eigenvalues)
     return normalized(solution * scale)
@@ -138,7 +129,7 @@ def dependence_weights(hsic: Array, norm: int) -> Array:
     hsic = np.maximum(hsic, 0.0)
     if norm == 2:
         return hsic
-    winner = int(np.flatnonzero(hsic >= (1.0 - _TIE) * hsic.max())[0])
+    winner = int(np.flatnonzero(hsic >= (1.0 - _NEGLIGIBLE) * hsic.max())[0])
     return np.eye(hsic.size)[winner]
 
 
@@ -180,8 +171,12 @@ def _refined(solution: Array, M: Array, a: Array) -> Array:
     return refined
 
 
-def _block_pivoting(M: Array, a: Array) -> Array | None:
+def _block_pivoting(
+    M: Array, a: Array, max_exchanges: int = 100, patience: int = 3
+) -> Array | None:
     """Minimize w'Mw - 2 w'a over w >= 0 by block principal pivoting; None unless it converges.
+
+    It does not where `patience` exchanges in a row leave no fewer violations than before.
 
     References
     ----------
@@ -189,17 +184,17 @@ def _block_pivoting(M: Array, a: Array) -> Array | None:
     """
     solution, gradient = np.zeros(a.size), -a
     free = np.zeros(a.size, dtype=bool)
-    fewest, patience = a.size + 1, _PATIENCE
+    fewest, left = a.size + 1, patience
     tolerance = a.size * _EPSILON * float(np.abs(a).max())
-    for _ in range(_MAX_EXCHANGES):
+    for _ in range(max_exchanges):
         violated = np.where(free, solution < 0.0, gradient < -tolerance)
         count = int(violated.sum())
         if count == 0:
             return solution
         if count < fewest:
-            fewest, patience = count, _PATIENCE
-        elif patience > 0:
-            patience -= 1
+            fewest, left = count, patience
+        elif left > 0:
+            left -= 1
         else:
             return None
         free ^= violated

@@ -12,25 +12,18 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._typing import Array
 from mercer.losses import Boxes
+from mercer.losses._loss import ROUNDING
 
-_MAX_STEPS = 100
-"""The method stops after this many steps, of which it usually needs 10 to 40."""
 _BOUNDARY_FRACTION = 0.99
 """A step goes at most this fraction of the way to the boundary, so that variables stay positive."""
-_CENTERING_EXPONENT = 3.0
-"""Exponent of Mehrotra's centering parameter, sigma = (mu_affine / mu)^3."""
 _LEAST_CENTERING = 1e-3
 """The centering parameter is at least this, so that no product vanishes long before the others."""
-_ROUNDING = 1e-13
-"""Complementarity below this fraction of the objective is rounding, and no step lowers it."""
 _NEGLIGIBLE = 10.0 ** -np.arange(1, 8)
 """A variable is set to zero if it is below such a fraction of its multiplier, each in its unit; the
 largest fraction is taken that leaves a small enough gap."""
 _ALLOWED_GAP = 10.0
 """Setting small weights to zero may raise the gap to this multiple of the tolerance, and setting
 dual variables to their bounds to twice that."""
-_JITTER = 1e-13
-"""The unit diagonal of a scaled system is raised by this, so that rounding leaves it definite."""
 _TINY = float(np.finfo(float).tiny)
 """An objective of zero is replaced by this where it divides."""
 
@@ -54,7 +47,7 @@ class _Point:
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def interior_point_weights(
-    boxes: Boxes, grams: BaseGrams, tol: float
+    boxes: Boxes, grams: BaseGrams, tol: float, max_steps: int = 100
 ) -> tuple[Array, Array, Array]:
     """Find weights, dual variables and intercepts at the saddle point, up to a duality gap.
 
@@ -64,6 +57,8 @@ def interior_point_weights(
     grams : BaseGrams
     tol : float
         Duality gap to reach, relative to the objective.
+    max_steps : int, default=100
+        The method usually takes 10 to 40.
 
     Returns
     -------
@@ -92,13 +87,13 @@ def interior_point_weights(
     .. [2] Mehrotra (1992), On the implementation of a primal-dual interior point method.
     """
     best = iterate = _Iterate(_start(boxes, grams), boxes, grams)
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         best = iterate if iterate.gap < best.gap else best
         weights = iterate.sparse_weights(_ALLOWED_GAP * tol) if iterate.gap <= tol else None
         if weights is not None:
             dual = iterate.dual_at_bounds(weights, 2.0 * _ALLOWED_GAP * tol)
             return weights, dual, iterate.point.intercepts
-        if not iterate.relative_complementarity > _ROUNDING:
+        if not iterate.relative_complementarity > ROUNDING:
             break
         try:
             iterate = iterate.step()
@@ -227,7 +222,8 @@ class _Iterate:
         predictor = self._direction(_PREDICTOR)
         affine = _moved(point, predictor, _step_size(point, predictor, C))
         mu_ratio = _complementarity(affine, self.boxes) / self.mu
-        sigma = max(mu_ratio**_CENTERING_EXPONENT, _LEAST_CENTERING)
+        # Complementarity that falls fast in the predictor needs little centering (Mehrotra 1992).
+        sigma = max(mu_ratio**3, _LEAST_CENTERING)
         step = self._direction(self._corrector(predictor, sigma))
         return _Iterate(_moved(point, step, _step_size(point, step, C)), self.boxes, self.grams)
 
@@ -366,7 +362,7 @@ def _factor(system: Array, counts: float | Array = 1.0) -> tuple[Array, Array]:
     """
     scale = 1.0 / np.sqrt(np.diag(system))
     scaled = system * scale * scale[:, None]
-    scaled[np.diag_indices_from(scaled)] += _JITTER / counts
+    scaled[np.diag_indices_from(scaled)] += ROUNDING / counts
     return cho_factor(scaled, lower=True, overwrite_a=True, check_finite=False)[0], scale
 
 

@@ -3,136 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
-from mercer._gram.sample_weights import weighted_mean, weighted_spread
-from mercer._gram.tiles import n_threads, serial_algebra
+from mercer._gram.tiles import serial_algebra
 from mercer._history import WeightStep
 from mercer._typing import Array
 from mercer._weights.interior_point import interior_point_weights
 from mercer._weights.weight_sets import Curvature, Path, WeightSet
-from mercer.losses import Boxes, Loss, Machine
+from mercer.losses import Machine
+from mercer.losses._loss import ROUNDING, Problems
 
 Solver = Literal["auto", "newton", "interior_point", "alternating"]
 SOLVERS = get_args(Solver)
 """Names of the solvers of :func:`learn_weights`."""
 
-_MACHINE_TOL = 0.01
-"""The machines' own duality gap may be this fraction of the tolerance; it is lowered by this factor
-where no weights are better within it."""
-_TRIALS = 6
-"""Step sizes tried along a direction before it is given up."""
-_WIDENING = 1.5
-"""Newton's step is computed again if it changes the predictions by more than this multiple of the
-width that kinks of the loss are smoothed to."""
+_INNER_TOL = 0.01
+"""Gaps of machines, and that of the interior-point method, may be this fraction of the tolerance.
+That of machines is lowered by this factor where no weights are better within it."""
 _PATIENCE = 12
 """After this many steps, kinks of the objective are what slows Newton's down, where it has any."""
-_INTERIOR_TOL = 0.01
-"""The interior-point method is asked for a gap of this fraction of the tolerance."""
-_FINEST_TOL = 1e-10
-"""The interior-point method is asked for no smaller gap, which rounding may not let it reach."""
 _MOST_CUTS = 40
 """The lower bound combines at most this many recent dual variables, which bounds its cost."""
-_SUFFICIENT = 1e-4
-"""A step is accepted if it reaches at least this fraction of the decrease that the slope predicts
-(Armijo)."""
-
-
-@dataclass(frozen=True)
-class Problems:
-    """Kernel machines that share a kernel: one for each class, or each response.
-
-    Attributes
-    ----------
-    loss : Loss
-        It holds the samples' weights.
-    Y : ndarray of shape (n_samples, n_problems)
-    intercept : bool
-    """
-
-    loss: Loss
-    Y: Array
-    intercept: bool
-
-    @property
-    def n_samples(self) -> float:
-        """Number of samples, or the sum of their weights."""
-        weights = self.loss.weights
-        return float(len(self.Y) if weights is None else weights.sum())
-
-    def deviation(self) -> float:
-        """Return the standard deviation of all targets."""
-        return weighted_spread(self.Y, self.loss.weights)
-
-    def root_mean_square(self, values: Array) -> float:
-        """Return the root of the mean square over all samples and problems.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_samples, n_problems)
-        """
-        return float(np.sqrt(weighted_mean(np.square(values), self.loss.weights).mean()))
-
-    def boxes(self) -> Boxes | None:
-        """Return the dual problems over boxes; None for losses whose conjugates are not linear."""
-        return self.loss.boxes(self.Y, intercept=self.intercept)
-
-    def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
-        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-        accuracy : float
-        start : list of Machine, or None
-        """
-        fit = partial(self.loss.fit, K, intercept=self.intercept, accuracy=accuracy)
-
-        def one(y: Array, near: Machine | None) -> Machine:
-            return fit(y, start=near)
-
-        columns = list(self.Y.T)
-        starts = start if start is not None else [None] * len(columns)
-        if len(columns) == 1:
-            return [one(columns[0], starts[0])]
-        with ThreadPoolExecutor(n_threads()) as pool:
-            return list(pool.map(one, columns, starts))
-
-    def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
-        """Return values for held-out samples of machines of labels that are fitted to others.
-
-        Parameters
-        ----------
-        K : ndarray of shape (n_samples, n_samples)
-            The learned kernel.
-        train, test : ndarray of int
-            Indices of the samples.
-
-        Returns
-        -------
-        ndarray of shape (n_test, n_problems)
-            To a relative duality gap of a hundredth, as one factor for all will scale them.
-        """
-        within, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
-        weights = self.loss.weights
-        loss = self.loss.with_weights(None if weights is None else weights[train])
-        found = np.empty((test.size, self.Y.shape[1]))
-        for column, labels in enumerate(self.Y[train].T):
-            if np.all(labels == labels[0]):
-                # Every loss of labels is lowest for a constant that has the sign of the only label.
-                found[:, column] = labels[0]
-                continue
-            machine = loss.fit(within, labels, intercept=self.intercept, accuracy=1e-2)
-            found[:, column] = across @ machine.c + machine.intercept
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +127,11 @@ def learn_weights(
     p^2 n_free) for the second derivatives.
     """
     objective = _Objective(problems, grams, weight_set)
-    accuracy, width = _MACHINE_TOL * tol, problems.deviation()
+    accuracy, width = _INNER_TOL * tol, problems.weights.spread(problems.Y)
     descent = _Descent(objective, solver != "alternating", accuracy, width)
-    patience = _steps_before_interior_point(solver, problems, grams)
+    # With more features than samples, each a kernel, weights meet kinks at once.
+    at_once = grams.rank_one and grams.n_kernels > problems.weights.total
+    patience = {"auto": 0 if at_once else _PATIENCE, "interior_point": 0}.get(solver, np.inf)
     state = objective.at(weight_set.start(grams.n_kernels) if start is None else start, accuracy)
     cuts, proof, bound = [state.cut], state.machines, -np.inf
     history: list[WeightStep] = []
@@ -255,13 +154,6 @@ def learn_weights(
         state, new_cuts = found
         cuts = [*cuts, *new_cuts][-_MOST_CUTS:]
     return objective.result(state, proof, bound, tol, history)
-
-
-def _steps_before_interior_point(solver: Solver, problems: Problems, grams: BaseGrams) -> float:
-    # With more features than samples, each a kernel, weights meet kinks at once.
-    at_once = grams.rank_one and grams.n_kernels > problems.n_samples
-    patience = {"auto": 0 if at_once else _PATIENCE, "interior_point": 0}
-    return patience.get(solver, np.inf)
 
 
 @dataclass(frozen=True)
@@ -336,8 +228,9 @@ class _Objective:
         if boxes is None or not self.weight_set.has_interior_point:
             return None
         try:
-            tol_inside = max(_INTERIOR_TOL * tol, _FINEST_TOL)
-            weights, dual, intercepts = interior_point_weights(boxes, self.grams, tol_inside)
+            # A thousand times rounding is what the method reaches.
+            finest = max(_INNER_TOL * tol, 1e3 * ROUNDING)
+            weights, dual, intercepts = interior_point_weights(boxes, self.grams, finest)
         except LinAlgError:
             return None
         if not all(np.isfinite(found).all() for found in (weights, dual, intercepts)):
@@ -375,55 +268,65 @@ class _Objective:
 class _Descent:
     """Steps to weights of lower objective: Newton's if wanted, else or if that fails, closed-form.
 
-    `accuracy` is that of the machines, and `width` the one that kinks of the loss are smoothed to.
+    Attributes
+    ----------
+    objective : _Objective
+    newton : bool
+    accuracy : float
+        Relative duality gap of the machines.
+    width : float
+        Kinks of the loss are smoothed over predictions this far from them.
+    trials : int, default=6
+        Step sizes tried along a direction before it is given up.
+    widening : float, default=1.5
+        Newton's step is computed again if it changes the predictions by more than this multiple of
+        the width.
+    sufficient : float, default=1e-4
+        A step is accepted if it reaches this fraction of the decrease that the slope predicts
+        (Armijo).
     """
 
     objective: _Objective
     newton: bool
     accuracy: float
     width: float
+    trials: int = 6
+    widening: float = 1.5
+    sufficient: float = 1e-4
 
     def step(self, state: _State) -> tuple[_State, list[_Cut]] | None:
         """Find a state of lower objective; None where rounding leaves none."""
-        found = self._newton(state) if self.newton else None
+        found = self._searched(state, newton=True) if self.newton else None
         if found is None:
-            found = self._closed_form(state)
+            found = self._searched(state, newton=False)
         if found is None:
             # No weights are better within the machines' accuracy, so that is raised.
             if self.accuracy < np.finfo(float).eps:
                 return None
-            self.accuracy *= _MACHINE_TOL
+            self.accuracy *= _INNER_TOL
             found = self.objective.at(state.weights, self.accuracy, state.machines)
         return found, [found.cut]
 
-    def _newton(self, state: _State) -> _State | None:
-        path, size = self._newton_path(state), 1.0
-        for trial in range(_TRIALS):
+    def _searched(self, state: _State, *, newton: bool) -> _State | None:
+        path, size = self._path(state, newton=newton), 1.0
+        for trial in range(self.trials):
             found, change, shrinkage = self._tried(state, path(size))
             if found is not None:
                 return found
-            if change > _WIDENING * self.width and trial < _TRIALS - 1:
+            if newton and change > self.widening * self.width and trial < self.trials - 1:
                 self.width = change
-                path = self._newton_path(state)
+                path = self._path(state, newton=True)
             else:
                 size *= shrinkage
         return None
 
-    def _newton_path(self, state: _State) -> Path:
-        p = self.objective.problems
-        curvature = Curvature(
-            p.loss, p.Y, p.intercept, state.K, state.values, state.products, self.width
-        )
-        return self.objective.weight_set.newton(state.weights, state.cut.q, curvature)
-
-    def _closed_form(self, state: _State) -> _State | None:
-        path, size = self.objective.weight_set.closed_form(state.weights, state.cut.q), 1.0
-        for _ in range(_TRIALS):
-            found, _, shrinkage = self._tried(state, path(size))
-            if found is not None:
-                return found
-            size *= shrinkage
-        return None
+    def _path(self, state: _State, *, newton: bool) -> Path:
+        weight_set, q = self.objective.weight_set, state.cut.q
+        if not newton:
+            return weight_set.closed_form(state.weights, q)
+        problems = self.objective.problems
+        curvature = Curvature(problems, state.K, state.values, state.products, self.width)
+        return weight_set.newton(state.weights, q, curvature)
 
     def _tried(self, state: _State, weights: Array) -> tuple[_State | None, float, float]:
         """Return the state at other weights if it is enough better, else None.
@@ -435,9 +338,10 @@ class _Descent:
         if slope >= 0.0:
             return None, 0.0, 0.5
         found = self.objective.at(weights, self.accuracy, state.machines)
-        change = self.objective.problems.root_mean_square(found.values - state.values)
+        squares = np.square(found.values - state.values)
+        change = float(np.sqrt(self.objective.problems.weights.mean(squares).mean()))
         excess = found.primal - state.primal
-        if excess <= _SUFFICIENT * slope + self.accuracy * abs(state.primal):
+        if excess <= self.sufficient * slope + self.accuracy * abs(state.primal):
             self.width = change
             return found, change, 1.0
         # The minimum of the parabola through both values with the slope at the first.

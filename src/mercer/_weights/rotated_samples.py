@@ -11,27 +11,21 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.linear_model import Ridge
 
+from mercer._data.weights import SampleWeights
 from mercer._gram.kernel_products import BaseGrams, base_grams
-from mercer._gram.sample_weights import constant_vector, scaled_rows, weighted_mean
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import assembled, serial_algebra, tile_plan
 from mercer._typing import Array
-from mercer._weights.mkl import LearnedWeights, Problems
+from mercer._weights.mkl import LearnedWeights
 from mercer.kernels import Linear, OnColumns
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import inner_product_columns
 from mercer.losses import Squared
+from mercer.losses._loss import ROUNDING, Problems
 
 _LARGEST_FRACTION = 0.8
 """Samples are rotated if their number falls to this fraction or below; a smaller saving would not
 pay for the rotation."""
-
-_JITTER = 1e-13
-"""Squared norms of columns are raised by this fraction, about rounding, so that columns which
-depend on each other leave a positive definite matrix."""
-
-_CONSTANT = 1e-26
-"""A centered Gram matrix is rounding if its squared norm is below this fraction of the matrix's."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +49,7 @@ class RotatedSamples:
         R of `columns` = Q R, upper triangular.
     means : ndarray of shape (n_problems,)
         Means of the responses, or zeros where there is no intercept.
-    weights : ndarray of shape (n_samples,), or None
-        Weights of the samples; `columns` are multiplied by their square roots.
+    weights : SampleWeights
     """
 
     problems: Problems
@@ -66,7 +59,7 @@ class RotatedSamples:
     columns: Array
     factor: Array
     means: Array
-    weights: Array | None
+    weights: SampleWeights
 
     @property
     def grams(self) -> BaseGrams:
@@ -106,14 +99,14 @@ class RotatedSamples:
             Centered target factor, its rows multiplied by the square roots of the weights.
         """
         n_features = self.samples.X.shape[1]
-        constant = constant_vector(len(self.columns), self._roots)
+        constant = self.weights.roots
         n = float(constant @ constant)
         features, relevance = self.columns[:, :n_features], self._relevance(weights)
         sums = constant @ features
         row_sums = features @ (relevance * sums)
         total, square = float(relevance @ sums**2), float(np.vdot(gram, gram))
         centered = square - 2.0 / n * float(row_sums @ row_sums) + (total / n) ** 2
-        if centered <= _CONSTANT * square:
+        if centered <= ROUNDING**2 * square:
             return 0.0
         product = float(relevance @ ((features.T @ Y) ** 2).sum(axis=1))
         return product / float(np.sqrt(centered) * np.linalg.norm(Y.T @ Y))
@@ -133,10 +126,8 @@ class RotatedSamples:
             Indices of the samples.
         """
         assert isinstance(problems.loss, Squared)
-        scales, own = np.sqrt(self._relevance(weights)), None
-        features = self.columns[:, : scales.size] * scales
-        if self.weights is not None:
-            features, own = features / np.sqrt(self.weights)[:, None], self.weights[train]
+        scales, own = np.sqrt(self._relevance(weights)), self.weights.take(train).given
+        features = self.columns[:, : scales.size] * scales / self.weights.roots[:, None]
         alpha = problems.loss.alpha
         model = Ridge(alpha=alpha, fit_intercept=problems.intercept, solver="cholesky")
         found = model.fit(features[train], problems.Y[train], own).predict(features[test])
@@ -149,18 +140,13 @@ class RotatedSamples:
             relevance[columns] += weight
         return relevance
 
-    @property
-    def _roots(self) -> Array | None:
-        return None if self.weights is None else np.sqrt(self.weights)
-
     def _dual(self, values: Array) -> Array:
         """Dual variables of the samples as they were."""
-        return scaled_rows(self._rotated_back(values), self.weights)
+        return self.weights.scaled(self._rotated_back(values))
 
     def _values(self, values: Array) -> Array:
         """Predictions for the samples as they were."""
-        back = self._rotated_back(values)
-        return (back if self._roots is None else back / self._roots[:, None]) + self.means
+        return self._rotated_back(values) / self.weights.roots[:, None] + self.means
 
     def _rotated_back(self, values: Array) -> Array:
         """Q times some columns, shape (n_samples, n_columns)."""
@@ -204,15 +190,15 @@ def rotated_samples(
     if used.size + problems.Y.shape[1] > _LARGEST_FRACTION * n:
         return None
     features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
-    weights = problems.loss.weights
+    weights = problems.weights
     means = np.zeros(problems.Y.shape[1])
     columns = np.empty((n, used.size + means.size))
     if problems.intercept:
-        means = weighted_mean(problems.Y, weights)
+        means = weights.mean(problems.Y)
         columns[:, : used.size] = centered_features(features, weights)
     else:
-        columns[:, : used.size] = scaled_rows(features, weights)
-    columns[:, used.size :] = scaled_rows(problems.Y - means, weights)
+        columns[:, : used.size] = weights.scaled(features)
+    columns[:, used.size :] = weights.scaled(problems.Y - means)
     factor = _factor(columns)
     if factor is None:
         return None
@@ -237,7 +223,7 @@ def _factor(columns: Array) -> Array | None:
         tile_plan(p), p, lambda tile: columns[:, tile.rows].T @ columns[:, tile.columns]
     )
     squares = np.diag(gram).copy()
-    raised = _JITTER * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
+    raised = ROUNDING * np.where(squares > 0.0, squares, squares.max(initial=0.0) or 1.0)
     gram[np.diag_indices(p)] += raised
     try:
         return np.asarray(cholesky(gram, overwrite_a=True, check_finite=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar
@@ -15,7 +15,7 @@ from sklearn.utils import check_scalar
 
 from mercer._gram.kernel_products import KernelProducts
 from mercer._typing import Array
-from mercer.losses import Loss
+from mercer.losses._loss import ROUNDING, Problems
 
 Path = Callable[[float], Array]
 """The weights after a step, as a function of the step size from 0 to 1."""
@@ -26,18 +26,9 @@ positive definite."""
 _RIDGES = (1e-10, 1e-8, 1e-6)
 """These fractions of the mean second derivative are added to the Hessian, so that duplicated
 kernels share their weight; the smallest with a positive definite result is taken."""
-_COMBINATION_TOL = 1e-13
-"""SLSQP stops once the scaled bound changes by less than this, which is about rounding."""
-_MANY = 200
-"""At most this many kernels join the working set in a step, which bounds the quadratic program."""
-_TOO_MANY = 1000
-"""Working sets larger than this would make the quadratic program more expensive than a restart from
-the kernels of largest gradient."""
-
-_LEAST_WEIGHT = 1e-100
-"""Weights of the lp-balls are at least this before normalization, as their logarithms are taken."""
-_LEAST_GRADIENT = 1e-30
-"""Gradients are at least this fraction of the largest, as their logarithms are taken."""
+LEAST_WEIGHT = float(np.cbrt(np.finfo(float).tiny))
+"""Weights whose logarithms or negative powers are taken are at least this, so that products of
+three are normal numbers."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +37,7 @@ class Curvature:
 
     Attributes
     ----------
-    loss : Loss
-    Y : ndarray of shape (n_samples, n_problems)
-    intercept : bool
+    problems : Problems
     K : ndarray of shape (n_samples, n_samples)
         The learned Gram matrix.
     values : ndarray of shape (n_samples, n_problems)
@@ -59,63 +48,41 @@ class Curvature:
         Kinks of the loss are smoothed over predictions this far from them.
     """
 
-    loss: Loss
-    Y: Array
-    intercept: bool
+    problems: Problems
     K: Array
     values: Array
     products: KernelProducts
     width: float
 
     def among(self, which: Array) -> Array:
-        """Return the Hessian in some of the weights.
-
-        Parameters
-        ----------
-        which : ndarray of int of shape (n_which,)
-
-        Returns
-        -------
-        ndarray of shape (n_which, n_which)
-        """
+        """Return the Hessian in some of the weights, shape (n_which, n_which)."""
         H = np.zeros((which.size, which.size))
-        for position in range(self.Y.shape[1]):
-            free, L = self._system(position)
-            if L is not None:
-                solved = self._solved(L, self.products.block(which, free, position).T)
-                H += solved.T @ solved
+        for solved in self._solved(lambda free, j: self.products.block(which, free, j).T):
+            H += solved.T @ solved
         return H
 
     def along(self, direction: Array) -> float:
-        """Return the second derivative along a direction.
+        """Return the second derivative along a direction, of shape (n_kernels,)."""
+        parts = self._solved(lambda free, j: self.products.summed(direction, j)[free, None])
+        return sum(float(np.sum(solved**2)) for solved in parts)
 
-        Parameters
-        ----------
-        direction : ndarray of shape (n_kernels,)
+    def _solved(self, products: Callable[[Array, int], Array]) -> Iterator[Array]:
+        """Kernel products with the dual variables of each machine that are free to move.
+
+        They are in the metric of the machine's system, orthogonal to the intercept's direction.
         """
-        total = 0.0
-        for position in range(self.Y.shape[1]):
-            free, L = self._system(position)
-            if L is not None:
-                product = self.products.summed(direction, position)[free]
-                total += float(np.sum(self._solved(L, product[:, None]) ** 2))
-        return total
-
-    def _system(self, position: int) -> tuple[Array, Array | None]:
-        """Samples whose dual variables are free to move, and the factor of their system."""
-        y, f = self.Y[:, position], self.values[:, position]
-        curvature = self.loss.conjugate_curvature(y, f, self.width)
-        free = np.flatnonzero(np.isfinite(curvature))
-        return free, _factor(self.K[np.ix_(free, free)] + np.diag(curvature[free]))
-
-    def _solved(self, L: Array, products: Array) -> Array:
-        """Kernel products in the metric of the system, orthogonal to the intercept's direction."""
-        solved = solve_triangular(L, products, lower=True, check_finite=False)
-        if self.intercept:
-            ones = solve_triangular(L, np.ones(len(L)), lower=True, check_finite=False)
-            ones /= np.linalg.norm(ones)
-            solved -= np.outer(ones, ones @ solved)
-        return np.asarray(solved)
+        for j, (y, f) in enumerate(zip(self.problems.Y.T, self.values.T, strict=True)):
+            curvature = self.problems.loss.conjugate_curvature(y, f, self.width)
+            free = np.flatnonzero(np.isfinite(curvature))
+            L = _factor(self.K[np.ix_(free, free)] + np.diag(curvature[free]))
+            if L is None:
+                continue
+            solved = solve_triangular(L, products(free, j), lower=True, check_finite=False)
+            if self.problems.intercept:
+                ones = solve_triangular(L, np.ones(len(L)), lower=True, check_finite=False)
+                ones /= np.linalg.norm(ones)
+                solved -= np.outer(ones, ones @ solved)
+            yield solved
 
 
 class WeightSet(ABC):
@@ -134,9 +101,9 @@ class WeightSet(ABC):
     def start(self, n_kernels: int) -> Array:
         """Return weights to begin with, shape (n_kernels,)."""
 
-    @abstractmethod
     def support(self, q: Array) -> float:
         """Return the largest <w, q> over the weights w of the set."""
+        return float(self.support_point(q) @ q)
 
     @abstractmethod
     def support_point(self, q: Array) -> Array:
@@ -174,7 +141,7 @@ class WeightSet(ABC):
             method="SLSQP",
             bounds=[(0.0, 1.0)] * conjugates.size,
             constraints=LinearConstraint(np.ones(conjugates.size), 1.0, 1.0),
-            options={"ftol": _COMBINATION_TOL},
+            options={"ftol": ROUNDING},
         )
         return _onto_simplex(found.x)
 
@@ -184,39 +151,43 @@ class WeightSet(ABC):
 
         Parameters
         ----------
-        weights : ndarray of shape (n_kernels,)
-        q : ndarray of shape (n_kernels,)
-            -2 times the gradient of the objective: c'K_k c.
+        weights, q : ndarray of shape (n_kernels,)
+            q is -2 times the gradient of the objective, c'K_k c.
         curvature : Curvature
         """
 
     @abstractmethod
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Take the published step, which needs no second derivatives.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (n_kernels,)
-        q : ndarray of shape (n_kernels,)
-        """
+        """Take the published step, which needs no second derivatives."""
 
 
 class Simplex(WeightSet):
-    """Weights that sum to one, the l1-norm: most are zero at the optimum."""
+    """Weights that sum to one, the l1-norm: most are zero at the optimum.
+
+    Parameters
+    ----------
+    n_joining : int, default=200
+        At most this many kernels join the working set of a step, which bounds the quadratic
+        program.
+    n_working : int, default=1000
+        A larger working set would make the quadratic program more expensive than a restart from the
+        kernels of largest gradient.
+    """
 
     has_interior_point = True
+
+    def __init__(self, n_joining: int = 200, n_working: int = 1000) -> None:
+        self.n_joining, self.n_working = n_joining, n_working
 
     def start(self, n_kernels: int) -> Array:
         """Return equal weights; see :meth:`WeightSet.start`."""
         return np.full(n_kernels, 1.0 / n_kernels)
 
-    def support(self, q: Array) -> float:
-        """Return the largest entry; see :meth:`WeightSet.support`."""
-        return float(q.max())
-
     def support_point(self, q: Array) -> Array:
         """Put all weight on the largest entry; see :meth:`WeightSet.support_point`."""
-        return np.eye(q.size)[int(q.argmax())]
+        weights = np.zeros(q.size)
+        weights[int(q.argmax())] = 1.0
+        return weights
 
     def best_combination(self, conjugates: Array, Q: Array) -> Array:
         """Solve a linear program; see :meth:`WeightSet.best_combination`."""
@@ -235,13 +206,14 @@ class Simplex(WeightSet):
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
         """Solve a quadratic program on a working set; see :meth:`WeightSet.newton`.
 
-        The working set holds the kernels of positive weight and the `_MANY` of largest gradient.
-        Where too many weights are positive, the latter first take all weight in equal parts.
+        The working set holds the kernels of positive weight and those of largest gradient. Where
+        too many weights are positive, the latter first take all weight in equal parts.
         """
-        working = np.union1d(np.flatnonzero(weights), _largest(q))
+        largest = np.argsort(-q, kind="stable")[: self.n_joining]
+        working = np.union1d(np.flatnonzero(weights), largest)
         target = np.zeros_like(weights)
-        if working.size > _TOO_MANY:
-            target[_largest(q)] = 1.0 / _MANY
+        if working.size > self.n_working:
+            target[largest] = 1.0 / largest.size
             return straight_path(weights, target)
         H = curvature.among(working)
         target[working] = _minimized_on_simplex(H, 0.5 * q[working] + H @ weights[working])
@@ -270,14 +242,6 @@ class LpBall(WeightSet):
         """Return equal weights of norm one; see :meth:`WeightSet.start`."""
         return np.full(n_kernels, n_kernels ** (-1.0 / self.p))
 
-    def support(self, q: Array) -> float:
-        """Return the dual norm of q; see :meth:`WeightSet.support`."""
-        largest = float(q.max())
-        if not largest > 0.0:
-            return 0.0
-        dual = 1.0 if np.isinf(self.p) else self.p / (self.p - 1.0)
-        return largest * float(((q / largest) ** dual).sum() ** (1.0 / dual))
-
     def support_point(self, q: Array) -> Array:
         """Return weights proportional to q^(1/(p-1)); see :meth:`WeightSet.support_point`."""
         largest = float(q.max())
@@ -298,11 +262,9 @@ class LpBall(WeightSet):
         return self._along(weights, used, self._newton_direction(weights[used], q[used], H))
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Return |f_k|^(2/(p+1)) with |f_k|^2 = w_k^2 q_k, scaled to norm one [1]_.
+        """Return |f_k|^(2/(p+1)) with |f_k|^2 = w_k^2 q_k, scaled to norm one.
 
-        References
-        ----------
-        .. [1] Kloft, Brefeld, Sonnenburg, Zien (2011), section 3.3, eq. (24).
+        This is equation (24) of Kloft, Brefeld, Sonnenburg, Zien (2011), section 3.3.
         """
         if np.isinf(self.p):
             return straight_path(weights, self.start(weights.size))
@@ -333,7 +295,7 @@ class LpBall(WeightSet):
         def path(step_size: float) -> Array:
             log_weights = np.log(weights[used]) + step_size * step
             scaled = np.exp(log_weights - log_weights.max(initial=0.0))
-            scaled = np.maximum(scaled, _LEAST_WEIGHT)
+            scaled = np.maximum(scaled, LEAST_WEIGHT)
             result = np.zeros_like(weights)
             result[used] = scaled / np.linalg.norm(scaled, ord=self.p)
             return result
@@ -342,18 +304,7 @@ class LpBall(WeightSet):
 
 
 def unit_ball(norm: float) -> WeightSet:
-    """Return the non-negative weights whose lp-norm is at most one.
-
-    Parameters
-    ----------
-    norm : float
-        The p of the norm, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If `norm` is less than 1.
-    """
+    """Return the non-negative weights whose lp-norm is at most one, for a p of at least 1."""
     check_scalar(norm, "norm", Real)
     if not norm >= 1.0:
         raise ValueError(f"norm must be at least 1; got {norm!r}.")
@@ -378,10 +329,6 @@ class ShiftedBall(WeightSet):
         """Raise all weights of the center equally; see :meth:`WeightSet.start`."""
         return self.center + self.radius / np.sqrt(n_kernels)
 
-    def support(self, q: Array) -> float:
-        """Return center'q + radius |q|; see :meth:`WeightSet.support`."""
-        return float(self.center @ q) + self.radius * float(norm(q))
-
     def newton(self, weights: Array, q: Array, curvature: Curvature) -> Path:
         """Step towards the support point, to the minimum of the model on the segment."""
         difference = self.support_point(q) - weights
@@ -391,12 +338,7 @@ class ShiftedBall(WeightSet):
         return straight_path(weights, weights + size * difference)
 
     def closed_form(self, weights: Array, q: Array) -> Path:
-        """Step half-way to the support point [1]_.
-
-        References
-        ----------
-        .. [1] Cortes, Mohri, Rostamizadeh (2009), L2 regularization for learning kernels, Figure 1.
-        """
+        """Step half-way to the support point (Cortes, Mohri, Rostamizadeh 2009, Figure 1)."""
         return straight_path(weights, 0.5 * (weights + self.support_point(q)))
 
     def support_point(self, q: Array) -> Array:
@@ -407,13 +349,8 @@ class ShiftedBall(WeightSet):
 
 def _bounded_below(q: Array) -> Array:
     """Raise the gradients to a small fraction of the largest, so that they have logarithms."""
-    largest = float(q.max())
-    return np.maximum(q, _LEAST_GRADIENT * largest) if largest > 0.0 else np.ones_like(q)
-
-
-def _largest(q: Array) -> Array:
-    """Return the indices of the `_MANY` largest entries."""
-    return np.argsort(-q, kind="stable")[:_MANY]
+    largest, least = float(q.max()), float(np.finfo(float).eps) ** 2
+    return np.maximum(q, least * largest) if largest > 0.0 else np.ones_like(q)
 
 
 def _onto_simplex(values: Array) -> Array:
@@ -423,12 +360,7 @@ def _onto_simplex(values: Array) -> Array:
 
 
 def straight_path(weights: Array, target: Array) -> Path:
-    """Return the path from some weights straight to others.
-
-    Parameters
-    ----------
-    weights, target : ndarray of shape (n_kernels,)
-    """
+    """Return the straight path between some weights and others."""
     return lambda step_size: (1.0 - step_size) * weights + step_size * target
 
 

@@ -8,12 +8,20 @@ there is an intercept b.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._gram.tiles import n_threads
 from mercer._typing import Array
+
+ROUNDING = 1e-13
+"""Fractions below this are errors of a few hundred operations in double precision."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Boxes:
     @property
     def counts(self) -> Array:
         """How often each sample counts, shape (n_samples, 1)."""
-        return np.ones((len(self.costs[0]), 1)) if self.weights is None else self.weights[:, None]
+        return as_weights(self.weights, self.costs.shape[1]).values[:, None]
 
     @property
     def upper(self) -> Array:
@@ -260,3 +268,72 @@ class Loss(ABC):
         square = 0.5 * float(machine.c @ f)
         primal = square + self.value(y, f + machine.intercept)
         return primal, -self.conjugate(y, machine.c) - square
+
+
+@dataclass(frozen=True)
+class Problems:
+    """Kernel machines that share a kernel: one for each class, or each response.
+
+    Attributes
+    ----------
+    loss : Loss
+        It holds the samples' weights.
+    Y : ndarray of shape (n_samples, n_problems)
+    intercept : bool
+    """
+
+    loss: Loss
+    Y: Array
+    intercept: bool
+
+    @property
+    def weights(self) -> SampleWeights:
+        """Weights of the samples."""
+        return as_weights(self.loss.weights, len(self.Y))
+
+    def boxes(self) -> Boxes | None:
+        """Return the dual problems over boxes; None for losses whose conjugates are not linear."""
+        return self.loss.boxes(self.Y, intercept=self.intercept)
+
+    def fit(self, K: Array, accuracy: float, start: list[Machine] | None) -> list[Machine]:
+        """Fit all machines for a Gram matrix, as many at the same time as there are threads.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+        accuracy : float
+        start : list of Machine, or None
+        """
+        fit = partial(self.loss.fit, K, intercept=self.intercept, accuracy=accuracy)
+        starts = [None] * self.Y.shape[1] if start is None else start
+        if len(starts) == 1:
+            return [fit(self.Y[:, 0], start=starts[0])]
+        with ThreadPoolExecutor(n_threads()) as pool:
+            return list(pool.map(lambda y, near: fit(y, start=near), self.Y.T, starts))
+
+    def held_out(self, K: Array, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Return values for held-out samples of machines of labels that are fitted to others.
+
+        Parameters
+        ----------
+        K : ndarray of shape (n_samples, n_samples)
+            The learned kernel.
+        train, test : ndarray of int
+            Indices of the samples.
+
+        Returns
+        -------
+        ndarray of shape (n_test, n_problems)
+            To a relative duality gap of a hundredth, as one factor for all will scale them.
+        """
+        within, across = K[np.ix_(train, train)], K[np.ix_(test, train)]
+        loss = self.loss.with_weights(self.weights.take(train).given)
+        found = np.empty((test.size, self.Y.shape[1]))
+        for column, labels in enumerate(self.Y[train].T):
+            if np.all(labels == labels[0]):
+                # Every loss of labels is lowest for a constant that has the sign of the only label.
+                found[:, column] = labels[0]
+                continue
+            machine = loss.fit(within, labels, intercept=self.intercept, accuracy=1e-2)
+            found[:, column] = across @ machine.c + machine.intercept
+        return found

@@ -11,12 +11,7 @@ from scipy.special import expit, xlogy
 
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
 from mercer._typing import Array
-from mercer.losses._loss import Loss, Machine, QuadraticModel
-
-_NEWTON_STEPS = 100
-"""Newton's method for logistic regression stops after this many steps at the latest."""
-_SHORTEST_STEP = 1e-10
-"""If no step above this size decreases the objective, rounding is to blame and the search stops."""
+from mercer.losses._loss import ROUNDING, Loss, Machine, QuadraticModel
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Squared(Loss):
     @property
     def _penalties(self) -> float | Array:
         """The penalty of each sample's dual variable."""
-        return self.alpha if self.weights is None else self.alpha / self.weights
+        return self.alpha / self.weighted(1.0)
 
     def fit(
         self, K: Array, y: Array, *, intercept: bool, accuracy: float, start: Machine | None = None
@@ -171,10 +166,10 @@ class Logistic(Loss):
         """
         machine = Machine(np.zeros(len(y)), 0.0) if start is None else start
         primal = self.objective(K, y, machine)[0]
-        for _ in range(_NEWTON_STEPS):
+        for _ in range(100):
             target = self._newton(K, y, machine, intercept)
             step_size, reached = 1.0, np.inf
-            while step_size > _SHORTEST_STEP:
+            while step_size > ROUNDING:
                 trial = _between(machine, target, step_size)
                 reached = self.objective(K, y, trial)[0]
                 if reached <= primal:

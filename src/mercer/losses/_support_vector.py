@@ -14,29 +14,14 @@ from sklearn.svm import SVC, SVR
 
 from mercer._gram.dense import with_diagonal
 from mercer._typing import Array
-from mercer.losses._loss import Boxes, Loss, Machine, QuadraticModel
+from mercer.losses._loss import ROUNDING, Boxes, Loss, Machine, QuadraticModel
 
 _TOLERANCES = (1e-3, 1e-5)
 """libsvm is run with these tolerances in turn, until the active set that starts from its result
 or the result itself reaches the duality gap."""
-_ITERATIONS = 1000
-"""libsvm stops after this many iterations for each sample, as rounding may keep it from its
-tolerance for ever."""
-_FEWEST_ITERATIONS = 100_000
-"""libsvm may take at least this many iterations, however few samples there are."""
 _AT_BOUND = 1e-9
 """A dual variable of libsvm is at a bound if it is closer to it than this fraction of C."""
-_TUBES = 10.0 ** np.arange(1, 10)
-"""Widths of the tube that are tried in turn when a classifier without an intercept is found by
-regression; the first that contains all predictions is used."""
-_EXCHANGES = 300
-"""The active set is abandoned after this many exchanges, as rounding could make it cycle."""
-_ROUNDING = 1e-13
-"""A condition of optimality holds up to this fraction of the largest response."""
-_REFINEMENTS = 5
-"""The free variables are refined at most so often, as the ridge keeps them from the solution at
-first; refinement ends where the residual no longer halves."""
-_JITTERS = (1e-13, 1e-10, 1e-7)
+_JITTERS = (ROUNDING, 1e-10, 1e-7)
 """Ridges, relative to the largest diagonal element, that are tried in turn to make the free
 variables' matrix positive definite."""
 
@@ -108,15 +93,20 @@ class _SupportVector(Loss):
                     return best
         return best
 
-    def _active_set(self, K: Array, y: Array, machine: Machine, *, intercept: bool) -> Machine:
-        """Solve for the free variables, and exchange them with bound ones until all are optimal."""
+    def _active_set(
+        self, K: Array, y: Array, machine: Machine, *, intercept: bool, max_exchanges: int = 300
+    ) -> Machine:
+        """Solve for the free variables, and exchange them with bound ones until all are optimal.
+
+        Rounding could make exchanges cycle, so that they end after `max_exchanges`.
+        """
         c, b = machine.c.copy(), machine.intercept
         size = np.abs(c)
         least = _AT_BOUND * np.minimum(size.max(), self._bounds)
         free = (size > least) & (size < (1.0 - _AT_BOUND) * self._bounds)
-        tolerance = _ROUNDING * float(np.abs(y).max())
+        tolerance = ROUNDING * float(np.abs(y).max())
         highest = -np.inf
-        for _ in range(_EXCHANGES):
+        for _ in range(max_exchanges):
             residual = y - K @ c - b
             low, high, linear = self._pieces(y, c, residual)
             indices = np.flatnonzero(free)
@@ -202,13 +192,14 @@ class Hinge(_SupportVector):
     def _solve(self, K: Array, y: Array, *, intercept: bool, tol: float) -> Machine:
         """Run SVC or, without an intercept, SVR on the responses y (1 + e) with epsilon = e.
 
-        If e is so large that no prediction is outside of the tube on the far side, the
-        epsilon-insensitive losses of these responses are the hinge losses.
+        Where e is so large that no prediction is outside of the tube on the far side, the
+        epsilon-insensitive losses of these responses are the hinge losses. Powers of ten are tried
+        in turn.
         """
         if intercept:
             svc = SVC(kernel="precomputed", C=self.C, tol=tol)
             return Machine(_coefficients(svc, K, y, self.weights), float(svc.intercept_[0]))
-        for tube in _TUBES:
+        for tube in 10.0 ** np.arange(1, 10):
             machine = EpsilonInsensitive(self.C, tube, self.weights)._solve(
                 K, y * (1.0 + tube), intercept=False, tol=tol
             )
@@ -280,7 +271,7 @@ class EpsilonInsensitive(_SupportVector):
             matrix = np.zeros((n + 2, n + 2))
             matrix[:n, :n] = K
             target = np.append(y, [self.epsilon, -self.epsilon])
-            own = np.ones(n) if self.weights is None else self.weights
+            own = np.full(n, self.weighted(1.0))
             weights = np.append(own, np.full(2, own.sum() + 1.0))
         svr = SVR(kernel="precomputed", C=self.C, epsilon=self.epsilon, tol=tol)
         c = _coefficients(svr, matrix, target, weights)[:n]
@@ -305,8 +296,11 @@ def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool
 def _coefficients(
     machine: SVC | SVR, K: Array, target: Array, weights: Array | None = None
 ) -> Array:
-    """Fit by libsvm, and return the dual variables of all samples."""
-    machine.set_params(max_iter=max(_ITERATIONS * len(K), _FEWEST_ITERATIONS))
+    """Fit by libsvm, and return the dual variables of all samples.
+
+    Rounding may keep it from its tolerance for ever, so that iterations are limited.
+    """
+    machine.set_params(max_iter=1000 * max(len(K), 100))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         machine.fit(K, target, sample_weight=weights)
@@ -349,7 +343,9 @@ def _stationary(K: Array, slope: Array, intercept: bool, total: float) -> tuple[
         return d + (total - d.sum()) / len(d), b + shift
 
     best = improved(np.zeros_like(slope), 0.0)
-    for _ in range(_REFINEMENTS):
+    # The ridge keeps the first solution from the system's. Refinement ends where the residual no
+    # longer halves.
+    for _ in range(5):
         refined = improved(*best)
         if not _error(K, slope, *refined) < 0.5 * _error(K, slope, *best):
             break

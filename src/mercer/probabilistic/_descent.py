@@ -8,55 +8,71 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._gram.dense import with_diagonal
-from mercer._gram.sample_weights import weighted_spread
 from mercer._gram.tiles import serial_algebra
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
+from mercer.losses._loss import ROUNDING
 from mercer.probabilistic._majorizer import Direction, Majorizer, NewtonModel, Point
 from mercer.probabilistic._objectives import Problem
 
-_BOUNDARY = 0.99
-"""A step goes at most this fraction of the way to where a weight would become zero."""
-_ARMIJO = 1e-4
-"""A step is accepted if it reaches at least this fraction of the decrease that the slope predicts
-(Armijo)."""
-_FAITHFUL = 0.4
-"""Latent values of a step are kept if it reaches this fraction of the decrease that the slope
-predicts; a quadratic objective would reach one half."""
-_BACKTRACKING = 0.25
-"""A step in the weights that is not accepted is shortened by this factor."""
-_SHORTEST_STEP = 1e-8
-"""A line search gives up if no step above this size is accepted."""
-_FIRST_BARRIER = 1e-2
-"""The barrier is at most this fraction of the objective at the start, divided by the number of
-kernels."""
-_BARRIER_FACTOR = 0.1
-"""The barrier is lowered by this factor when steps decrease the objective by less than it."""
-_LATENT_DECREASE = 1e-2
-"""Weights are changed once a step in the latent values alone decreases the objective by no more
-than this fraction."""
-_PROBES = 4
-"""Number of random probes that estimate the concavity of the log-determinants; a few suffice, as
-the estimate changes the length of steps only."""
-_FIRST_EXTENSION = 2.0
-"""Steps may be extended by this factor at first."""
-_EXTENSION_GROWTH = 2.0
-"""The largest step extension grows by this factor after an extended step is accepted."""
-_EXTENSION_DECAY = 4.0
-"""The largest step extension is divided by this factor after an extended step is rejected."""
-_LARGEST_EXTENSION = 64.0
-"""Steps are extended by at most this factor."""
-_DAMPING_GROWTH = 1e3
-"""The damping of determinant models grows by this factor after a step is rejected."""
-_LARGEST_DAMPING = 1e6
-"""Determinant models of this damping are tangents up to rounding, so that it grows no further."""
-_ROUNDING = 1e-14
-"""A relative change of the objective up to this size is rounding."""
-_PATIENCE = 12
-"""The search ends after this many successive steps without a decrease, each with a lower barrier,
-as rounding prevents one."""
-_ROUNDED_RESIDUAL = 1e-6
-"""A search that rounding ends has converged if its residual is at most this for each sample."""
+
+@dataclass(frozen=True)
+class StepRules:
+    """How steps are chosen, and when rounding ends a search.
+
+    Attributes
+    ----------
+    boundary : float
+        A step goes at most this fraction of the way to where a weight would become zero.
+    armijo : float
+        A step is accepted if it reaches this fraction of the decrease that the slope predicts.
+    faithful : float
+        Latent values of a step are kept if it reaches this fraction of that decrease; a quadratic
+        objective would reach one half.
+    backtracking : float
+        A step in the weights that is not accepted is shortened by this factor.
+    first_barrier : float
+        The barrier is at most this fraction of the objective at the start, divided by the number of
+        kernels.
+    barrier_factor : float
+        The barrier is lowered by this factor when steps decrease the objective by less than it.
+    latent_decrease : float
+        Weights are changed once a step in the latent values alone decreases the objective by no
+        more than this fraction.
+    extension, longest_extension : float
+        Steps may be extended by this factor at first. It is multiplied by itself after an extended
+        step is accepted, up to the longest extension, and divided by its square after one is
+        rejected.
+    damping, largest_damping : float
+        The damping of determinant models grows by this factor after a step is rejected, until they
+        are tangents up to rounding.
+    patience : int
+        The search ends after this many successive steps without a decrease.
+    rounded_residual : float
+        A search that rounding ends has converged if its residual is at most this for each sample.
+    n_probes : int
+        Random probes that estimate the concavity of the log-determinants. A few suffice, as the
+        estimate changes the length of steps only.
+    """
+
+    boundary: float = 0.99
+    armijo: float = 1e-4
+    faithful: float = 0.4
+    backtracking: float = 0.25
+    first_barrier: float = 1e-2
+    barrier_factor: float = 0.1
+    latent_decrease: float = 1e-2
+    extension: float = 2.0
+    longest_extension: float = 64.0
+    damping: float = 1e3
+    largest_damping: float = 1e6
+    patience: int = 12
+    rounded_residual: float = 1e-6
+    n_probes: int = 4
+
+
+_SHORTEST_STEP = float(np.sqrt(np.finfo(float).eps))
+"""A line search gives up if no step of this size is accepted."""
 
 
 @dataclass(frozen=True)
@@ -178,6 +194,8 @@ def minimize_latents(
 class _Search:
     """The state of a minimization: a point, its majorizer, and the sizes of the next steps."""
 
+    rules = StepRules()
+
     def __init__(
         self,
         problem: Problem,
@@ -191,11 +209,11 @@ class _Search:
         # Latent values that a kernel machine finds are optimal throughout.
         self.point = point if problem.objective.is_smooth else self._solve_latents(point)
         self.majorizer = self.problem.majorize_at(self.point, previous)
-        first = _FIRST_BARRIER * self._size() / point.weights.size
+        first = self.rules.first_barrier * self._size() / point.weights.size
         self.barrier = 0.0 if not free else first if barrier is None else barrier
-        self.probes = np.random.default_rng(0).normal(size=(len(self.Y), _PROBES))
-        self.step_extension = 1.0 if problem.objective.convex else _FIRST_EXTENSION
-        self.kink_width = weighted_spread(self.Y, problem.weights)
+        self.probes = np.random.default_rng(0).normal(size=(len(self.Y), self.rules.n_probes))
+        self.step_extension = 1.0 if problem.objective.convex else self.rules.extension
+        self.kink_width = problem.weights.spread(self.Y)
         self.latents_converged = not free or not problem.objective.is_smooth
         self.decrease = self.relative_change = np.inf
         self.n_stalled = 0
@@ -214,9 +232,9 @@ class _Search:
         self.history.append(ObjectiveStep(self.majorizer.value, self.barrier, self._residual()))
         self.n_stalled = self.n_stalled + 1 if self.decrease <= 0.0 else 0
         if not self.latents_converged:
-            self.latents_converged = self.decrease <= _LATENT_DECREASE * self._size()
+            self.latents_converged = self.decrease <= self.rules.latent_decrease * self._size()
         elif self.decrease < 0.5 * self.point.weights.size * self.barrier:
-            self.barrier *= _BARRIER_FACTOR
+            self.barrier *= self.rules.barrier_factor
 
     def has_converged(self, tol: float) -> bool:
         """Whether barrier, decrease, residual and duality gap are small."""
@@ -226,13 +244,13 @@ class _Search:
         if not self.free:
             return self.decrease <= small and self.relative_change <= tol
         if self.is_stuck():
-            return self._residual() <= _ROUNDED_RESIDUAL * self.problem.n_samples
+            return self._residual() <= self.rules.rounded_residual * self.problem.n_samples
         total_barrier = self.point.weights.size * self.barrier
         return max(total_barrier, self.decrease, self._residual()) <= small and self._gap() <= small
 
     def is_stuck(self) -> bool:
         """Whether rounding ends the search: several steps have not decreased the objective."""
-        return self.n_stalled >= _PATIENCE
+        return self.n_stalled >= self.rules.patience
 
     def result(self, tol: float) -> Minimum:
         """Return the present point as the minimum."""
@@ -252,9 +270,9 @@ class _Search:
         trial = self._improve_latents(self.point)
         majorizer = self.problem.majorize_at(trial, self.majorizer)
         decrease = self.majorizer.value - majorizer.value
-        if abs(decrease) <= _ROUNDING * self._size():
+        if abs(decrease) <= ROUNDING * self._size():
             decrease = 0.0
-        if decrease < 0.0 and self.majorizer.damping < _LARGEST_DAMPING:
+        if decrease < 0.0 and self.majorizer.damping < self.rules.largest_damping:
             self._increase_damping()
             self.decrease = np.inf
         elif decrease < 0.0 and self.history:
@@ -273,26 +291,26 @@ class _Search:
         concavity = self.majorizer.concavity(self.grams, self.probes) if extended else None
         value = self.majorizer.value + self._barrier_value(self.point)
         step_size = 1.0
-        while step_size > _SHORTEST_STEP:
+        while step_size >= _SHORTEST_STEP:
             direction = (
                 model.direction(concavity, self.step_extension) if extended else model.direction()
             )
             trial, length = self._after_step(direction, step_size)
-            most = value + _ARMIJO * length * direction.slope - self._barrier_value(trial)
+            most = value + self.rules.armijo * length * direction.slope - self._barrier_value(trial)
             majorizer = objective.majorize_at(self.problem, trial, self.majorizer, most)
             if majorizer is not None and majorizer.value <= most:
                 break
             if extended:
-                shorter = self.step_extension / _EXTENSION_DECAY
-                self.step_extension, extended = max(shorter, _FIRST_EXTENSION), False
+                shorter = self.step_extension / self.rules.extension**2
+                self.step_extension, extended = max(shorter, self.rules.extension), False
             elif (
-                self.majorizer.damping < _LARGEST_DAMPING
+                self.majorizer.damping < self.rules.largest_damping
                 and self.majorizer.determinants is not None
             ):
                 self._increase_damping()
                 model = self._newton_model()
             else:
-                step_size *= _BACKTRACKING
+                step_size *= self.rules.backtracking
         else:
             self.decrease = 0.0
             return
@@ -301,8 +319,8 @@ class _Search:
             self.decrease = 0.0
             return
         if extended:
-            longer = self.step_extension * _EXTENSION_GROWTH
-            self.step_extension = min(longer, _LARGEST_EXTENSION)
+            longer = self.step_extension * self.rules.extension
+            self.step_extension = min(longer, self.rules.longest_extension)
         self.decrease = value - majorizer.value - self._barrier_value(trial)
         self.point, self.majorizer = trial, majorizer
 
@@ -310,11 +328,13 @@ class _Search:
         return NewtonModel(self.majorizer, self.Y, self.point, self.barrier, self.kink_width)
 
     def _increase_damping(self) -> None:
-        self.majorizer = self.majorizer.damped(_DAMPING_GROWTH * self.majorizer.damping)
+        self.majorizer = self.majorizer.damped(self.rules.damping * self.majorizer.damping)
 
     def _after_step(self, direction: Direction, step_size: float) -> tuple[Point, float]:
         """Return the point after a step, with improved latent values, and the step's length."""
-        length = step_size * _largest_step(self.point.weights, direction.weights)
+        shrinking = direction.weights < 0.0
+        to_zero = -self.point.weights[shrinking] / direction.weights[shrinking]
+        length = step_size * min(1.0, self.rules.boundary * float(to_zero.min(initial=np.inf)))
         weights = self.point.weights + length * direction.weights
         alpha = self.point.alpha + length * direction.alpha
         products = (
@@ -326,7 +346,7 @@ class _Search:
             # values of the step itself are good enough.
             value = self.problem.majorize_at(point, self.majorizer).value
             value += self._barrier_value(point)
-            expected = -_FAITHFUL * length * direction.slope
+            expected = -self.rules.faithful * length * direction.slope
             if self.majorizer.value + self._barrier_value(self.point) - value >= expected:
                 return point, length
         return self._improve_latents(point), length
@@ -339,13 +359,13 @@ class _Search:
         direction = model.latent_direction()
         products = self.grams.kernel_products(direction.alpha).as_array()
         value, step_size = self._latent_value(point), 1.0
-        while step_size > _SHORTEST_STEP:
+        while step_size >= _SHORTEST_STEP:
             trial = replace(
                 point,
                 alpha=point.alpha + step_size * direction.alpha,
                 products=point.products + step_size * products,
             )
-            if self._latent_value(trial) <= value + _ARMIJO * step_size * direction.slope:
+            if self._latent_value(trial) <= value + self.rules.armijo * step_size * direction.slope:
                 return trial
             step_size *= 0.5
         return point
@@ -377,10 +397,3 @@ class _Search:
 
     def _size(self) -> float:
         return max(abs(self.majorizer.value), 1.0)
-
-
-def _largest_step(weights: Array, direction: Array) -> float:
-    """Return the size of the whole step, one, or less if weights would become negative."""
-    shrinking = direction < 0.0
-    to_zero = -weights[shrinking] / direction[shrinking]
-    return min(1.0, _BOUNDARY * float(to_zero.min(initial=np.inf)))

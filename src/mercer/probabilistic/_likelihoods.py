@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
-from mercer._gram.sample_weights import weighted_mean
+from mercer._data.weights import as_weights
 from mercer._typing import Array
 from mercer._validation import check_positive
 from mercer.losses import EpsilonInsensitive, Logistic, Loss, QuadraticModel, Squared
@@ -303,7 +303,7 @@ class LaplaceLikelihood(Likelihood):
         if excess(low) > 0.0 or excess(high) < 0.0:
             return self
         rate = float(np.exp(brentq(excess, low, high, xtol=1e-12)))
-        smallest = _NARROWEST * float(weighted_mean(Y * Y, self.weights).mean())
+        smallest = _NARROWEST * float(as_weights(self.weights, len(Y)).mean(Y * Y).mean())
         largest = float(np.sqrt(2.0 / smallest))
         return LaplaceLikelihood(min(rate, largest)).with_weights(self.weights)
 

@@ -14,17 +14,12 @@ from scipy.linalg import cho_solve, cholesky, eigh, solve_triangular
 from mercer._gram.dense import definite_factor, scaled_system, with_diagonal
 from mercer._gram.kernel_products import BaseGrams
 from mercer._typing import Array
+from mercer._weights.weight_sets import LEAST_WEIGHT
 from mercer.losses import QuadraticModel
+from mercer.losses._loss import ROUNDING
 from mercer.losses._smooth import Interpolation
 from mercer.probabilistic._bound_widths import DeterminantModel
 from mercer.probabilistic._likelihoods import Deviance, Likelihood
-
-_SMALLEST_WEIGHT = 1e-100
-"""The curvature of the penalty on weights is evaluated at this weight at least, since for norms
-below two it is infinite at zero."""
-_RIDGE = 1e-14
-"""Ridge on the scaled Hessian in the weights, which is singular up to rounding if kernels are
-linearly dependent."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class Point:
         The sum of weights_m K_m.
     products : ndarray of shape (n_problems, n_kernels, n_samples)
         The kernel products K_m alpha.
-    jitter : float or ndarray of shape (n_samples,)
+    jitter : ndarray of shape (n_samples,)
         What is added to the diagonal of K; divided by the weights of the samples.
     """
 
@@ -48,7 +43,7 @@ class Point:
     alpha: Array
     K: Array
     products: Array
-    jitter: float | Array
+    jitter: Array
 
     @property
     def latent(self) -> Array:
@@ -198,7 +193,8 @@ class Majorizer:
             value = value + penalty * weights**p
             slope = slope + penalty * p * weights ** (p - 1.0)
             if p > 1.0:
-                away = np.maximum(weights, _SMALLEST_WEIGHT)
+                # For norms below two the curvature is infinite at zero.
+                away = np.maximum(weights, LEAST_WEIGHT)
                 curvature = penalty * p * (p - 1.0) * away ** (p - 2.0)
         if self.noise_curvature > 0.0:
             curvature[-1] += self.noise_curvature
@@ -328,7 +324,8 @@ class NewtonModel:
         side = -weights * (gradient + shift)
         scale = 1.0 / np.sqrt(np.diag(H))
         H *= np.outer(scale, scale)
-        factor = cholesky(with_diagonal(H, _RIDGE), lower=True, check_finite=False)
+        # The scaled Hessian is singular up to rounding if kernels are linearly dependent.
+        factor = cholesky(with_diagonal(H, ROUNDING), lower=True, check_finite=False)
         step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
         if concavity is not None:
             # In these eigenvectors H less the concavity is diagonal. Its absolute values make the

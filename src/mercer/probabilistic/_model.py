@@ -10,7 +10,6 @@ import numpy as np
 
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
-from mercer._gram.sample_weights import weighted_mean
 from mercer._gram.samples import Samples
 from mercer._history import ObjectiveStep
 from mercer._typing import Array
@@ -239,7 +238,7 @@ def learn_model(
         evidence = replace(settings, objective="vb", learns_parameters=False)
         known = learn_model(samples, kernels, Y, evidence, on_step).noise
         settings = replace(settings, noise=known)
-    size = float(weighted_mean(Y * Y, samples.weights.given).mean())
+    size = float(samples.weights.mean(Y * Y).mean())
     noise = _FIRST_NOISE * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
@@ -276,7 +275,7 @@ class _WeightedDictionary:
         noise: float,
     ) -> None:
         self.kernels, self.settings, self.noise = list(kernels), settings, noise
-        self.size = float(weighted_mean(Y * Y, samples.weights.given).mean())
+        self.size = float(samples.weights.mean(Y * Y).mean())
         plain = base_grams(samples, self.kernels, centered=False)
         self.traces = plain.traces(samples.weights.given)
         if (self.traces < 0.0).any():

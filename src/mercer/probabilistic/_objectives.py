@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.dense import (
     definite_factor,
     inverted,
@@ -115,14 +116,14 @@ class Problem:
     Y: Array
 
     @property
-    def weights(self) -> Array | None:
-        """Weights of the samples, which the deviance holds; None where all are one."""
-        return self.objective.deviance.weights
+    def weights(self) -> SampleWeights:
+        """Weights of the samples, which the deviance holds."""
+        return as_weights(self.objective.deviance.weights, len(self.Y))
 
     @property
     def n_samples(self) -> float:
-        """Number of samples, or the sum of their weights."""
-        return float(len(self.Y) if self.weights is None else self.weights.sum())
+        """The sum of the weights, the number of samples where all are one."""
+        return self.weights.total
 
     def start(self, weights: Array, alpha: Array | None = None) -> Point:
         """Return a point for given weights.
@@ -134,9 +135,7 @@ class Problem:
             Dual variables; None for zeros.
         """
         n, c = self.Y.shape
-        jitter: float | Array = self.objective.jitter
-        if jitter and self.weights is not None:
-            jitter = jitter / self.weights
+        jitter = self.objective.jitter / self.weights.values
         K = self.grams.weighted_sum(weights)
         if alpha is None:
             return Point(weights, np.zeros((n, c)), K, np.zeros((c, weights.size, n)), jitter)
@@ -281,11 +280,9 @@ class JointMAP(Objective):
         n_samples, n_problems = problem.Y.shape
         factors = ((factor, np.ones(n_samples)),) * n_problems
         value = self._penalized_deviance(problem, point) + n_problems * log_determinant(factor)
-        n_more, noise = 0.0, 1.0
-        if problem.weights is not None:
-            n_more = n_problems * (problem.n_samples - n_samples)
-            noise = self.jitter + (float(point.weights[-1]) if self.learns_noise else 0.0)
-            value += n_problems * float(np.log(problem.weights).sum()) + n_more * np.log(noise)
+        n_more = n_problems * (problem.n_samples - n_samples)
+        noise = self.jitter + (float(point.weights[-1]) if self.learns_noise else 0.0)
+        value += n_problems * float(np.log(problem.weights.values).sum()) + n_more * np.log(noise)
         if value > most:
             return None
         slopes = n_problems * problem.grams.inner_products(inverted(factor))

@@ -243,11 +243,7 @@ def optimize_laplace(
 
 
 def _searched(
-    problem: Problem,
-    start: Array,
-    tol: float,
-    max_iter: int,
-    on_step: Callable[..., None] | None,
+    problem: Problem, start: Array, tol: float, max_iter: int, on_step: Callable[..., None] | None
 ) -> Minimum:
     """Minimize over the logarithms of the weights from one start."""
     latest = laplace_at(problem, start)
