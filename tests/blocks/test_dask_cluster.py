@@ -166,12 +166,6 @@ class TestFailures:
         with pytest.raises(RuntimeError, match=r"client is closed.*Make a new one"):
             block_source(*parts()).reduce(NormalSums(), client=client)
 
-    def test_a_client_is_closed_meanwhile(self, cluster) -> None:
-        with distributed.Client(cluster, set_as_default=False) as client:
-            source = DaskSource(*parts(), block_rows=None, encoder=None, client=client)
-            with pytest.raises(RuntimeError, match=r"cluster was lost .* Connect a new client"):
-                source.reduce(NormalSums(), on_rows=lambda n_rows: client.close())
-
     def test_a_client_is_closed_while_blocks_are_read(self, cluster) -> None:
         with distributed.Client(cluster, set_as_default=False) as client:
             blocks = iter(DaskSource(*parts(), block_rows=5, encoder=None, client=client))

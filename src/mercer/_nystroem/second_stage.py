@@ -9,8 +9,8 @@ import numpy as np
 from mercer._blocks import folds_at
 from mercer._callbacks import current_hooks
 from mercer._gram.tiles import map_tiles
+from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.kernel_prices import RandomState, sample_rows
-from mercer._nystroem.calibration import Calibration, calibrate
 from mercer._nystroem.feature_ridge import (
     LinearFit,
     NormalEquations,

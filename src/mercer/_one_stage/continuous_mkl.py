@@ -165,7 +165,7 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     n_iter_ : int
         Number of steps taken.
     classes_ : ndarray of shape (n_classes,)
-    temperature_ : Temperature
+    temperature_ : Calibration
         From values of the machines to probabilities, unless the loss is logistic.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer._data.weights import SampleWeights
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import TrainingData, new_samples
-from mercer._model_selection.temperature import Temperature, fit_temperature
+from mercer._model_selection.calibration import Calibration, fit_temperature
 from mercer._one_stage.base import (
     Classifier,
     LearnedMachines,
@@ -128,7 +128,7 @@ class MachineClassifier(Classifier, KernelMachines):
     """One kernel machine for two classes, else one for each class against the rest."""
 
     C: float
-    temperature_: Temperature
+    temperature_: Calibration
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, Loss):
@@ -260,7 +260,7 @@ def held_out_temperature(
     codes: NDArray[np.intp],
     weights: SampleWeights,
     cv: int = 5,
-) -> Temperature:
+) -> Calibration:
     """Fit probabilities of the classes to values of held-out samples.
 
     Parameters
@@ -275,7 +275,7 @@ def held_out_temperature(
 
     Returns
     -------
-    Temperature
+    Calibration
         For what :func:`class_values` returns.
 
     Notes

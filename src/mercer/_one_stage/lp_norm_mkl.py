@@ -170,7 +170,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     n_iter_ : int
         Number of steps, each of which fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
-    temperature_ : Temperature
+    temperature_ : Calibration
         From values of the machines to probabilities, unless the loss is logistic.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.

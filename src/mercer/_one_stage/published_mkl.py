@@ -63,7 +63,7 @@ class L1SVM(MKLClassifier):
     n_iter_ : int
         Number of steps, each of which fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
-    temperature_ : Temperature
+    temperature_ : Calibration
         From values of the machines to probabilities.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.

@@ -24,9 +24,8 @@ from mercer import (
 )
 from mercer._gram.dense import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
+from mercer._model_selection.calibration import Calibration
 from mercer._model_selection.leave_one_out import EncodedTarget
-from mercer._model_selection.temperature import Temperature
-from mercer._nystroem.calibration import Calibration
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
@@ -86,7 +85,6 @@ _TRUSTED_OF_MERCER = (
     RidgeChoice,
     TableViews,
     TargetEncoding,
-    Temperature,
     TextFeatures,
     UnitScale,
     Hinge,

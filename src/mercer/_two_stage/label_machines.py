@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import type_of_target
 
 from mercer._gram.sample_weights import weighted_mean
+from mercer._model_selection.calibration import Calibration, fit_temperature
 from mercer._model_selection.held_out import Splits
-from mercer._model_selection.temperature import Temperature, fit_temperature
 from mercer._two_stage.labeled_samples import LabeledSamples
 from mercer._two_stage.learning_folds import Split
 from mercer._two_stage.penalty_grids import first_best, grid_results
@@ -72,12 +72,12 @@ class LabelMachines:
     ----------
     machines : list of (SVC or float)
         A label that all training samples have, or none, has a decision value in place of a machine.
-    temperatures : list of Temperature
+    temperatures : list of Calibration
         Scale decision values to probabilities.
     """
 
     machines: list[SVC | float]
-    temperatures: list[Temperature]
+    temperatures: list[Calibration]
 
     def decision_function(self, rows: Array) -> Array:
         """Decision values, positive for labels that are predicted, shape (n_rows, n_labels).
@@ -190,5 +190,5 @@ def _decision(machine: SVC | float, rows: Array) -> Array:
     return np.asarray(machine.decision_function(rows))
 
 
-def _probability(temperature: Temperature, values: Array) -> Array:
+def _probability(temperature: Calibration, values: Array) -> Array:
     return np.asarray(temperature.probabilities(np.column_stack([-values, values]))[:, 1])

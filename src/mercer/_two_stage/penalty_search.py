@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._model_selection.temperature import fit_temperature
+from mercer._model_selection.calibration import fit_temperature
 from mercer._two_stage.labeled_samples import LabeledSamples
 from mercer._two_stage.learning_folds import Split, along_folds
 from mercer._two_stage.penalty_grids import extension, first_best, grid_results, warn_at_edge

@@ -118,7 +118,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         they are held out, fold by fold.
     predictor_ : estimator
         The second stage, fitted to the learned Gram matrix.
-    temperature_ : Temperature
+    temperature_ : Calibration
         From decision values to probabilities, unless `predictor` is given.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int

@@ -1,4 +1,4 @@
-"""Temperature scaling recovers true probabilities and never contradicts decision values."""
+"""Temperature scaling and logistic regression recover true probabilities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
 
-from mercer._model_selection.temperature import Temperature, fit_temperature
+from mercer._model_selection.calibration import Calibration, calibrate, fit_temperature
+from mercer._typing import Array
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])
@@ -52,7 +53,7 @@ def test_the_largest_value_has_the_highest_probability_whatever_the_labels() -> 
 
 def test_equal_values_are_equally_likely() -> None:
     found = fit_temperature(np.zeros((4, 2)), np.array([0, 1, 1, 1]))
-    assert found == Temperature(1.0)
+    assert found == Calibration(1.0)
     assert_allclose(found.probabilities(np.zeros((1, 2))), 0.5)
 
 
@@ -73,3 +74,52 @@ def test_one_large_decision_value_leaves_the_others_their_probabilities() -> Non
     values = np.append(size, np.ones(n - 1))[:, None] * signs
     found = fit_temperature(values, codes).probabilities(values)
     assert_allclose(found[1:].min(axis=1), (1.0 + size / (n - 1)) / (n + 2), rtol=1e-6)
+
+
+def drawn(n_rows: int, n_classes: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Indicators, labels drawn by probabilities that depend on them, and these probabilities."""
+    rng = np.random.default_rng(seed)
+    indicators = 0.3 * rng.normal(size=(n_rows, n_classes))
+    indicators -= indicators.mean(axis=1)[:, None] - 1.0 / n_classes
+    truth = softmax(4.0 * indicators, axis=1)
+    codes = (rng.random(n_rows)[:, None] > truth.cumsum(axis=1)).sum(axis=1)
+    return indicators, codes, truth
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+class TestLogisticRegression:
+    def test_they_are_those_that_labels_were_drawn_by(self, n_classes: int) -> None:
+        indicators, codes, truth = drawn(6000, n_classes)
+        found = calibrate(indicators, codes, np.bincount(codes).astype(float))
+        assert np.abs(found.probabilities(indicators) - truth).max() < 0.06
+
+    def test_they_do_not_depend_on_the_proportions_of_the_sample(self, n_classes: int) -> None:
+        indicators, codes, truth = drawn(20000, n_classes)
+        counts = np.bincount(codes).astype(float)
+        kept = np.flatnonzero((codes > 0) | (np.arange(len(codes)) % 5 == 0))
+        found = calibrate(indicators[kept], codes[kept], counts)
+        assert np.abs(found.probabilities(indicators) - truth).max() < 0.06
+
+    def test_they_sum_to_one(self, n_classes: int) -> None:
+        indicators, codes, _ = drawn(50, n_classes)
+        found = calibrate(indicators, codes, np.ones(n_classes)).probabilities(indicators)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_an_absent_class_has_no_probability() -> None:
+    indicators, codes, _ = drawn(60, 3)
+    codes = np.where(codes == 1, 2, codes)
+    found = calibrate(indicators, codes, np.array([30.0, 0.0, 30.0])).probabilities(indicators)
+    assert found[:, 1].max() == 0.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def test_a_single_class_is_certain() -> None:
+    found = calibrate(np.ones((5, 2)), np.ones(5, dtype=int), np.array([0.0, 5.0]))
+    np.testing.assert_array_equal(found.probabilities(np.ones((2, 2))), [[0.0, 1.0]] * 2)
+
+
+def test_constant_indicators_give_the_frequencies() -> None:
+    codes = np.array([0, 0, 0, 1])
+    found = calibrate(np.full((4, 2), 0.5), codes, np.array([3.0, 1.0]))
+    np.testing.assert_allclose(found.probabilities(np.full((1, 2), 0.5)), [[0.75, 0.25]], atol=1e-3)

@@ -1,0 +1,167 @@
+"""Probabilities of classes, fitted to decision values of samples that had no part in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from mercer._data.weights import as_weights
+from mercer._gram.sample_weights import weighted_spread
+from mercer._gram.tiles import serial_algebra
+from mercer._typing import Array
+
+_RANGE = (-10.0, 10.0)
+"""Logarithms of the factors that are tried, for decision values of unit variance."""
+
+_PRECISION = 1e-12
+"""Error of that logarithm: equal fits that differ by rounding errors have equal probabilities."""
+
+
+_TOLERANCE = 1e-9
+"""Logistic regression ends where the gradient is below this, so that probabilities do not depend on
+rounding."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities of classes as the softmax of an affine function of decision values.
+
+    Attributes
+    ----------
+    factor : float or ndarray of shape (n_classes, n_classes)
+        What decision values are multiplied by: one over the temperature, or coefficients.
+    intercept : float or ndarray of shape (n_classes,), default=0.0
+    """
+
+    factor: float | Array
+    intercept: float | Array = 0.0
+
+    def probabilities(self, values: Array) -> Array:
+        """Probabilities of the classes, shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_samples, n_classes)
+            Decision values, or predicted class indicators.
+        """
+        return np.asarray(softmax(np.dot(values, self.factor) + self.intercept, axis=1))
+
+
+def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> Calibration:
+    """Fit probabilities to decision values of samples that had no part in them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_classes)
+        Decision values of held-out samples.
+    codes : ndarray of int of shape (n_samples,)
+        Their classes.
+    weights : ndarray of shape (n_samples,), default=None
+        Their weights, all one where None.
+
+    Returns
+    -------
+    Calibration
+        Of the lowest cross-entropy.
+
+    Notes
+    -----
+    The class of the largest decision value has the highest probability, so that probabilities never
+    contradict predictions, as those of a logistic regression with an intercept can. Labels are
+    smoothed by Laplace's rule, (n y + 1) / (n + k) for n samples and k classes: probabilities of
+    classes that are apart stay away from zero and one.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), On calibration of modern neural networks, section 4.2;
+    Platt (1999), Probabilistic outputs for support vector machines, on smoothed labels.
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, -1.0], [0.5, -0.5], [-0.2, 0.2], [-1.0, 1.0]])
+    >>> fit_temperature(values, np.array([0, 0, 1, 1])).probabilities(values)[:, 1].round(2)
+    array([0.12, 0.27, 0.6 , 0.88])
+    """
+    weights = np.ones(len(values)) if weights is None else weights
+    n, k = float(weights.sum()), values.shape[1]
+    targets = (n * np.eye(k)[codes] + 1.0) / (n + k)
+    deviation = weighted_spread(values, weights) if n else 0.0
+    if deviation == 0.0:
+        return Calibration(1.0)
+
+    scaled = values / deviation
+
+    def slope(logarithm: float) -> float:
+        """Derivative of the cross-entropy in the factor, in which it is convex."""
+        excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
+        return float(weights @ np.sum(excess * scaled, axis=1))
+
+    low, high = _RANGE
+    if slope(low) >= 0.0 or slope(high) <= 0.0:
+        logarithm = low if slope(low) >= 0.0 else high
+    else:
+        logarithm = brentq(slope, low, high, xtol=_PRECISION)
+    return Calibration(float(np.exp(logarithm)) / deviation)
+
+
+def calibrate(
+    indicators: Array, codes: Array, counts: Array, weights: Array | None = None
+) -> Calibration:
+    """Fit a logistic regression of classes on class indicators that were predicted out of fold.
+
+    Parameters
+    ----------
+    indicators : ndarray of shape (n_rows, n_classes)
+        Predicted class indicators.
+    codes : ndarray of int of shape (n_rows,)
+        True classes.
+    counts : ndarray of shape (n_classes,)
+        Number of rows, or total weight, that the rows of each class stand for.
+    weights : ndarray of shape (n_rows,), default=None
+        Weights of the rows within their classes.
+
+    Returns
+    -------
+    Calibration
+
+    Notes
+    -----
+    One factor for all classes, as by :func:`fit_temperature`, is too few where ridge regression
+    shrinks some classes more than others (benchmarks/large.py, classes).
+
+    A row's weight is the number of rows of its class divided by that in the sample, so that samples
+    may have classes in any proportion. A class without rows has no probability.
+
+    Examples
+    --------
+    >>> indicators = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.1, 0.9]])
+    >>> found = calibrate(indicators, np.array([0, 1, 0, 1]), np.array([2.0, 2.0]))
+    >>> found.probabilities(np.array([[0.5, 0.5]])).round(1)
+    array([[0.5, 0.5]])
+    """
+    k = indicators.shape[1]
+    present = np.unique(codes)
+    intercept = np.full(k, -np.inf)
+    intercept[present] = 0.0
+    if len(present) < 2:
+        return Calibration(0.0, np.zeros(k) if not len(present) else intercept)
+    given = as_weights(weights, len(codes))
+    totals, n_rows = np.bincount(codes, given.values, minlength=k), given.total
+    scale = np.sqrt(np.average(given.deviation(indicators) ** 2))
+    weights = given.values * (counts / np.where(totals > 0.0, totals, 1.0))[codes]
+    weights *= n_rows / weights.sum()
+    scale = scale if scale > 0.0 else 1.0
+    with serial_algebra():
+        found = LogisticRegression(tol=_TOLERANCE, max_iter=1000).fit(
+            indicators / scale, codes, sample_weight=weights
+        )
+    slopes, levels = found.coef_ / scale, found.intercept_
+    if len(present) == 2:
+        slopes, levels = np.vstack([-slopes, slopes]) / 2.0, np.append(-levels, levels) / 2.0
+    coefficients = np.zeros((k, k))
+    coefficients[:, present], intercept[present] = slopes.T, levels
+    return Calibration(coefficients, intercept)
