@@ -36,15 +36,14 @@ from typing import Any
 
 import numpy as np
 from common import (
-    THREADS,
     Array,
     Labels,
     Split,
     classification_set,
-    command_line,
     load_data_set,
     mean_and_error,
     print_table,
+    run_named,
     seconds,
 )
 from sklearn.calibration import CalibratedClassifierCV
@@ -55,7 +54,6 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor, MKLClassifier
 from mercer.kernels import Gaussian
@@ -138,10 +136,10 @@ def scored(model: Any, split: Split) -> Score:
     )
 
 
-def calibration(repeats: int) -> None:
+def calibration(options: argparse.Namespace) -> None:
     """Compare probabilities with those of other classifiers."""
     for name in SETS:
-        splits = [halves(name, seed) for seed in range(repeats)]
+        splits = [halves(name, seed) for seed in range(options.repeats)]
         scores: dict[str, list[Score]] = {model: [] for model in MODELS}
         for split in splits:
             for model, make in MODELS.items():
@@ -253,34 +251,24 @@ def print_modes(
     print_table(title, header, rows)
 
 
-def jitter(repeats: int) -> None:
+def jitter(options: argparse.Namespace) -> None:
     """Fit joint MAP with several variances of white noise."""
     values = (*JITTERS, None)
     for name in SETS[:-1]:
-        splits = [halves(name, seed) for seed in range(repeats)]
+        splits = [halves(name, seed) for seed in range(options.repeats)]
         X, y = classification_set(name)
         part = StandardScaler().fit_transform(X), y
         splits.insert(0, Split(part, part, part))
         modes = {value: [class_mode(split, value) for split in splits] for value in values}
-        print_modes(f"jitter: {name}, {repeats} splits", modes, ["error %", "log-loss"], n_whole=1)
-    modes = {value: [response_mode(seed, value) for seed in range(repeats)] for value in values}
-    print_modes(f"jitter: kin8nm, {repeats} samples of {N_RESPONSES}", modes, ["RMSE"])
-
-
-BENCHMARKS: dict[str, Callable[[int], None]] = {"calibration": calibration, "jitter": jitter}
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-
-    def add_options(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--repeats", type=int, default=10, help="splits of each set")
-
-    names, options = command_line(__doc__, BENCHMARKS, add_options)
-    with threadpool_limits(THREADS):
-        for name in names:
-            BENCHMARKS[name](options.repeats)
+        print_modes(
+            f"jitter: {name}, {options.repeats} splits", modes, ["error %", "log-loss"], n_whole=1
+        )
+    modes = {
+        value: [response_mode(seed, value) for seed in range(options.repeats)] for value in values
+    }
+    print_modes(f"jitter: kin8nm, {options.repeats} samples of {N_RESPONSES}", modes, ["RMSE"])
 
 
 if __name__ == "__main__":
-    main()
+    benchmarks = {"calibration": calibration, "jitter": jitter}
+    run_named(__doc__, benchmarks, repeats=(10, "splits of each set"))

@@ -37,16 +37,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from common import (
-    THREADS,
-    Array,
-    Labels,
-    command_line,
-    load_data_set,
-    mean_and_error,
-    print_table,
-    seconds,
-)
+from common import Array, Labels, load_data_set, mean_and_error, print_table, run_named, seconds
 from sklearn.base import clone
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.datasets import load_digits
@@ -54,7 +45,6 @@ from sklearn.impute import SimpleImputer
 from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KernelCenterer, MinMaxScaler, StandardScaler
-from threadpoolctl import threadpool_limits
 
 from mercer import HSICClustering, MultipleKernelClustering
 from mercer.kernels import Gaussian, OnColumns
@@ -237,21 +227,6 @@ def _objective(model: Any, X: Array, seed: int, trace: float) -> tuple[float, fl
     return 100.0 * reached / trace, time
 
 
-BENCHMARKS = {"sets": sets, "views": views, "widths": widths, "starts": starts}
-
-
-def _options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this script."""
-    parser.add_argument("--repeats", type=int, default=5)
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-    names, options = command_line(str(__doc__), BENCHMARKS, _options)
-    with threadpool_limits(limits=THREADS):
-        for name in names:
-            BENCHMARKS[name](options)
-
-
 if __name__ == "__main__":
-    main()
+    benchmarks = {"sets": sets, "views": views, "widths": widths, "starts": starts}
+    run_named(__doc__, benchmarks, repeats=(5, "seeds"))

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
 
 # The experiments are not installed, and a script's own folder alone is on the path.
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -34,10 +36,12 @@ __all__ = [
     "load_data_set",
     "mean_and_error",
     "print_table",
+    "run_named",
     "seconds",
     "standardized_sample",
     "three_parts",
     "two_classes",
+    "whole",
 ]
 
 Array = NDArray[np.float64]
@@ -109,3 +113,23 @@ def command_line(
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}")
     return options.names or known, options
+
+
+def run_named(
+    description: str | None,
+    benchmarks: Mapping[str, Callable[[argparse.Namespace], object]],
+    **options: tuple[Any, str],
+) -> None:
+    """Run the benchmarks that the command line names, on `THREADS` threads.
+
+    Options are given by name, each with its default, which says the type, and a help text.
+    """
+
+    def add_options(parser: argparse.ArgumentParser) -> None:
+        for name, (default, text) in options.items():
+            parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
+
+    names, chosen = command_line(description or "", benchmarks, add_options)
+    with threadpool_limits(THREADS):
+        for name in names:
+            benchmarks[name](chosen)

@@ -1,7 +1,7 @@
 """Compares figures that a benchmark has written with those of the saved baseline.
 
     python benchmarks/speed.py --json new.json && python benchmarks/compare.py new.json
-    python benchmarks/imports.py --json new.json && python benchmarks/compare.py new.json --save
+    python benchmarks/compare.py new.json --save
 
 Ratios of times within one run are compared, as seconds depend on the machine. One line is printed
 for each; the exit status is 1 if a median is larger than the baseline's by more than `--factor`.

@@ -22,16 +22,16 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import THREADS, Array, command_line, print_table
+from common import Array, print_table, run_named
 from scipy.spatial.distance import cdist
 from scipy.stats import gmean
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
-from threadpoolctl import threadpool_limits
 
 from experiments.tabular.table_files import TableSplit, table_split
 from mercer._gram.dense import to_unit_scale
@@ -143,20 +143,17 @@ def compare(name: str, options: argparse.Namespace) -> None:
         print_table(f"{name}: {task}, {len(of_task)} tables", ["encoding", *KERNELS], rows)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this script."""
-    index = Path(os.environ.get("MERCER_DATA", ".")) / "tables" / "index.json"
-    tables = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else {}
-    parser.add_argument("--splits", type=int, default=3, help="splits of each table")
-    parser.add_argument("--tables", default=",".join(tables), help="names, by default all")
-
-
 def main() -> None:
     """Run the benchmarks that the command line names."""
-    names, options = command_line(__doc__, ENCODERS, add_options)
-    with threadpool_limits(THREADS):
-        for name in names:
-            compare(name, options)
+    index = Path(os.environ.get("MERCER_DATA", ".")) / "tables" / "index.json"
+    tables = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else {}
+    benchmarks = {name: partial(compare, name) for name in ENCODERS}
+    run_named(
+        __doc__,
+        benchmarks,
+        splits=(3, "splits of each table"),
+        tables=(",".join(tables), "names, by default all"),
+    )
 
 
 if __name__ == "__main__":

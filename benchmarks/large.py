@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import THREADS, Array, Labels, classification_set, command_line, print_table
+from common import THREADS, Array, Labels, classification_set, print_table, run_named
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss, r2_score
@@ -287,19 +287,7 @@ BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this script."""
-    parser.add_argument("--rows", type=int, default=1_000_000, help="number of rows N")
-    parser.add_argument("--repeats", type=int, default=1, help="of one_kernel")
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-    names, options = command_line(__doc__, BENCHMARKS, add_options)
-    with threadpool_limits(THREADS):
-        for name in names:
-            BENCHMARKS[name](options)
-
-
 if __name__ == "__main__":
-    main()
+    run_named(
+        __doc__, BENCHMARKS, rows=(1_000_000, "number of rows N"), repeats=(1, "of one_kernel")
+    )

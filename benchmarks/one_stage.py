@@ -10,11 +10,6 @@ l1svm
     the uniform sum of the same kernels, centered and of equal traces; it takes turns with the fits.
     Kernels "active" are those of positive weight in some step: all 20, since the weights start
     equal; those "kept" have positive weight in the end.
-    A profile of one more fit shows the fractions of the time that are spent on the
-    first pass over the kernels, which evaluates them, weighted sums of Gram matrices (of the start
-    and of every trial), their products with the dual variables, libsvm, the active set that makes
-    libsvm's solution exact, second derivatives, the quadratic program for the next weights, and
-    the alignment of the learned kernel.
 
 Of repeated timings, the median is printed.
 """
@@ -22,26 +17,13 @@ Of repeated timings, the median is printed.
 from __future__ import annotations
 
 import argparse
-import cProfile
-import pstats
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from common import (
-    THREADS,
-    Array,
-    Labels,
-    Part,
-    alternate,
-    command_line,
-    print_table,
-    standardized_sample,
-)
+from common import Array, Labels, Part, alternate, print_table, run_named, standardized_sample
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 from speed import odd_or_even
-from threadpoolctl import threadpool_limits
 
 from mercer import L1SVM, UniformCombination
 
@@ -50,18 +32,6 @@ TOLERANCES = (1e-3, 1e-6)
 FITS_PER_KERNEL = 10.0
 """The time of l1-svm to a gap of 1e-3, in fits of a support vector machine for each active kernel,
 must be at most this."""
-
-PARTS = {
-    "first pass": "traces",
-    "sums": "weighted_sum",
-    "products": "kernel_products",
-    "libsvm": "_coefficients",
-    "active set": "_active_set",
-    "second derivatives": "among",
-    "program": "_minimized_on_simplex",
-    "alignment": "gram_alignment",
-}
-"""The parts of a fit in a profile, with the functions of the package that do them."""
 
 
 def l1svm_problems() -> dict[str, Part]:
@@ -81,33 +51,19 @@ def uniform_gram(X: Array, y: Labels) -> Array:
     return np.asarray(gram * (len(gram) / gram.trace()))
 
 
-def shares(fit: Callable[[], object]) -> tuple[Array, int]:
-    """Return the fraction of time of each of `PARTS` in a call, and the number of libsvm calls."""
-    profile = cProfile.Profile()
-    profile.runcall(fit)
-    stats = pstats.Stats(profile)
-    spent, calls = dict.fromkeys(PARTS.values(), 0.0), 0
-    for (path, _, function), (_, n_calls, _, cumulative, _) in stats.stats.items():  # type: ignore[attr-defined]
-        if "mercer" in path and function in spent:
-            spent[function] += cumulative
-            calls += n_calls if function == PARTS["libsvm"] else 0
-    return np.array(list(spent.values())) / stats.total_tt, calls  # type: ignore[attr-defined]
-
-
-def l1svm(repeats: int) -> None:
+def l1svm(options: argparse.Namespace) -> None:
     """Compare l1-svm with one support vector machine."""
     rows, worst = [], 0.0
-    parts: dict[tuple[float, float], list[Array]] = {}
     for name, (X, y) in l1svm_problems().items():
         gram = uniform_gram(X, y)
         for C in PENALTIES:
             models = {tol: L1SVM(C=C, tol=tol) for tol in TOLERANCES}
             runs = {f"{tol}": partial(model.fit, X, y) for tol, model in models.items()}
             runs["svc"] = partial(SVC(kernel="precomputed", C=C).fit, gram, y)
-            times = {run: float(np.median(t)) for run, t in alternate(runs, repeats).items()}
+            times = {
+                run: float(np.median(t)) for run, t in alternate(runs, options.repeats).items()
+            }
             for tol, model in models.items():
-                part, fits = shares(partial(model.fit, X, y))
-                parts.setdefault((C, tol), []).append(part)
                 active = max(step.n_kernels for step in model.history_)
                 kept = int(np.count_nonzero(model.weights_))
                 ratio = times[f"{tol}"] / times["svc"]
@@ -125,41 +81,14 @@ def l1svm(repeats: int) -> None:
                         f"{kept}",
                         f"{ratio / kept:.0f}",
                         f"{model.n_iter_}",
-                        f"{fits}",
                     ]
                 )
     header = ["problem", "tol", "gap", "SVC ms", "fit s", "ratio", "active", "per active", "kept"]
-    header += ["per kept", "steps", "libsvm calls"]
+    header += ["per kept", "steps"]
     print_table("l1svm: time, in fits of one SVC", header, rows)
     holds = "holds" if worst <= FITS_PER_KERNEL else "DOES NOT HOLD"
     print(f"  at most {FITS_PER_KERNEL:g} an active kernel, to 1e-3: {worst:.1f}, {holds}")
-    print_shares(parts)
-
-
-def print_shares(parts: dict[tuple[float, float], list[Array]]) -> None:
-    """Print the parts of the time, averaged over problems."""
-    rows = []
-    for (C, tol), values in parts.items():
-        mean = 100.0 * np.mean(values, axis=0)
-        cells = [*mean, 100.0 - mean.sum()]
-        rows.append([f"C = {C:g}", f"{tol:g}", *(f"{cell:.0f}" for cell in cells)])
-    print_table("l1svm: parts of the time, %", ["problems", "tol", *PARTS, "rest"], rows)
-
-
-BENCHMARKS: dict[str, Callable[[int], None]] = {"l1svm": l1svm}
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-
-    def add_options(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--repeats", type=int, default=3, help="timings of each side")
-
-    names, options = command_line(__doc__, BENCHMARKS, add_options)
-    with threadpool_limits(THREADS):
-        for name in names:
-            BENCHMARKS[name](options.repeats)
 
 
 if __name__ == "__main__":
-    main()
+    run_named(__doc__, {"l1svm": l1svm}, repeats=(3, "timings of each side"))

@@ -13,26 +13,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import THREADS, Array, load_data_set, standardized_sample
+from common import THREADS, Array, Part, load_data_set, standardized_sample, whole
 from peer_problems import (
     HARD,
     PRECISE,
     REACHED,
+    SIGMA_ONE,
     Comparison,
     Optimum,
     best_times,
     coefficients_apart,
+    compared_tables,
     kernels_last,
     labeled_grams,
+    other_package,
     percent,
     quietly,
     regression,
     ridge_excess,
     views,
 )
-from probabilistic import FIRST_NOISE, LONGEST, SHORTEST, responses
 from scipy.linalg import cho_factor, cho_solve
-from selection import SIGMA_ONE, compared_tables, other_package
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -58,8 +59,18 @@ from mercer.probabilistic import (
     posterior,
 )
 
+# Bounds of length scales, in the convention of scikit-learn, and the noise its search starts from.
+SHORTEST, LONGEST, FIRST_NOISE = 0.05, 100.0, 0.1
+
 PLAIN: dict[str, Any] = {"normalize": None, "fit_intercept": False}
 """Kernels as they are, and no intercept, as himalaya has it."""
+
+
+def kin8nm() -> Part:
+    """Return kin8nm, in random order."""
+    X, y = whole("kin8nm")
+    order = np.random.default_rng(0).permutation(len(y))
+    return X[order], y[order].astype(np.float64)
 
 
 def mklpy(repeats: int) -> Iterator[Comparison]:
@@ -244,7 +255,7 @@ def scikit_learn(repeats: int) -> Iterator[Comparison]:
     )
     problem = "hinge loss, one Gaussian, image, n = 1500, C = 10"
     yield Comparison(problem, "SVC", True, True, own_time, time, agreement)
-    X, y = responses(0)
+    X, y = kin8nm()
     X, y = scale(X)[:1500], y[:1500] - y[:1500].mean()
     width = float(np.sqrt(X.shape[1]))
     own = MKLRegressor([Gaussian(width)], alpha=0.1, **PLAIN)
@@ -283,7 +294,7 @@ def xrfm(repeats: int) -> Iterator[Comparison]:
     from xrfm import xRFM
 
     torch.set_num_threads(THREADS)
-    X, y = responses(0)
+    X, y = kin8nm()
     X, y = scale(X), scale(y)
     train, test = slice(1000), slice(1000, None)
     learners: dict[str, Any] = {

@@ -11,8 +11,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from common import Array, Labels, alternate, load_data_set, standardized_sample
+from common import THREADS, Array, Labels, alternate, load_data_set, standardized_sample
 from numpy.typing import NDArray
+from selection import relevant_ten
 from sklearn.preprocessing import StandardScaler
 from speed import squared_distances, widths_around
 
@@ -192,3 +193,38 @@ def ridge_excess(K: Array, y: Array, alpha: float, c: Array, exact: Array) -> fl
 def coefficients_apart(own: Array, other: Array) -> str:
     """Say how far coefficients are apart, relative to the largest."""
     return f"coefficients: {np.abs(own - other).max() / np.abs(own).max():.0e} apart"
+
+
+# The bandwidth of a Gaussian kernel of sigma 1.
+SIGMA_ONE = np.sqrt(2.0)
+
+
+def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Array]) -> None:
+    """Append the weights of pyHSICLasso."""
+    from pyHSICLasso import HSICLasso as Other
+
+    other = Other()
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        other.input(X, y.astype(float))
+        method = other.classification if labels else other.regression
+        method(number, B=0, n_jobs=THREADS)
+    weights = np.zeros(X.shape[1])
+    chosen = other.get_index()
+    weights[chosen] = other.beta[chosen, 0]
+    found.append(weights)
+
+
+def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
+    """Return tables, targets, numbers of features to select, and whether targets are labels."""
+    kin8nm = load_data_set("kin8nm")
+    rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
+    tables = {
+        f"{name} n={n}": (*standardized_sample(name, n, seed=0), number, True)
+        for name, n, number in (("sonar", 208, 10), ("spambase", 500, 10), ("segment", 500, 5))
+    }
+    tables["mfeat n=300"] = (*standardized_sample("mfeat", 300, seed=0), 20, True)
+    response = kin8nm.target[rows] / kin8nm.target[rows].std()
+    tables["kin8nm n=500"] = (kin8nm.data[rows], response, 4, False)
+    tables["synthetic n=300 p=2000"] = (*relevant_ten(300, 2000), 10, True)
+    return tables

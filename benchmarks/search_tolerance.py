@@ -16,19 +16,17 @@ from functools import partial
 import numpy as np
 from common import (
     LETTER_PAIRS,
-    THREADS,
     Array,
     Split,
     alternate,
-    command_line,
     print_table,
+    run_named,
     standardized_sample,
     three_parts,
     two_classes,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
 
 from experiments.c_search import alignment_of_kernel
 from experiments.problems import relevance
@@ -62,7 +60,7 @@ def measured(split: Split, learner: ContinuousAlignment) -> list[float]:
     ]
 
 
-def curve(step: str, repeats: int) -> None:
+def curve(step: str, options: argparse.Namespace) -> None:
     """Print a table with one row for each tolerance."""
     table: list[Array] = []
     for split in problems().values():
@@ -72,7 +70,7 @@ def curve(step: str, repeats: int) -> None:
         }
         found = np.array([measured(split, learner) for learner in learners.values()])
         fits = {name: partial(one.fit, *split.train) for name, one in learners.items()}
-        times = np.array([duration.min() for duration in alternate(fits, repeats).values()])
+        times = np.array([duration.min() for duration in alternate(fits, options.repeats).values()])
         best = found[:, 0].max()
         loss = (best - found[:, 0]) / best
         table.append(np.column_stack([loss, found[:, 1:] - found[-1, 1:], times / times[0]]))
@@ -86,19 +84,7 @@ def curve(step: str, repeats: int) -> None:
     print_table(f"{step} steps, {len(table)} problems", header, rows)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this script."""
-    parser.add_argument("--repeats", type=int, default=3, help="timings of each fit")
-
-
-def main() -> None:
-    """Run the curves that the command line names."""
-    names, options = command_line(__doc__, ("stagewise", "corrective"), add_options)
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    with threadpool_limits(THREADS):
-        for name in names:
-            curve(name, options.repeats)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    curves = {step: partial(curve, step) for step in ("stagewise", "corrective")}
+    run_named(__doc__, curves, repeats=(3, "timings of each fit"))

@@ -1,16 +1,7 @@
-"""Selection of features by dependence: time, agreement with another package, and accuracy.
+"""Selection of features by dependence: time and accuracy.
 
-    pip install pyHSICLasso
     MERCER_DATA=/path/to/sets python benchmarks/selection.py [NAME ...] [--splits S]
 
-pyhsiclasso
-    `HSICLasso(k)` against pyHSICLasso, which is no dependency of this project and skipped where it
-    is not installed: its vanilla method (B=0), on the same tables and with the same kernels
-    (features and responses divided by their standard deviation, Gaussians of sigma 1, which is the
-    bandwidth sqrt(2) here; 1 / class size for labels). Both run twice, in turn, and the second time
-    counts; "both" is how many features both select, "weights" the largest difference of weights
-    relative to the largest one. pyHSICLasso has n x n matrices of all features in memory, in single
-    precision.
 large
     `HSICLasso(50)` on 10,000 features of 2,000 samples, of which 10 matter, in a process of its
     own: time, peak memory before and after the fit, and how many of the 10 are selected.
@@ -28,14 +19,9 @@ accuracy
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import multiprocessing
-import warnings
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -44,12 +30,10 @@ from common import (
     Array,
     Labels,
     classification_set,
-    command_line,
-    load_data_set,
     mean_and_error,
     print_table,
+    run_named,
     seconds,
-    standardized_sample,
 )
 from sklearn.feature_selection import RFE, SelectKBest, mutual_info_classif
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -59,10 +43,7 @@ from speed import peak_resident
 from threadpoolctl import threadpool_limits
 
 from mercer import BAHSIC, HSICLasso
-from mercer.kernels import Gaussian
 
-SIGMA_ONE = np.sqrt(2.0)
-"""The bandwidth of a Gaussian kernel of sigma 1."""
 C_GRID = 2.0 ** np.arange(-5, 16, 2)
 TRAINING, TESTING = 500, 1500
 
@@ -73,60 +54,6 @@ def relevant_ten(n: int, p: int) -> tuple[Array, Labels]:
     X = rng.normal(size=(n, p))
     score = sum((X[:, 2 * j] + X[:, 2 * j + 1] ** 2 - 1.0) / (j + 1.0) for j in range(5))
     return X, np.where(score + 0.3 * rng.normal(size=n) > 0.0, 1, -1)
-
-
-def other_package(X: Array, y: Array, number: int, labels: bool, found: list[Array]) -> None:
-    """Append the weights of pyHSICLasso."""
-    from pyHSICLasso import HSICLasso as Other
-
-    other = Other()
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        other.input(X, y.astype(float))
-        method = other.classification if labels else other.regression
-        method(number, B=0, n_jobs=THREADS)
-    weights = np.zeros(X.shape[1])
-    chosen = other.get_index()
-    weights[chosen] = other.beta[chosen, 0]
-    found.append(weights)
-
-
-def compared_tables() -> dict[str, tuple[Array, Array, int, bool]]:
-    """Return tables, targets, numbers of features to select, and whether targets are labels."""
-    kin8nm = load_data_set("kin8nm")
-    rows = np.random.default_rng(0).permutation(len(kin8nm.target))[:500]
-    tables = {
-        f"{name} n={n}": (*standardized_sample(name, n, seed=0), number, True)
-        for name, n, number in (("sonar", 208, 10), ("spambase", 500, 10), ("segment", 500, 5))
-    }
-    tables["mfeat n=300"] = (*standardized_sample("mfeat", 300, seed=0), 20, True)
-    response = kin8nm.target[rows] / kin8nm.target[rows].std()
-    tables["kin8nm n=500"] = (kin8nm.data[rows], response, 4, False)
-    tables["synthetic n=300 p=2000"] = (*relevant_ten(300, 2000), 10, True)
-    return tables
-
-
-def pyhsiclasso(options: argparse.Namespace) -> None:
-    """Compare HSICLasso with pyHSICLasso on the same problems."""
-    if find_spec("pyHSICLasso") is None:
-        print("pyhsiclasso: skipped, pyHSICLasso is not installed", flush=True)
-        return
-    rows = []
-    for name, (X, y, number, labels) in compared_tables().items():
-        kept = X[:, X.std(axis=0) > 0.0]
-        task, kernel = ("classification", None) if labels else ("regression", Gaussian(SIGMA_ONE))
-        own = HSICLasso(number, task=task, output_kernel=kernel)
-        found: list[Array] = []
-        other = partial(other_package, kept, y, number, labels, found)
-        took_own, took_other = (seconds(partial(own.fit, kept, y)), seconds(other))
-        took_own, took_other = (seconds(partial(own.fit, kept, y)), seconds(other))
-        both = int(((found[-1] > 0.0) & own.support_).sum())
-        apart = np.abs(found[-1] - own.weights_).max() / own.weights_.max()
-        sizes = [f"{kept.shape[1]}", f"{number}", f"{both}", f"{apart:.1e}"]
-        times = [f"{took_own:.3f}", f"{took_other:.3f}", f"{took_other / took_own:.0f}"]
-        rows.append([name, *sizes, *times])
-    header = ["table", "p", "k", "both", "weights", "own s", "its s", "times faster"]
-    print_table("pyhsiclasso", header, rows)
 
 
 def fitted_in_a_process(n: int, p: int) -> tuple[float, float, float, int]:
@@ -212,26 +139,6 @@ def accuracy(options: argparse.Namespace) -> None:
         print_table(f"accuracy: {name}, {number} of {X.shape[1]}", ["features", "%", "s"], rows)
 
 
-BENCHMARKS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "pyhsiclasso": pyhsiclasso,
-    "large": large,
-    "elimination": elimination,
-    "accuracy": accuracy,
-}
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of this script."""
-    parser.add_argument("--splits", type=int, default=10, help="splits of the accuracy table")
-
-
-def main() -> None:
-    """Run the benchmarks that the command line names."""
-    names, options = command_line(__doc__, BENCHMARKS, add_options)
-    with threadpool_limits(THREADS):
-        for name in names:
-            BENCHMARKS[name](options)
-
-
 if __name__ == "__main__":
-    main()
+    benchmarks = {"large": large, "elimination": elimination, "accuracy": accuracy}
+    run_named(__doc__, benchmarks, splits=(10, "splits of the accuracy table"))

@@ -29,9 +29,15 @@ two_stage
 cand
     `ContinuousAlignment(Gaussian(ard=True))` against `ContinuousAlignment()` on eight pairs of
     letters, n = 300, d = 16; each repeat is one pass over all pairs.
+package
+    Processor time of `import sklearn.svm, mercer` less that of `import sklearn.svm`, relative to
+    the latter; and the same with every public name of `mercer` used.
+command
+    `mercer --help`, relative to `import sklearn.svm`. Processes take turns; the user and system
+    time of a bare interpreter is subtracted.
 
-Of repeated timings, the minimum and the median are printed. Where both sides repeat they take turns
-and a ratio is of neighbors in time; the tensor and the baselines of alignf and two_stage run once.
+Of repeated timings, the minimum and the median are printed. Sides take turns; the tensor and the
+baselines of alignf and two_stage run once.
 """
 
 from __future__ import annotations
@@ -40,6 +46,7 @@ import argparse
 import json
 import multiprocessing
 import resource
+import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -311,15 +318,50 @@ def cand(repeats: int) -> Iterator[Record]:
         for X, y in parts:
             learner.fit(X, y)
 
-    learners = {
-        "CA-nD": ContinuousAlignment(Gaussian(ard=True)),
-        "CA-1D": ContinuousAlignment(),
-    }
+    learners = {"CA-nD": ContinuousAlignment(Gaussian(ard=True)), "CA-1D": ContinuousAlignment()}
     runs = {name: partial(fit_all, learner) for name, learner in learners.items()}
     times = alternate(runs, repeats)
     figures = spread("ratio", times["CA-nD"] / times["CA-1D"])
     figures |= spread("CA-nD s", times["CA-nD"]) | spread("CA-1D s", times["CA-1D"])
     yield Record("cand, eight pairs", "at most 5", figures)
+
+
+PROCESSES = {
+    **{"bare": ["-c", "pass"], "sklearn": ["-c", "import sklearn.svm"]},
+    "package": ["-c", "import sklearn.svm, mercer"],
+    "names": ["-c", "import sklearn.svm\nfrom mercer import *"],
+    "command": ["-c", "from mercer_command import main; main()", "--help"],
+}
+
+
+def processor_time(arguments: list[str]) -> float:
+    """Return the user and system time of an interpreter, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def rounds(names: list[str], repeats: int) -> dict[str, np.ndarray]:
+    """Return the times of processes, less those of a bare interpreter, shape (repeats,) each."""
+    times = [[processor_time(PROCESSES[name]) for name in names] for _ in range(repeats + 1)]
+    found = np.array(times[1:]).T
+    return dict(zip(names, found - found[names.index("bare")], strict=True))
+
+
+def package(repeats: int) -> Iterator[Record]:
+    """Compare the import of the package with that of scikit-learn's support vector machines."""
+    times = rounds(["bare", "sklearn", "package", "names"], repeats)
+    figures = spread("ratio", times["package"] / times["sklearn"] - 1.0)
+    figures |= spread("ratio of all names", times["names"] / times["sklearn"] - 1.0)
+    yield Record("import mercer", "under 0.5", figures | spread("sklearn.svm s", times["sklearn"]))
+
+
+def command(repeats: int) -> Iterator[Record]:
+    """Compare the command's help with the import of scikit-learn's support vector machines."""
+    times = rounds(["bare", "sklearn", "command"], repeats)
+    figures = spread("ratio", times["command"] / times["sklearn"])
+    yield Record("mercer --help", "under 1 s", figures | spread("command s", times["command"]))
 
 
 BENCHMARKS: dict[str, Callable[[int], Iterator[Record]]] = {
@@ -330,6 +372,8 @@ BENCHMARKS: dict[str, Callable[[int], Iterator[Record]]] = {
     "norms": norms,
     "two_stage": two_stage,
     "cand": cand,
+    "package": package,
+    "command": command,
 }
 
 
