@@ -35,7 +35,8 @@ from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardSca
 
 from experiments.tabular.table_files import TableSplit, table_split
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.leave_one_out import encode_target, leave_one_out
+from mercer._model_selection.encoded_target import encode_target
+from mercer._solvers.left_out import leave_one_out
 from mercer.preprocessing import SoftClippingScaler, table_encoder
 
 N_TRAIN = 400

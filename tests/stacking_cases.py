@@ -7,6 +7,11 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.weights import as_weights
+from mercer._model_selection.encoded_target import EncodedTarget
+from mercer._stacking.candidates import Candidate
+from mercer._stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
+from mercer.kernels import Kernel
 
 ESTIMATORS = [KernelStackingRegressor, KernelStackingClassifier]
 
@@ -49,3 +54,21 @@ def outputs(model: Any, X: Any) -> np.ndarray:
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     assert set(model.predict(X)) <= set(model.classes_)
     return np.asarray(found)
+
+
+def viewed(X: Any, y: Any, target: EncodedTarget) -> ViewedSample:
+    """A table with one view."""
+    return ViewedSample({"given": X}, y, target.weights, target=target)
+
+
+def values_target(Y: np.ndarray, weights: np.ndarray | None = None) -> EncodedTarget:
+    """Responses as they are."""
+    k = Y.shape[1]
+    return EncodedTarget(Y, np.zeros(k), np.ones(k), None, None, as_weights(weights, len(Y)))
+
+
+def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Evaluation:
+    """A candidate that was evaluated by ridge regression."""
+    candidate = Candidate(["a kernel"], "given", lambda X, y, values: [kernel])
+    solver = RidgeSolver(alpha)
+    return Evaluation("a kernel", "given", kernel, solver, deviations, 0.5, candidate)

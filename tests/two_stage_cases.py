@@ -6,6 +6,9 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer
 
+from mercer import UniformCombination
+from mercer._kernel_estimator import training_data
+from mercer._two_stage.learner_choice import isotropic_learners
 from mercer.kernels import Gaussian
 
 
@@ -37,3 +40,9 @@ def brute_force_leave_one_out(gram, targets, alpha):
 def shuffled(n_folds):
     """The folds that a number stands for."""
     return StratifiedKFold(n_folds, shuffle=True, random_state=0)
+
+
+def isotropic(X, y, task, sample_weight=None, **settings):
+    """The kernels that are compared where no learner is given."""
+    data = training_data(UniformCombination(), X, y, sample_weight)
+    return isotropic_learners(data, task, **settings)

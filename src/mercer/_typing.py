@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 from sklearn.utils import metaestimators
 
@@ -13,6 +14,9 @@ Array: TypeAlias = npt.NDArray[Any]
 
 Features: TypeAlias = Any
 """A table of samples: a dense array, a sparse matrix or a data frame."""
+
+RandomState: TypeAlias = int | np.random.RandomState | None
+"""What draws random numbers: a seed, a generator or None."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

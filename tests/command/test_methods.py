@@ -10,9 +10,9 @@ import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table
 from sklearn.exceptions import FitFailedWarning
 
-from mercer import EvidenceMaximization
+from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._history import MixingStep, WeightStep
-from mercer._model_selection.kernel_forms import FORMS
+from mercer._two_stage.learner_choice import FORMS
 from mercer_command.errors import InputError
 from mercer_command.importance import column_relevances
 from mercer_command.methods import (
@@ -114,13 +114,15 @@ class TestFit:
         expected = model[-1].predict_interval(model[:-1].transform(pd.read_csv("t.csv")), 0.8)
         np.testing.assert_allclose(predicted[["lower", "upper"]], expected)
 
-    @pytest.mark.parametrize("kind", ["isotropic sum", "ard", "projection"])
+    @pytest.mark.parametrize(
+        "kind", [ContinuousAlignment, EvidenceMaximization, GradientOuterProduct]
+    )
     def test_every_automatic_choice_is_saved_and_reported(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, kind: Any
     ) -> None:
         """Columns have relevances unless the kernel has one width."""
-        form = next(form for form in FORMS if form.kind == kind)
-        monkeypatch.setattr("mercer._two_stage.automatic_learner.choose_form", lambda *_: form)
+        form = next(form for form in FORMS[::-1] if isinstance(form, kind))
+        monkeypatch.setattr("mercer._two_stage.two_stage.choose_form", lambda *_: form)
         arguments = ("--learner", "auto", "--out", "m.skops", "--report", "r.html")
         result = run("fit", "responses.csv", "--target", "y", *arguments)
         assert result.exit_code == 0, result.output
@@ -128,8 +130,8 @@ class TestFit:
         learner = model[-1].learner_
         differs = bool(np.ptp(learner.kernel_.relevance(learner.n_features_in_)) > 0.0)
         assert np.isnan(list(column_relevances(model).values())).any() != differs
-        assert differs or kind != "ard"
-        assert isinstance(learner, EvidenceMaximization) == (kind == "ard")
+        assert differs or kind is not EvidenceMaximization
+        assert isinstance(learner, kind)
 
     @pytest.mark.parametrize("name", [*ONE_STAGE, "grid"])
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")

@@ -16,9 +16,10 @@ from reference import gaussian, ridge_with_intercept
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import mercer._model_selection.held_out
+from mercer._data.weights import SampleWeights
 from mercer._gram.samples import Samples
 from mercer._model_selection.held_out import clearly_best, held_out_losses
-from mercer._model_selection.leave_one_out import ALPHAS
+from mercer._solvers.left_out import ALPHAS
 from mercer._targets import Target, as_target
 from mercer.kernels import Gaussian, Kernel, Linear, WeightedSum
 
@@ -81,7 +82,7 @@ def test_weights_count_rows_in_regressions_and_in_losses(kind: str) -> None:
     X = table(35)
     y, Y = outputs(kind, X)
     weights = np.random.default_rng(1).integers(1, 4, size=35)
-    target = replace(as_target(y), weights=weights.astype(float))
+    target = replace(as_target(y), weights=SampleWeights(weights.astype(float)))
     found = held_out_losses(recorded(KERNELS, []), Samples(X, weights=target.weights), target, 7)
     labels = kind in KINDS[:2]
     folds = (StratifiedKFold if labels else KFold)(5, shuffle=True, random_state=7)
@@ -175,7 +176,6 @@ def test_folds_are_stratified_unless_a_class_is_too_small() -> None:
 
 @pytest.mark.parametrize("kind", ["binary", "three classes", "regression"])
 def test_many_samples_are_split_at_random(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mercer._model_selection.held_out, "_MOST_SAMPLES", 40)
     monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 30)
     for n, n_test in ((41, 11), (60, 30), (200, 30)):
         X = table(n)
@@ -188,7 +188,6 @@ def test_many_samples_are_split_at_random(kind: str, monkeypatch: pytest.MonkeyP
 
 
 def test_more_classes_than_samples_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mercer._model_selection.held_out, "_MOST_SAMPLES", 40)
     monkeypatch.setattr(mercer._model_selection.held_out, "_DRAWN", 8)
     X, y = table(60), np.repeat(np.arange(10), 6)
     losses = held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), 0)

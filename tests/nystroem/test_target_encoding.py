@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.target_encoding import TargetEncoding
 
 

@@ -12,7 +12,8 @@ from stacking_cases import problem
 
 from mercer import ContinuousAlignment, KernelOptimization
 from mercer._gram.dense import unit_gram
-from mercer._model_selection.leave_one_out import encode_target, leave_one_out
+from mercer._model_selection.encoded_target import encode_target
+from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import (
     given_candidates,
     isotropic_candidates,
@@ -30,7 +31,7 @@ def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> 
     assert {one.view for one in candidates} == {"scaled", "quantiles"}
     for candidate in candidates:
         assert not candidate.uses_labels
-        [kernel] = candidate.learn(X, y, target)
+        [kernel] = candidate.learn(X, y, target.values)
         assert kernel.theta.size == 1
         chosen = leave_one_out(unit_gram(kernel, X)[0], target.values).loss
         for factor in (0.5, 1.0, 2.0):
@@ -43,7 +44,7 @@ def test_relevance_is_found() -> None:
     X, y = problem(120, 8)
     target = encode_target(y, classification=False)
     for candidate in relevance_candidates("scaled"):
-        kernels = candidate.learn(X, y, target)
+        kernels = candidate.learn(X, y, target.values)
         for description, kernel in zip(candidate.descriptions, kernels, strict=True):
             relevance = kernel.relevance(8)
             assert relevance[:2].min() > 2.0 * relevance[2:].max(), description
@@ -76,11 +77,11 @@ def test_kernels_names_callables_and_learners_are_candidates() -> None:
     found = given_candidates(sources, X)
     assert [one.uses_labels for one in found] == [False, False, False, True]
     assert {one.view for one in found} == {"given"}
-    assert_allclose(found[0].learn(X, y, target)[0](X), Gaussian(2.0)(X))
-    assert_allclose(found[1].learn(X, y, target)[0](X), X @ X.T)
-    assert_allclose(found[2].learn(X, y, target)[0](X), X @ X.T)
+    assert_allclose(found[0].learn(X, y, target.values)[0](X), Gaussian(2.0)(X))
+    assert_allclose(found[1].learn(X, y, target.values)[0](X), X @ X.T)
+    assert_allclose(found[2].learn(X, y, target.values)[0](X), X @ X.T)
     expected = KernelOptimization().fit(X, y).kernel_
-    assert_allclose(found[3].learn(X, y, target)[0](X), expected(X))
+    assert_allclose(found[3].learn(X, y, target.values)[0](X), expected(X))
     assert not hasattr(learner, "kernel_")
 
 
@@ -93,8 +94,8 @@ def test_columns_of_data_frames_have_names(library: str) -> None:
     on_b = OnColumns(Gaussian(2.0), ["b"])
     kernel, learned = given_candidates([on_b, ContinuousAlignment(on_b)], table)
     assert "b" in kernel.descriptions[0]
-    assert_allclose(kernel.learn(X, y, target)[0](X), Gaussian(2.0)(X[:, 1:2]))
+    assert_allclose(kernel.learn(X, y, target.values)[0](X), Gaussian(2.0)(X[:, 1:2]))
     some = np.arange(0, 30, 2)
-    relevance = learned.learn(X[some], y[some], target.take(some))[0].relevance(3)
+    relevance = learned.learn(X[some], y[some], target.values[some])[0].relevance(3)
     assert relevance[1] > 0.0
     assert_allclose(relevance[[0, 2]], 0.0)

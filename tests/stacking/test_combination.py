@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._model_selection.encoded_target import encode_target
 from mercer._stacking.combination import (
     LinearCombination,
     LogisticCombination,

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from stacking_cases import labels, problem
+from sklearn.svm import SVC
+from stacking_cases import labels, problem, ridge_evaluation, viewed
 
+from mercer._data.folds import shuffled_folds
 from mercer._gram.dense import unit_gram
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target, leave_one_out
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
+from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, LabeledTable, evaluate, parts
-from mercer._weights.ridge import leave_one_out_residuals
+from mercer._stacking.evaluation import Evaluation, evaluate, evaluate_machines
 from mercer.kernels import Gaussian, Kernel, as_kernel
 
 
@@ -24,10 +26,10 @@ class Recorder:
     def __init__(self) -> None:
         self.learned: list[tuple[np.ndarray, Kernel]] = []
 
-    def __call__(self, X: Any, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Any, y: Any, values: np.ndarray) -> list[Kernel]:
         kernel = Gaussian(2.0 + 0.25 * len(self.learned)).bind(X)
         self.learned.append((X[:, 0].copy(), kernel))
-        assert len(X) == len(y) == len(target.values)
+        assert len(X) == len(y) == len(values)
         return [kernel]
 
 
@@ -38,8 +40,7 @@ def predicted_by(found: Evaluation, target: EncodedTarget) -> np.ndarray:
 
 def evaluated(learn: Any, X: Any, target: EncodedTarget, y: Any, **kwargs: Any) -> Evaluation:
     candidate = Candidate(["one"], "given", learn, **kwargs)
-    table = LabeledTable({"given": X}, y, target)
-    return evaluate([candidate], table, random_state=0)[0]
+    return evaluate([candidate], viewed(X, y, target), random_state=0)[0]
 
 
 @pytest.mark.parametrize("classification", [False, True])
@@ -54,13 +55,13 @@ def test_a_kernel_that_uses_labels_predicts_samples_that_it_was_not_learned_from
     whole = [kernel for rows, kernel in learn.learned if len(rows) == len(X)]
     assert found.kernel in whole
     best = leave_one_out(unit_gram(found.kernel, X)[0], target.values)
-    assert_allclose(found.alpha, best.alpha)
+    assert_allclose(found.solver.alpha, best.alpha)
     predicted = np.zeros(len(X), dtype=int)
     for rows, kernel in learn.learned:
         if len(rows) == len(X):
             continue
         unseen = ~np.isin(X[:, 0], rows)
-        gram, alpha = unit_gram(kernel, X)[0], np.array([found.alpha])
+        gram, alpha = unit_gram(kernel, X)[0], np.array([found.solver.alpha])
         values = leave_one_out(gram, target.values, alpha, extend=False).best_predictions
         same = np.isclose(values, predicted_by(found, target), rtol=1e-9, atol=0.0).all(axis=1)
         assert_array_equal(same, unseen)
@@ -77,7 +78,7 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
     learn = Recorder()
     found = evaluated(learn, X, target, y)
     assert len(learn.learned) == 1
-    assert not found.uses_labels
+    assert not found.candidate.uses_labels
     gram, _ = unit_gram(found.kernel, X)
     centered = gram + 1.0 / len(gram)
     for i in range(40):
@@ -85,18 +86,18 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
         # Constants have a penalty of alpha, which would shrink the mean; the augmented system
         # leaves it free.
         system = np.ones((40, 40))
-        system[:39, :39] = centered[np.ix_(rest, rest)] + found.alpha * np.eye(39)
+        system[:39, :39] = centered[np.ix_(rest, rest)] + found.solver.alpha * np.eye(39)
         system[39, 39] = 0.0
         solution = np.linalg.solve(system, np.append(target.values[rest, 0], 0.0))
         expected = centered[i, rest] @ solution[:39] + solution[39]
         assert_allclose(predicted_by(found, target)[i, 0], expected, rtol=1e-6, atol=1e-8)
 
 
-def test_kernels_that_are_learned_from_other_samples_are_priced_without_parts() -> None:
+def test_kernels_that_are_learned_from_other_samples_are_evaluated_without_parts() -> None:
     X, y = problem(80)
     target = encode_target(y, classification=False)
     few, rest = np.arange(30), np.arange(30, 80)
-    tables = [LabeledTable({"given": X[r]}, y[r], target.take(r)) for r in (few, rest)]
+    tables = [viewed(X[r], y[r], target.take(r)) for r in (few, rest)]
     learn = Recorder()
     candidate = Candidate(["one"], "given", learn, uses_labels=True)
     [found] = evaluate([candidate], tables[0], random_state=0, others=tables[1])
@@ -106,16 +107,16 @@ def test_kernels_that_are_learned_from_other_samples_are_priced_without_parts() 
     assert_allclose(predicted_by(found, tables[0].target), values.best_predictions)
 
 
-def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
+def test_kernels_that_are_learned_together_are_evaluated_one_by_one() -> None:
     X, y = problem(40)
     target = encode_target(y, classification=False)
     kernels = [Gaussian(2.0), Gaussian(5.0)]
-    both = Candidate(["narrow", "wide"], "given", lambda X, y, target: kernels)
-    found = evaluate([both], LabeledTable({"given": X}, y, target), random_state=0)
+    both = Candidate(["narrow", "wide"], "given", lambda X, y, values: kernels)
+    found = evaluate([both], viewed(X, y, target), random_state=0)
     assert [one.description for one in found] == ["narrow", "wide"]
     assert [one.kernel for one in found] == kernels
     for one in found:
-        alone = evaluated(lambda X, y, target, one=one: [one.kernel], X, target, y)
+        alone = evaluated(lambda X, y, values, one=one: [one.kernel], X, target, y)
         assert_allclose(one.deviations, alone.deviations)
 
 
@@ -123,14 +124,14 @@ def test_kernels_that_are_learned_together_are_priced_one_by_one() -> None:
     "error", [ValueError("no"), KeyError("no"), ZeroDivisionError("no"), RuntimeError("no")]
 )
 def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> None:
-    def fail(X: Any, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def fail(X: Any, y: Any, values: np.ndarray) -> list[Kernel]:
         raise error
 
     X, y = problem(20)
     target = encode_target(y, classification=False)
     candidates = [Candidate(["bad one"], "given", fail), Candidate(["good"], "given", Recorder())]
     with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
-        found = evaluate(candidates, LabeledTable({"given": X}, y, target), random_state=0)
+        found = evaluate(candidates, viewed(X, y, target), random_state=0)
     assert [one.description for one in found] == ["good"]
 
 
@@ -138,12 +139,12 @@ def test_tiny_penalties_are_raised() -> None:
     X = np.linspace(0.0, 3.0, 30)[:, None]
     y = np.sin(X[:, 0])
     found = evaluated(Recorder(), X, encode_target(y, classification=False), y)
-    assert found.alpha >= 1e-8
+    assert found.solver.alpha >= 1e-8 * (1.0 - 1e-12)
     assert found.loo_error < 1e-6
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_few_samples_have_finite_prices(n: int) -> None:
+def test_few_samples_have_finite_predictions(n: int) -> None:
     X, y = problem(n)
     target = encode_target(y, classification=False)
     with warnings.catch_warnings():
@@ -152,24 +153,113 @@ def test_few_samples_have_finite_prices(n: int) -> None:
     assert np.isfinite(found.deviations).all()
 
 
-def test_parts_divide_classes_in_proportion_where_possible() -> None:
-    codes = np.arange(40) % 4
-    target = encode_target(codes, classification=True)
-    divided = parts(target, 0, 5)
-    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(40))
-    for outside, inside in divided:
-        assert_array_equal(np.bincount(codes[inside]), 2)
-        assert not set(outside) & set(inside)
-    rare = encode_target(np.array([0, 0, 0, 1]), classification=True)
-    assert len(parts(rare, 0, 5)) == 4
-
-
-def test_left_out_deviations_raise_penalties_below_rounding_errors() -> None:
+def test_penalties_below_rounding_errors_are_raised_for_all_samples() -> None:
     X, y = problem(200, 2)
     target = encode_target(np.sin(X[:, 0]), classification=False)
     single = as_kernel(lambda A, B: np.asarray(Gaussian(20.0)(A, B), dtype=np.float32))
-    found = Evaluation("one", "given", single, 1e-12, np.zeros((200, 1)), 0.5)
-    table = LabeledTable({"given": X}, y, target)
-    with pytest.raises(ValueError, match="not positive"):
-        leave_one_out_residuals(unit_gram(single, X)[0], target.values, found.alpha)
-    assert np.isfinite(found.left_out_deviations(table, 0)).all()
+    found, table = ridge_evaluation(single, 1e-12, target.values), viewed(X, y, target)
+    assert np.isfinite(found.left_out_deviations(table)).all()
+    member = found.fitted(table)
+    assert 1e-12 < member.predictor.alpha < 1e-3
+    assert_allclose(member.deviations(X, X), target.values, atol=0.3)
+    indefinite = ridge_evaluation(as_kernel(lambda A, B: np.tanh(A @ B.T)), 1e-6, target.values)
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        indefinite.fitted(table)
+
+
+# --- support vector machines -------------------------------------------------------------------
+
+
+def best_machine(X: np.ndarray, target: EncodedTarget) -> tuple[Evaluation, Any]:
+    """The best machine on a kernel, and its solver."""
+    given = ridge_evaluation(Gaussian(2.0), 0.1, target.values)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [found] = evaluate_machines([given], viewed(X, target.codes, target), 0)
+    return found, found.solver
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_decisions_are_those_of_machines_without_the_fold(n_classes: int) -> None:
+    X, y = problem(60)
+    y = labels(y) if n_classes == 3 else y > 0.5
+    target = encode_target(y, classification=True)
+    codes = target.codes
+    found, solver = best_machine(X, target)
+    assert "a kernel" in found.description
+    assert found.deviations.shape == (60, n_classes)
+    decisions = found.deviations / solver.slope + solver.center
+    assert_allclose(found.loo_error, (decisions.argmax(axis=1) != codes).mean())
+    assert found.loo_error < (codes != np.bincount(codes).argmax()).mean()
+    gram, _ = unit_gram(found.kernel, X)
+    for train, test in shuffled_folds(60, 5, codes, 0):
+        machine = SVC(C=1.0 / solver.alpha, kernel="precomputed")
+        machine.fit(gram[np.ix_(train, train)], codes[train])
+        values = machine.decision_function(gram[np.ix_(test, train)])
+        expected = values if n_classes == 3 else np.column_stack([-values, values])
+        assert_allclose(decisions[test], expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_machine_predicts_new_samples() -> None:
+    X, y = problem(60)
+    new = problem(9, seed=1)[0]
+    target = encode_target(labels(y), classification=True)
+    found, solver = best_machine(X, target)
+    member = found.fitted(viewed(X, target.codes, target))
+    K = found.kernel(X)
+    machine = SVC(C=1.0 / solver.alpha / member.unit.scale, kernel="precomputed", tol=1e-6)
+    machine.fit(K, target.codes)
+    decisions = machine.decision_function(found.kernel(new, X))
+    assert_allclose(
+        member.deviations(new, X), solver.slope * (decisions - solver.center), atol=0.005
+    )
+
+
+def test_predictions_are_fitted_to_the_indicators() -> None:
+    X, y = problem(60)
+    target = encode_target(labels(y), classification=True)
+    found, _ = best_machine(X, target)
+    assert_allclose(found.deviations.mean(axis=0), 0.0, atol=1e-12)
+    rest = target.values - target.mean - found.deviations
+    assert_allclose(np.sum(found.deviations * rest), 0.0, atol=1e-9)
+    repeated = found.left_out_deviations(viewed(X, target.codes, target))
+    assert_allclose(repeated, found.deviations, atol=1e-9)
+
+
+def test_decisions_against_the_labels_are_not_turned_around() -> None:
+    # Of two classes that alternate on a line, the neighbors have the other label.
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    slopes = [
+        best_machine(X + 0.01 * seed, encode_target(np.roll(y, seed), classification=True))[1].slope
+        for seed in range(4)
+    ]
+    assert min(slopes) >= 0.0
+    noise = [
+        best_machine(problem(40, seed=s)[0], encode_target(y, classification=True))[1].slope
+        for s in range(8)
+    ]
+    assert min(noise) == 0.0
+
+
+@pytest.mark.parametrize("counts", [(1, 1), (2, 1), (59, 1), (30, 29, 1), (1, 1, 1)])
+def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, ...]) -> None:
+    y = np.repeat(np.arange(len(counts)), counts)
+    X, _ = problem(len(y))
+    target = encode_target(y, classification=True)
+    found, solver = best_machine(X, target)
+    assert np.isfinite(found.deviations).all()
+    for rare in np.flatnonzero(np.array(counts) == 1):
+        # Whatever machine is learned without the only sample does not know its class.
+        sample = int(np.flatnonzero(y == rare)[0])
+        deviation = found.deviations[sample, rare]
+        if solver.slope > 0.0:
+            decisions = found.deviations[sample] / solver.slope + solver.center
+            assert decisions[rare] == decisions.min()
+        assert deviation <= 1e-12
+    assert np.isfinite(found.fitted(viewed(X, target.codes, target)).deviations(X, X)).all()
+
+
+def test_evaluations_of_machines_repeat() -> None:
+    X, y = problem(40)
+    target = encode_target(y > 0.5, classification=True)
+    assert_array_equal(best_machine(X, target)[0].deviations, best_machine(X, target)[0].deviations)

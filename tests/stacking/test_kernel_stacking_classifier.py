@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import log_loss
-from stacking_cases import labels, outputs, problem
+from stacking_cases import labels, outputs, problem, viewed
 
 from mercer import KernelStackingClassifier
-from mercer._model_selection.kernel_prices import sample_rows
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._data.folds import sample_rows, shuffled_folds
+from mercer._model_selection.encoded_target import encode_target
 from mercer._stacking.candidates import given_candidates
-from mercer._stacking.evaluation import LabeledTable, parts
-from mercer._stacking.machines import MachineMember
+from mercer._stacking.members import ScaledMachine
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
@@ -95,7 +94,7 @@ def test_machines_are_members() -> None:
     model = KernelStackingClassifier(KERNELS).fit(X, labels(y))
     machines = [c for c in model.candidates_ if "support vector machine" in c.description]
     assert len(machines) == 2
-    assert sum(isinstance(member, MachineMember) for member in model._members) == 2
+    assert sum(isinstance(member.predictor, ScaledMachine) for member in model._members) == 2
     assert all(machine.weight > 0.0 for machine in machines)
 
 
@@ -115,11 +114,11 @@ def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold(
     y = labels(y)
     model = KernelStackingClassifier(KERNELS).fit(X, y)
     target = encode_target(y, classification=True)
-    table = LabeledTable({"given": X}, y, target)
-    for train, test in parts(target, 0, 5):
+    table = viewed(X, y, target)
+    for train, test in shuffled_folds(60, 5, target.codes, 0):
         found = model._select(given_candidates(KERNELS, X), table.take(train), True)
-        deviations = [e.left_out_deviations(table, 0)[test] for e in found.kept]
+        deviations = [e.left_out_deviations(table)[test] for e in found.kept]
         expected = found.combination.combine(deviations, target.mean)
         assert_allclose(model.loo_predictions_[test], expected, rtol=1e-9)
         alone = KernelStackingClassifier(KERNELS).fit(X[train], y[train])
-        assert [c.alpha for c in alone.candidates_] == [e.alpha for e in found.evaluations]
+        assert [c.alpha for c in alone.candidates_] == [e.solver.alpha for e in found.evaluations]

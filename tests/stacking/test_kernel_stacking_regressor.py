@@ -178,7 +178,7 @@ def test_unit_and_offset_of_responses_do_not_matter() -> None:
     assert_allclose(intervals, found.predict_interval(X), atol=1e-4)
 
 
-def test_samples_that_candidates_were_not_priced_on_have_leave_one_out_predictions() -> None:
+def test_samples_that_candidates_were_not_evaluated_on_have_leave_one_out_predictions() -> None:
     X, y = problem(60)
     model = KernelStackingRegressor(KERNELS, max_samples=30).fit(X, y)
     assert np.isfinite(model.loo_predictions_).all()

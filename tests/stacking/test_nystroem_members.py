@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from stacking_cases import labels, outputs, problem, target_for
+from stacking_cases import (
+    labels,
+    outputs,
+    problem,
+    ridge_evaluation,
+    target_for,
+    values_target,
+    viewed,
+)
 
 from mercer import (
     KernelOptimization,
@@ -22,11 +31,10 @@ from mercer import (
 )
 from mercer._blocks import block_source, folds_at
 from mercer._data.sample import with_class_weights
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import with_width_factor
-from mercer._stacking.evaluation import Evaluation, LabeledTable
-from mercer._stacking.nystroem_members import fit_member
+from mercer._stacking.members import nystroem_member
 from mercer._stacking.table_views import TableViews
 from mercer.kernels import Gaussian, Polynomial
 
@@ -50,13 +58,14 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     X, y = problem(150)
     views, source = TableViews(X), block_source(X, y)
     target = encode_target(y, classification=False)
-    evaluation = Evaluation("one", "scaled", Gaussian(3.0), 0.1, y[:, None], 1.0)
     scaled = views.transform(X, "scaled")
-    member = fit_member(
-        evaluation,
+    member = nystroem_member(
+        Gaussian(3.0),
+        "scaled",
         views,
         target,
         TrainingRows(scaled, y, scaled, source),
+        rescale=False,
         n_components=40,
         random_state=0,
     )
@@ -158,7 +167,7 @@ def test_rescaled_widths_are_reported(
     kind: Any, candidates: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mercer._stacking.nystroem_members.rescaled_kernel",
+        "mercer._stacking.members.rescaled_kernel",
         lambda kernel, *_: with_width_factor(kernel, float(np.log(1.7))),
     )
     X, y = problem(N_ROWS)
@@ -293,10 +302,11 @@ def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -
     parts = rng.normal(size=(3, 200, 1))
     parts -= parts.mean(axis=1, keepdims=True)
     y = 0.8 * parts[0] + 0.1 * parts[1] + 0.009 * parts[2]
-    target = EncodedTarget(y, np.zeros(1), np.ones(1))
-    table = LabeledTable({}, y, target)
+    target = values_target(y)
+    table = viewed(y, y, target)
     found = [
-        Evaluation(str(k), "scaled", Gaussian(), 0.1, part, 0.5) for k, part in enumerate(parts)
+        replace(ridge_evaluation(Gaussian(), 0.1, part), description=str(k))
+        for k, part in enumerate(parts)
     ]
     model = KernelStackingRegressor()
     kept = model._choose(found, table, False)

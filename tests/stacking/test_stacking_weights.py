@@ -102,7 +102,7 @@ def test_members_weigh_as_repeated_rows_do() -> None:
         K, rows, n = member.kernel(Xr), member.kernel(X, Xr), len(Xr)
         system = np.ones((n + 1, n + 1))
         # Weights of mean one: a sample of w copies in n has the weight w n_there / n.
-        scale = member.alpha * member.unit.scale * n / there.sum()
+        scale = member.predictor.alpha * member.unit.scale * n / there.sum()
         system[:n, :n], system[n, n] = K + scale * np.eye(n), 0.0
         solved = np.linalg.solve(system, np.append(yr, 0.0))
         expected = rows @ solved[:n] + solved[n] - target.mean
@@ -110,7 +110,7 @@ def test_members_weigh_as_repeated_rows_do() -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
-def test_kernels_of_learned_relevance_are_priced_with_weights() -> None:
+def test_kernels_of_learned_relevance_are_evaluated_with_weights() -> None:
     X, y, counts = regression(120)
     weights = counts + np.linspace(0.1, 1.0, 120)
     model = KernelStackingRegressor().fit(X, y, sample_weight=weights)

@@ -19,27 +19,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
-import mercer._model_selection.kernel_forms
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
 from mercer._gram.samples import Samples
-from mercer._model_selection.kernel_forms import FORMS, Form, choose_form
 from mercer._targets import as_target
-from mercer._two_stage import automatic_learner
+from mercer._two_stage import learner_choice, two_stage
+from mercer._two_stage.learner_choice import FORMS, choose_form
 from mercer.kernels import Kernel, WeightedSum
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
 
 SUM, _, PRODUCT, ARD, _, PROJECTION = FORMS
 ALL = [SUM, PRODUCT, ARD, PROJECTION]
-every_form = pytest.mark.parametrize("form", ALL, ids=lambda form: form.kind)
+every_form = pytest.mark.parametrize("form", ALL, ids=repr)
 
 
 @pytest.fixture
-def choosing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Form], None]:
+def choosing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Makes the first comparison end with a form, without any work."""
 
-    def choose(form: Form) -> None:
-        monkeypatch.setattr(automatic_learner, "choose_form", lambda *_: form)
+    def choose(form: Any) -> None:
+        monkeypatch.setattr(two_stage, "choose_form", lambda *_: form)
 
     return choose
 
@@ -78,11 +77,11 @@ def test_each_form_is_what_its_learner_learns(monkeypatch: pytest.MonkeyPatch) -
         compared.extend(learn(samples, target))
         return np.eye(len(compared))[:-1]
 
-    monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
-    choose_form(samples, target, ContinuousAlignment()._growth(), 0)
+    monkeypatch.setattr(learner_choice, "held_out_losses", judged)
+    choose_form(samples, target, ContinuousAlignment()._growth())
     assert len(compared) == len(FORMS)
     for form, kernel in zip(FORMS, compared, strict=True):
-        learner = automatic_learner._learner(form).fit(X, y)
+        learner = clone(form).fit(X, y)
         learned = WeightedSum(learner.kernels_, learner.weights_)
         assert_allclose(kernel(X), learned(X), atol=1e-6)
 
@@ -100,9 +99,9 @@ def test_the_form_of_the_least_loss_is_chosen(
         losses[min(chosen, n_forms - 1)] = 0.5
         return losses
 
-    monkeypatch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", judged)
+    monkeypatch.setattr(learner_choice, "held_out_losses", judged)
     growth = ContinuousAlignment()._growth()
-    form = choose_form(Samples(X[:, :n_features]), as_target(y), growth, 0)
+    form = choose_form(Samples(X[:, :n_features]), as_target(y), growth)
     assert form == FORMS[min(chosen, n_forms - 1)]
 
 
@@ -110,7 +109,7 @@ def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = regression(20)
-    original = mercer._model_selection.kernel_forms.held_out_losses
+    original = learner_choice.held_out_losses
 
     def first_fold(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         found: list[Any] = []
@@ -124,9 +123,9 @@ def test_held_out_samples_play_no_part_in_the_kernels_they_judge(
             return original(noted, *problem, **settings)
 
         with monkeypatch.context() as patch:
-            patch.setattr(mercer._model_selection.kernel_forms, "held_out_losses", spying)
+            patch.setattr(learner_choice, "held_out_losses", spying)
             growth = ContinuousAlignment()._growth()
-            choose_form(Samples(X), as_target(y), growth, 0)
+            choose_form(Samples(X), as_target(y), growth)
         return np.array([kernel(regression(20)[0]) for kernel in found])
 
     test = next(KFold(3, shuffle=True, random_state=0).split(X))[1]
@@ -201,14 +200,14 @@ def test_sonar_is_predicted_no_worse(data: Any) -> None:
 @every_form
 @pytest.mark.parametrize("settings", [{}, {"C": 2.0}, {"C": [0.5, 8.0], "cv": 3, "nested": True}])
 def test_a_classifier_is_that_of_its_learner(
-    form: Form, settings: dict[str, Any], choosing: Callable[[Form], None]
+    form: Any, settings: dict[str, Any], choosing: Callable[[Any], None]
 ) -> None:
     choosing(form)
     X, y = table(3)
     model = TwoStageClassifier("auto", **settings).fit(X, y)
     same_fit(model, by_its_own(model, X, y), X)
     first = TwoStageClassifier(ContinuousAlignment(), **settings).fit(X, y)
-    other = TwoStageClassifier(automatic_learner._learner(form), **settings).fit(X, y)
+    other = TwoStageClassifier(form, **settings).fit(X, y)
     if "C" in settings and settings["C"] == 2.0:
         assert_array_equal(model.decision_function(X), other.decision_function(X))
         return
@@ -221,7 +220,7 @@ def test_a_classifier_is_that_of_its_learner(
 @every_form
 @pytest.mark.parametrize("alpha", ["auto", 0.1])
 def test_a_regressor_is_that_of_its_learner(
-    form: Form, alpha: Any, choosing: Callable[[Form], None]
+    form: Any, alpha: Any, choosing: Callable[[Any], None]
 ) -> None:
     choosing(form)
     X, y = regression()
@@ -230,11 +229,11 @@ def test_a_regressor_is_that_of_its_learner(
         model = TwoStageRegressor("auto", alpha=alpha).fit(X, target)
         same_fit(model, by_its_own(model, X, target), X)
         assert model.predict(X).shape == target.shape
-        assert type(model.learner_) is type(automatic_learner._learner(form))
+        assert type(model.learner_) is type(form)
 
 
 @every_form
-def test_probabilities_and_predictors(form: Form, choosing: Callable[[Form], None]) -> None:
+def test_probabilities_and_predictors(form: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = table(3)
     model = TwoStageClassifier("auto").fit(X, y)
@@ -249,9 +248,9 @@ def test_probabilities_and_predictors(form: Form, choosing: Callable[[Form], Non
     same_fit(svr, by_its_own(svr, *regression()), X)
 
 
-@pytest.mark.parametrize("form", [ARD, PROJECTION], ids=lambda form: form.kind)
+@pytest.mark.parametrize("form", [ARD, PROJECTION], ids=repr)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.coo_array, pd.DataFrame, pl.DataFrame])
-def test_tables_of_every_kind(form: Form, container: Any, choosing: Callable[[Form], None]) -> None:
+def test_tables_of_every_kind(form: Any, container: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = table(4)
     X = X * (X > 0.0)
@@ -269,7 +268,7 @@ def test_tables_of_every_kind(form: Form, container: Any, choosing: Callable[[Fo
 
 
 @every_form
-def test_labels_are_words(form: Form, choosing: Callable[[Form], None]) -> None:
+def test_labels_are_words(form: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = table(3)
     words = np.array(["no", "yes"])[y]
@@ -289,8 +288,8 @@ class Uneven(StratifiedKFold):
         return super().split(X, y, groups)
 
 
-@pytest.mark.parametrize("form", [SUM, ARD], ids=lambda form: form.kind)
-def test_contenders_meet_the_same_folds(form: Form, choosing: Callable[[Form], None]) -> None:
+@pytest.mark.parametrize("form", [SUM, ARD], ids=repr)
+def test_contenders_meet_the_same_folds(form: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = table(3)
     before = Uneven.n_calls
@@ -303,7 +302,7 @@ def test_contenders_meet_the_same_folds(form: Form, choosing: Callable[[Form], N
 
 
 @every_form
-def test_copies_parameters_and_files(form: Form, choosing: Callable[[Form], None]) -> None:
+def test_copies_parameters_and_files(form: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = table(3)
     model = TwoStageClassifier("auto", C=1.0).fit(X, y)
@@ -317,7 +316,7 @@ def test_copies_parameters_and_files(form: Form, choosing: Callable[[Form], None
     assert not hasattr(model.set_params(learner=None).fit(X, y).learner_, "scaler_")
 
 
-def test_pipelines_and_folds(choosing: Callable[[Form], None]) -> None:
+def test_pipelines_and_folds(choosing: Callable[[Any], None]) -> None:
     choosing(ARD)
     X, y = table(3)
     model = make_pipeline(StandardScaler(), TwoStageClassifier("auto", C=1.0))
@@ -377,7 +376,7 @@ def test_outputs_that_cannot_be_learned_from() -> None:
 
 @every_form
 @pytest.mark.filterwarnings("ignore:The learned kernel is constant")
-def test_constant_features_predict_a_constant(form: Form, choosing: Callable[[Form], None]) -> None:
+def test_constant_features_predict_a_constant(form: Any, choosing: Callable[[Any], None]) -> None:
     choosing(form)
     X, y = np.ones((20, 2)), np.arange(20) % 2
     assert np.unique(TwoStageClassifier("auto", C=1.0).fit(X, y).predict(X)).size == 1

@@ -10,14 +10,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
+from two_stage_cases import isotropic
 
+from mercer._data.folds import sample_rows
 from mercer._learners import ContinuousAlignment, UniformCombination
-from mercer._model_selection.kernel_forms import Form
-from mercer._model_selection.kernel_prices import sample_rows
-from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, automatic_learner
-from mercer._two_stage import priced_learners as pricing
-from mercer._two_stage.learning_folds import split_into_folds
-from mercer._two_stage.priced_learners import priced_learners
+from mercer._two_stage import TwoStageClassifier, TwoStageRegressor, learner_choice, two_stage
 from mercer.kernels import Gaussian, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best")
@@ -112,7 +109,7 @@ def test_losses_are_those_of_refits(cv: Any, weighted: bool) -> None:
         for fold, error in enumerate(errors):
             found = model.cv_results_[f"split{fold}_test_score"][place]
             assert_allclose(found, 1.0 - error / variance, rtol=1e-7)
-    for candidate in priced_learners(X, y, "regression", sample_weight, splits=splits):
+    for candidate in isotropic(X, y, "regression", sample_weight, splits=splits):
         kernel = candidate.learner.fit(X, y, sample_weight=sample_weight).kernel_
         errors, of_mean = refitted(kernel(X), y, candidate.alpha, splits, weights)
         assert_allclose(candidate.loo_error, sum(errors) / sum(of_mean), rtol=1e-7)
@@ -121,7 +118,7 @@ def test_losses_are_those_of_refits(cv: Any, weighted: bool) -> None:
 def test_no_other_width_or_alpha_is_better_in_the_folds() -> None:
     X, y, groups = grouped(12, 5, 0)
     splits = group_folds(X, y, groups)
-    best = priced_learners(X, y, "regression", splits=splits)[0]
+    best = isotropic(X, y, "regression", splits=splits)[0]
     for family in (Gaussian, lambda width: Laplacian(width, norm=1.0)):
         for width in 2.0 ** np.arange(-2.0, 5.0):
             kernel = UniformCombination([family(width)]).fit(X, y).kernel_
@@ -137,10 +134,10 @@ def test_all_rows_are_compared_where_those_drawn_are_in_no_fold(
     X, y, _ = grouped(12, 5, 0)
     row = int(np.delete(np.arange(60), sample_rows(60, 12, None, 0))[0])
     splits = [(np.delete(np.arange(60), row), np.array([row]))]
-    expected = priced_learners(X, y, "regression", splits=splits)
-    monkeypatch.setattr(pricing, "SEARCH_ROWS", (12, 12))
-    monkeypatch.setattr(pricing, "PRICE_ROWS", 12)
-    found = priced_learners(X, y, "regression", splits=splits)
+    expected = isotropic(X, y, "regression", splits=splits)
+    monkeypatch.setattr(learner_choice, "SEARCH_ROWS", (12, 12))
+    monkeypatch.setattr(learner_choice, "FAMILY_ROWS", 12)
+    found = isotropic(X, y, "regression", splits=splits)
     assert [candidate.loo_error for candidate in found] == [
         candidate.loo_error for candidate in expected
     ]
@@ -207,11 +204,11 @@ def test_splitters_are_given_the_responses() -> None:
 def test_forms_are_compared_in_given_folds(monkeypatch: pytest.MonkeyPatch, estimator: Any) -> None:
     found: list[Any] = []
 
-    def recorded(*args: Any) -> Form:
+    def recorded(*args: Any) -> ContinuousAlignment:
         found.append(args[-1])
-        return Form("isotropic sum")
+        return ContinuousAlignment()
 
-    monkeypatch.setattr(automatic_learner, "choose_form", recorded)
+    monkeypatch.setattr(two_stage, "choose_form", recorded)
     X, y, groups = grouped(12, 5, 0)
     y = y if estimator is TwoStageRegressor else y > 0.0
     splits = group_folds(X, y, groups)
@@ -282,9 +279,9 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("learners were compared")
 
-    for name in ("priced_learners", "candidate_learners"):
+    for name in ("isotropic_learners", "choose_form"):
         monkeypatch.setattr(f"mercer._two_stage.two_stage.{name}", refuse)
-    monkeypatch.setattr("mercer._two_stage.label_machines.priced_learners", refuse)
+    monkeypatch.setattr("mercer._two_stage.two_stage_classifier.isotropic_learners", refuse)
 
 
 REGRESSION, CLASSES = grouped(12, 5, 0)[:2], grouped(12, 5, 0)[1] > 0.0
@@ -372,7 +369,6 @@ def test_settings_without_effect_are_refused(model: Any, y: int, message: str) -
 
 def test_five_folds_are_fewer_where_samples_are() -> None:
     X, y, _ = grouped(3, 1, 0)
-    assert len(split_into_folds(None, X)) == 3
     assert TwoStageRegressor(UniformCombination(), nested=True).fit(X, y).cv_residuals_.size == 3
     with pytest.raises(ValueError, match="cv=5 folds need as many samples; there are 3"):
         TwoStageRegressor(cv=5).fit(X, y)

@@ -22,9 +22,9 @@ from mercer import (
     UniformCombination,
 )
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.leave_one_out import encode_target, leave_one_out
-from mercer._model_selection.penalty_descent import penalties_downhill
-from mercer._weights.ridge import leave_one_out_residuals
+from mercer._model_selection.encoded_target import encode_target
+from mercer._solvers.left_out import leave_one_out, losses_downhill
+from mercer._solvers.ridge import left_out_residuals
 from mercer.kernels import Gaussian, Linear
 
 REGRESSORS = [
@@ -153,13 +153,13 @@ def test_leave_one_out_errors_are_the_same_at_one_penalty_and_along_a_grid(alpha
     gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
     targets = encode_target(y, classification=False, weights=weights).values
     found = leave_one_out(gram, targets, np.array([alpha]), extend=False, weights=weights)
-    residuals = leave_one_out_residuals(gram, targets, alpha, weights)
+    residuals = left_out_residuals(gram, targets, alpha, weights)
     np.testing.assert_allclose(targets - residuals, found.best_predictions, rtol=1e-7, atol=1e-9)
     grid = alpha * 10.0 ** np.arange(-1.0, 2.0)
-    tried = penalties_downhill(gram, targets, grid, weights)
-    for penalty, expected in zip(tried.alphas, tried.residuals, strict=True):
-        again = leave_one_out_residuals(gram, targets, penalty, weights)
-        np.testing.assert_allclose(again, expected, rtol=1e-9)
+    tried = losses_downhill(gram, targets, grid, weights)
+    for penalty, expected in zip(tried.alphas, tried.predictions, strict=True):
+        again = left_out_residuals(gram, targets, penalty, weights)
+        np.testing.assert_allclose(targets - again, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("estimator", [TwoStageRegressor(), TwoStageClassifier()])

@@ -9,8 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
-from mercer._data.weights import as_weights
-from mercer._gram.sample_weights import weighted_spread
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
 
@@ -51,7 +50,9 @@ class Calibration:
         return np.asarray(softmax(np.dot(values, self.factor) + self.intercept, axis=1))
 
 
-def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -> Calibration:
+def fit_temperature(
+    values: Array, codes: Array, weights: SampleWeights | Array | None = None
+) -> Calibration:
     """Fit probabilities to decision values of samples that had no part in them.
 
     Parameters
@@ -60,8 +61,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
         Decision values of held-out samples.
     codes : ndarray of int of shape (n_samples,)
         Their classes.
-    weights : ndarray of shape (n_samples,), default=None
-        Their weights, all one where None.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns
     -------
@@ -86,10 +86,10 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     >>> fit_temperature(values, np.array([0, 0, 1, 1])).probabilities(values)[:, 1].round(2)
     array([0.12, 0.27, 0.6 , 0.88])
     """
-    weights = np.ones(len(values)) if weights is None else weights
-    n, k = float(weights.sum()), values.shape[1]
+    weights = as_weights(weights, len(values))
+    n, k = weights.total, values.shape[1]
     targets = (n * np.eye(k)[codes] + 1.0) / (n + k)
-    deviation = weighted_spread(values, weights) if n else 0.0
+    deviation = weights.spread(values) if n else 0.0
     if deviation == 0.0:
         return Calibration(1.0)
 
@@ -98,7 +98,7 @@ def fit_temperature(values: Array, codes: Array, weights: Array | None = None) -
     def slope(logarithm: float) -> float:
         """Derivative of the cross-entropy in the factor, in which it is convex."""
         excess = softmax(np.exp(logarithm) * scaled, axis=1) - targets
-        return float(weights @ np.sum(excess * scaled, axis=1))
+        return weights.sum(np.sum(excess * scaled, axis=1))
 
     low, high = _RANGE
     if slope(low) >= 0.0 or slope(high) <= 0.0:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_solve
 
-from mercer._gram.dense import UnitScale, definite_factor, unit_gram, unit_rows, with_diagonal
+from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.input_gradients import gradient_outer_product
 from mercer._gram.tiles import serial_algebra
 from mercer._model_selection.held_out import clearly_best, held_out_splits
-from mercer._model_selection.kernel_prices import RandomState, best_in_order
+from mercer._model_selection.kernel_errors import WIDTH_MULTIPLES, best_in_order
 from mercer._search.spread_rows import spread_rows
+from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._targets import Target
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, RandomState
 from mercer.kernels import OnProjection
 from mercer.kernels._distances import median_distance
 from mercer.kernels._kernel import Kernel
@@ -28,11 +28,8 @@ MAX_SAMPLES = 1000
 _GRADIENT_SAMPLES = 400
 """Gradients are averaged over at most this many of the samples."""
 
-_PRICED_SAMPLES = 200
+_WIDTH_SAMPLES = 200
 """The width is chosen by leave-one-out errors of at most this many of the samples."""
-
-_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Widths that are tried, as multiples of the median distance."""
 
 _LEAST_SCALE = 1e-4
 """Scales of features relative to the largest one; on smaller ones, a kernel does not depend."""
@@ -194,7 +191,7 @@ def metric_after(
 
 
 @dataclass(frozen=True)
-class _RidgeFit:
+class _MetricFit:
     """Kernel ridge regression on mapped features.
 
     Attributes
@@ -204,27 +201,24 @@ class _RidgeFit:
         The mapped features of the training samples.
     unit : UnitScale
         Centers and scales the kernel.
-    dual : ndarray of shape (n_samples, n_outputs)
-        Coefficients of the centered kernel at unit scale.
-    mean : ndarray of shape (n_outputs,)
+    ridge : Ridge
     """
 
     metric: FeatureMetric
     mapped: Array
     unit: UnitScale
-    dual: Array
-    mean: Array
+    ridge: Ridge
 
     def predict(self, X: Array) -> Array:
         """Predict new samples, shape (n_samples, n_outputs)."""
         rows = unit_rows(self.metric.kernel, self.unit, self.metric.mapped(X), self.mapped)
-        return np.asarray(rows @ self.dual + self.mean)
+        return self.ridge.predict(rows)
 
     def next_map(self, targets: Array) -> Array:
         """Return the square root of the average gradient outer product, at unit norm."""
         before = self.metric.map
         rows = spread_rows(self.mapped, targets, _GRADIENT_SAMPLES)
-        coefficients = (self.dual - self.dual.mean(axis=0)) / self.unit.scale
+        coefficients = self.ridge.dual_coef_ / self.unit.scale
         G = gradient_outer_product(
             self.metric.kernel, self.mapped, coefficients, rows=rows, diagonal=before.ndim == 1
         )
@@ -254,7 +248,7 @@ def _iterates(
     n_iter: int,
     diagonal: bool,
     like: Sequence[FeatureMetric] | None = None,
-) -> Iterator[_RidgeFit]:
+) -> Iterator[_MetricFit]:
     """Yield the fit of each iteration, with widths and penalties like those of given metrics."""
     n_features = X.shape[1]
     mapping = np.ones(n_features) if diagonal else np.eye(n_features)
@@ -263,20 +257,14 @@ def _iterates(
         if like is not None:
             multiple, alpha = like[step].multiple, like[step].alpha
         else:
-            multiple, alpha = _best_width(kernel, Z, Y, _MULTIPLES if step == 0 else (multiple,))
+            tried = WIDTH_MULTIPLES if step == 0 else (multiple,)
+            multiple, alpha = _best_width(kernel, Z, Y, tried)
         metric = FeatureMetric(mapping, _at_multiples(kernel, Z, [multiple])[0], multiple, alpha)
-        fit = _ridge_fit(metric, Z, Y)
+        gram, unit = unit_gram(metric.kernel, Z)
+        fit = _MetricFit(metric, Z, unit, fit_ridge(gram, Y, alpha))
         yield fit
         if step < n_iter:
             mapping = fit.next_map(Y)
-
-
-def _ridge_fit(metric: FeatureMetric, Z: Array, Y: Array) -> _RidgeFit:
-    mean = Y.mean(axis=0)
-    gram, unit = unit_gram(metric.kernel, Z)
-    factor = definite_factor(with_diagonal(gram, metric.alpha))
-    dual = cho_solve((factor, True), Y - mean, check_finite=False)
-    return _RidgeFit(metric, Z, unit, dual, mean)
 
 
 def _at_multiples(kernel: Kernel, Z: Array, multiples: Sequence[float]) -> list[Kernel]:
@@ -290,7 +278,7 @@ def _best_width(
     kernel: Kernel, Z: Array, Y: Array, multiples: Sequence[float]
 ) -> tuple[float, float]:
     """The multiple of the median distance, and the penalty, of the lowest leave-one-out error."""
-    rows = spread_rows(Z, Y, _PRICED_SAMPLES)
+    rows = spread_rows(Z, Y, _WIDTH_SAMPLES)
     if len(rows) < 2:
         return 1.0, 1.0
     kernels = _at_multiples(kernel, Z, multiples)

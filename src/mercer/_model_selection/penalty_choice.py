@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
+from mercer._data.folds import Split, random_splits
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, alignment_starts, learn_families
 from mercer._model_selection.held_out import clearly_best, held_out_losses
-from mercer._model_selection.kernel_prices import RandomState
 from mercer._objectives.dependence import Criterion, Dependence
 from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target
-from mercer._typing import Array
+from mercer._typing import Array, RandomState
 from mercer.kernels import Kernel, WeightedSum
 
 RELATIVE_FORMS: tuple[PenaltyForm, ...] = ("log_widths", "inverse_widths")
@@ -214,9 +213,8 @@ def choose_strength_by_alignment(
     float
         The largest of the best among `PENALTIES`, as published.
     """
-    splitter = _splitter(samples, target, random_state)
     scores = np.zeros(PENALTIES.size)
-    for train, test in splitter.split(np.zeros(samples.n_samples), target.codes):
+    for train, test in _splits(samples.n_samples, target.codes, random_state):
         inside, outside = samples.take(train), samples.take(test)
         known, held_out = target.take(train), target.take(test)
         starts = alignment_starts(families, inside, known, growth)
@@ -277,19 +275,12 @@ def choose_strength_by_prediction(
     return float(strengths[clearly_best(held_out_losses(learn, samples, target, random_state))])
 
 
-def _splitter(
-    samples: Samples, target: Target, random_state: RandomState
-) -> ShuffleSplit | StratifiedShuffleSplit:
+def _splits(n_samples: int, codes: Array | None, random_state: RandomState) -> list[Split]:
     """Random splits, by class where a sample of every class can be held out."""
-    stratified = False
-    if target.codes is not None:
-        rarest = np.unique(target.codes, return_counts=True)[1].min()
-        stratified = bool(_HELD_OUT * rarest >= 1.0)
-    return (StratifiedShuffleSplit if stratified else ShuffleSplit)(
-        n_splits=3 if samples.n_samples < _FEW_SAMPLES else 1,
-        test_size=_HELD_OUT,
-        random_state=random_state,
-    )
+    if codes is not None and _HELD_OUT * np.unique(codes, return_counts=True)[1].min() < 1.0:
+        codes = None
+    n_splits = 3 if n_samples < _FEW_SAMPLES else 1
+    return random_splits(n_samples, codes, random_state, n_splits=n_splits, test_size=_HELD_OUT)
 
 
 def _has_common_width(kernel: Kernel) -> bool:

@@ -11,9 +11,8 @@ from sklearn.utils import check_random_state
 
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.kernel_prices import RandomState
-from mercer._typing import Array, Features
-from mercer._weights.ridge import check_definite
+from mercer._solvers.ridge import check_definite
+from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _TILE_VALUES = 2**19

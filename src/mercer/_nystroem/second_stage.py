@@ -8,9 +8,9 @@ import numpy as np
 
 from mercer._blocks import folds_at
 from mercer._callbacks import current_hooks
+from mercer._data.folds import sample_rows
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
-from mercer._model_selection.kernel_prices import RandomState, sample_rows
 from mercer._nystroem.feature_ridge import (
     LinearFit,
     NormalEquations,
@@ -20,7 +20,7 @@ from mercer._nystroem.feature_ridge import (
 from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
-from mercer._typing import Array, Features
+from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 
 _CALIBRATED_ROWS = 10_000

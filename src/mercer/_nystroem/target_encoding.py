@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._typing import Array
 
 

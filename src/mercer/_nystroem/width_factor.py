@@ -7,11 +7,13 @@ from functools import cache
 import numpy as np
 
 from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source
-from mercer._model_selection.kernel_prices import RandomState, descended, sample_rows
+from mercer._data.folds import sample_rows
 from mercer._nystroem.feature_ridge import NormalEquations, ridge_on_features
 from mercer._nystroem.features import choose_centers, nystroem_features
 from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
+from mercer._solvers.grids import descended
+from mercer._typing import RandomState
 from mercer.kernels import Kernel
 from mercer.kernels._composition import Composite
 from mercer.kernels._distances import log_interval

@@ -22,23 +22,22 @@ from mercer import (
     preprocessing,
     probabilistic,
 )
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import UnitScale
 from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._model_selection.calibration import Calibration
-from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._solvers.ridge import Ridge
 from mercer._stacking.combination import LinearCombination, LogisticCombination
 from mercer._stacking.kernel_stacking import EvaluatedCandidate
-from mercer._stacking.machines import MachineMember
-from mercer._stacking.members import RidgeMember
-from mercer._stacking.nystroem_members import NystroemMember
+from mercer._stacking.members import GramMember, NystroemMember, ScaledMachine
 from mercer._stacking.table_views import TableViews
-from mercer._two_stage.centered_ridge import CenteredRidge
 from mercer._two_stage.label_machines import LabelMachines
-from mercer._two_stage.priced_learners import EvaluatedLearner
+from mercer._two_stage.learner_choice import EvaluatedLearner
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared
 from mercer.preprocessing._column_kinds import ColumnsOfKind, convert
 from mercer.preprocessing._table_encoder import CalendarFeatures, TextFeatures
@@ -69,24 +68,26 @@ of the scorer that calls an estimator's own `score`."""
 _TRUSTED_OF_MERCER = (
     CalendarFeatures,
     Calibration,
-    CenteredRidge,
     LabelMachines,
     EncodedTarget,
     KernelColumns,
     LinearCombination,
     LinearFit,
     LogisticCombination,
-    MachineMember,
+    GramMember,
     NystroemMember,
     NystroemModel,
     EvaluatedCandidate,
-    RidgeMember,
+    Ridge,
+    SampleWeights,
+    ScaledMachine,
     EvaluatedLearner,
     RidgeChoice,
     TableViews,
     TargetEncoding,
     TextFeatures,
     UnitScale,
+    UnitWeights,
     Hinge,
     Squared,
     Logistic,

@@ -12,8 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
-from mercer._model_selection.kernel_prices import best_in_order
-from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._model_selection.kernel_errors import WIDTH_MULTIPLES, best_in_order
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._search.spread_rows import spread_rows
 from mercer._stacking.table_views import ViewName
@@ -27,14 +26,8 @@ from mercer.kernels import (
     as_kernel,
 )
 
-Learn: TypeAlias = Callable[[Features, Any, EncodedTarget], Sequence[Kernel]]
-"""Maps samples, their responses or labels, and the encoded target to kernels."""
-
-_WIDTHS: Array = np.log([0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
-"""Logarithms of the widths of families of one width, relative to the median distance."""
-
-_MEDIAN_WIDTH = 2
-"""The index of the median distance among them."""
+Learn: TypeAlias = Callable[[Features, Any, Array], Sequence[Kernel]]
+"""Maps samples, their responses or labels, and the values that are regressed to kernels."""
 
 _WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
@@ -74,7 +67,7 @@ class Candidate:
     view : {"given", "scaled", "quantiles"}
         The view of the table that the kernels are evaluated on.
     learn : callable
-        From samples, responses or labels, and the encoded target, to the kernels.
+        From samples, responses or labels, and the values that are regressed, to the kernels.
     uses_labels : bool
         Whether more than a width is learned from the labels, so that leave-one-out predictions are
         honest only for samples that the kernels were not learned from.
@@ -156,7 +149,7 @@ def learns_relevance(X: Features) -> bool:
     return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
 
 
-def learn_widths(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+def learn_widths(X: Features, y: Any, values: Array) -> list[Kernel]:
     """Learn a Gaussian, and a sum of kernels, with one width per feature by marginal likelihood.
 
     The sum holds three kernels, because functions of tables are often smooth in some features and
@@ -166,29 +159,27 @@ def learn_widths(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
-    target : EncodedTarget
+    values : ndarray of shape (n_samples, n_outputs)
     """
     n_rows = _relevance_rows(X)
-    learn = partial(
-        marginal_likelihood_widths, X=X, Y=target.values, max_samples=n_rows, tol=_TOLERANCE
-    )
+    learn = partial(marginal_likelihood_widths, X=X, Y=values, max_samples=n_rows, tol=_TOLERANCE)
     single = learn(Gaussian(ard=True), prior_deviation=_SINGLE_DEVIATION).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
     return [single, learn(several, prior_deviation=_SUM_DEVIATION, like=single).kernel]
 
 
-def learn_projection(X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+def learn_projection(X: Features, y: Any, values: Array) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
     Parameters
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
-    target : EncodedTarget
+    values : ndarray of shape (n_samples, n_outputs)
     """
-    rows = spread_rows(X, target.values, _relevance_rows(X))
-    Y = target.values[rows]
+    rows = spread_rows(X, values, _relevance_rows(X))
+    Y = values[rows]
     metric = metric_after(
         Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=_GRADIENT_ITERATIONS, diagonal=False
     )
@@ -205,11 +196,11 @@ class _WidthChoice:
 
     family: Kernel
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
         bound = self.family.bind(X)
-        rows = spread_rows(X, target.values, _WIDTH_SAMPLES)
-        kernels = [bound.with_theta(bound.theta + step) for step in _WIDTHS]
-        best, _ = best_in_order(kernels, X[rows], target.values[rows], _MEDIAN_WIDTH)
+        rows = spread_rows(X, values, _WIDTH_SAMPLES)
+        kernels = [bound.with_theta(bound.theta + np.log(step)) for step in WIDTH_MULTIPLES]
+        best, _ = best_in_order(kernels, X[rows], values[rows], WIDTH_MULTIPLES.index(1.0))
         return [kernels[best]]
 
 
@@ -220,7 +211,7 @@ class _Fixed:
     kernel: Kernel
     table: Any
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
         return [self.kernel.bind(self.table if hasattr(self.table, "columns") else X)]
 
 
@@ -231,7 +222,7 @@ class _Learned:
     learner: Any
     table: Any
 
-    def __call__(self, X: Features, y: Any, target: EncodedTarget) -> list[Kernel]:
+    def __call__(self, X: Features, y: Any, values: Array) -> list[Kernel]:
         names = getattr(self.table, "columns", None)
         if names is None or issparse(X):
             samples = X

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
-from mercer._gram.sample_weights import scaled_rows, weighted_mean
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._typing import Array
 
 _PENALTIES = (0.1, 0.25, 0.3)
@@ -58,7 +58,7 @@ class Combination(Protocol):
         """
         ...
 
-    def shares(self, deviations: Sequence[Array], sample_weight: Array | None) -> Array:
+    def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """How much of each member is taken, shape (n_members,)."""
         ...
 
@@ -89,7 +89,7 @@ class LinearCombination:
         pairs = zip(self.weights, deviations, strict=True)
         return np.asarray(means + sum((weight * found for weight, found in pairs), 0.0))
 
-    def shares(self, deviations: Sequence[Array], sample_weight: Array | None) -> Array:
+    def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """The weights."""
         return self.weights
 
@@ -126,11 +126,11 @@ class LogisticCombination:
             logits = np.log(means) + self.intercepts + sum((d @ s for d, s in pairs), 0.0)
         return np.asarray(softmax(logits, axis=1))
 
-    def shares(self, deviations: Sequence[Array], sample_weight: Array | None) -> Array:
+    def shares(self, deviations: Sequence[Array], weights: SampleWeights) -> Array:
         """Mean size of each member's part of the sum, with a sum of one; zeros if there is none."""
         sizes = np.array(
             [
-                float(weighted_mean(np.abs(found @ slopes).mean(axis=1), sample_weight))
+                float(weights.mean(np.abs(found @ slopes).mean(axis=1)))
                 for found, slopes in zip(deviations, self.slopes, strict=True)
             ]
         )
@@ -138,7 +138,7 @@ class LogisticCombination:
 
 
 def linear_combination(
-    deviations: Sequence[Array], targets: Array, weights: Array | None = None
+    deviations: Sequence[Array], targets: Array, weights: SampleWeights | Array | None = None
 ) -> LinearCombination:
     """Weights between zero and one whose sum of deviations fits the targets best.
 
@@ -150,8 +150,7 @@ def linear_combination(
         Of leave-one-out predictions from the mean of all other samples.
     targets : ndarray of shape (n_samples, n_outputs)
         Less their means.
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
 
     Returns
     -------
@@ -170,7 +169,8 @@ def linear_combination(
     """
     if not deviations:
         return LinearCombination(np.zeros(0))
-    columns = [np.ravel(scaled_rows(found, weights)) for found in [*deviations, targets]]
+    weights = as_weights(weights, len(targets))
+    columns = [np.ravel(weights.scaled(found)) for found in [*deviations, targets]]
     # The triangular factor has the same normal equations as the many rows.
     factor = np.asarray(np.linalg.qr(np.column_stack(columns), mode="r"))
     found = lsq_linear(factor[:, :-1], factor[:, -1], bounds=(0.0, 1.0), method="bvls")
@@ -178,7 +178,10 @@ def linear_combination(
 
 
 def logistic_combination(
-    deviations: Sequence[Array], codes: Array, frequencies: Array, weights: Array | None = None
+    deviations: Sequence[Array],
+    codes: Array,
+    frequencies: Array,
+    weights: SampleWeights | Array | None = None,
 ) -> LogisticCombination:
     """Slopes and intercepts of highest penalized likelihood.
 
@@ -191,8 +194,8 @@ def logistic_combination(
         The classes.
     frequencies : ndarray of shape (n_classes,)
         Of the classes; those of zero have no probability.
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples, with a mean of one.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+        With a mean of one.
 
     Returns
     -------
@@ -221,7 +224,7 @@ def logistic_combination(
         np.stack([found[:, present] for found in deviations]),
         (codes[:, None] == present).astype(float),
         np.log(frequencies[present]),
-        np.ones(len(codes)) if weights is None else weights,
+        as_weights(weights, len(codes)).values,
     )
     start = np.concatenate([np.full(k, 1.0 / k), np.zeros(c + n_mixed * c)])
     bounds = [(0.0, None)] * k + [(None, None)] * (start.size - k)

@@ -13,10 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
+from mercer._data.folds import sample_rows
 from mercer._data.weights import as_weights
-from mercer._gram.sample_weights import representative_rows
-from mercer._model_selection.kernel_prices import sample_rows
-from mercer._model_selection.leave_one_out import EncodedTarget
+from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._nystroem.approximation import (
     check_approximation,
     is_exact,
@@ -40,12 +39,12 @@ from mercer._stacking.candidates import (
 from mercer._stacking.combination import Combination
 from mercer._stacking.evaluation import (
     Evaluation,
-    LabeledTable,
     Selection,
+    ViewedSample,
     evaluate,
     left_out_predictions,
 )
-from mercer._stacking.nystroem_members import fit_member
+from mercer._stacking.members import nystroem_member
 from mercer._stacking.stack_terms import StackTermsMixin
 from mercer._stacking.table_views import TableViews, ViewName
 from mercer._typing import Array, Features
@@ -54,7 +53,7 @@ from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
 _BLOCK_VALUES = 2**24
-"""New samples are predicted in blocks of so many values of a kernel."""
+"""New samples are predicted in blocks of at most this many values of a kernel."""
 
 _ROUNDING = 1e-12
 """Samples whose squared distance is a smaller fraction of the largest one are equal."""
@@ -68,7 +67,7 @@ _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
 
 _MATRICES = 4
-"""An exact fit has so many n x n matrices in memory at a time."""
+"""Number of n x n matrices that an exact fit has in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,8 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
             Combined predictions in which the sample's own label had no part.
         """
         candidates = self._fit_views(data)
-        table, rows = LabeledTable(self._training, data.y, target), self._evaluated_rows(target)
+        table = ViewedSample(self._training, data.y, target.weights, target=target)
+        rows = self._evaluated_rows(target)
         found = self._selection(candidates, rows, table, data)
         members, seen = self._fit_members(found.kept, table, data), target.take(rows)
         deviations, combination = [e.deviations for e in found.kept], found.combination
@@ -178,9 +178,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         choose = partial(self._chosen_without, candidates, table)
         if data.positions is not None:
             seen = target
-            deviations = [
-                m.deviations_in_folds(table.views[m.view], data.positions) for m in members
-            ]
+            deviations = [m.deviations_in_folds(table.X[m.view], data.positions) for m in members]
             combination = self._combined(deviations, target)
             choose = partial(self._combined_without, deviations, target)
         shares = combination.shares(deviations, seen.weights)
@@ -188,7 +186,9 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         self.candidates_ = []
         for e in found.evaluations:
             kernel, share = fitted.get(id(e), (e.kernel, 0.0))
-            reported = EvaluatedCandidate(e.description, kernel, e.alpha, e.loo_error, float(share))
+            reported = EvaluatedCandidate(
+                e.description, kernel, e.solver.alpha, e.loo_error, float(share)
+            )
             self.candidates_.append(reported)
         used = combination.used
         self._members = [members[k] for k in used]
@@ -201,8 +201,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _fit_views(self, data: TrainingRows) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
-        rows = slice(None) if data.weights is None else representative_rows(data.weights)
-        self._views = TableViews(data.X[rows])
+        self._views = TableViews(as_weights(data.weights, len(data.y)).representative(data.X))
         if self.candidates is None:
             names: Sequence[ViewName] = self._views.names()
             candidates = isotropic_candidates(names)
@@ -211,7 +210,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         self._training = {name: self._views.transform(data.X, name) for name in names}
         return candidates
 
-    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
         """The evaluated candidates that are kept, and their combination."""
         raise NotImplementedError
 
@@ -220,14 +219,14 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         raise NotImplementedError
 
     def _select(
-        self, candidates: Sequence[Candidate], table: LabeledTable, exact: bool, **settings: Any
+        self, candidates: Sequence[Candidate], table: ViewedSample, exact: bool, **settings: Any
     ) -> Selection:
         """Evaluate candidates, and those of learned relevance on the better view; combine the best.
 
         Parameters
         ----------
         candidates : sequence of Candidate
-        table : LabeledTable
+        table : ViewedSample
         exact : bool
             Whether members are fitted to all samples without an approximation.
         **settings : object
@@ -235,13 +234,13 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         """
         settings["random_state"] = self.random_state
         found = evaluate(candidates, table, **settings)
-        if self.candidates is None and found and learns_relevance(table.views["scaled"]):
+        if self.candidates is None and found and learns_relevance(table.X["scaled"]):
             best = min(found, key=lambda evaluation: evaluation.loo_error)
             found += evaluate(relevance_candidates(best.view), table, **settings)
         return self._choose(found, table, exact)
 
     def _selection(
-        self, candidates: Sequence[Candidate], rows: Array, table: LabeledTable, data: TrainingRows
+        self, candidates: Sequence[Candidate], rows: Array, table: ViewedSample, data: TrainingRows
     ) -> Selection:
         """Choose and combine candidates by their errors on some rows."""
         with reported_steps(self) as report:
@@ -251,7 +250,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
             raise ValueError("No candidate could be evaluated on this table; see the warnings.")
         return found
 
-    def _others(self, rows: Array, table: LabeledTable, data: TrainingRows) -> LabeledTable | None:
+    def _others(self, rows: Array, table: ViewedSample, data: TrainingRows) -> ViewedSample | None:
         """Samples of a large table that candidates are not evaluated on, to learn kernels from."""
         if data.source is None:
             return None
@@ -264,7 +263,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         return table.take(rest[chosen])
 
     def _fit_members(
-        self, kept: Sequence[Evaluation], table: LabeledTable, data: TrainingRows
+        self, kept: Sequence[Evaluation], table: ViewedSample, data: TrainingRows
     ) -> list[Any]:
         """Predictors on the kernels of some candidates, fitted to all rows."""
         if data.source is None:
@@ -272,11 +271,13 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         n_rows = data.source.count_rows()
         current_hooks().on_start(n_rows * len(kept))
         return [
-            fit_member(
-                evaluation,
+            nystroem_member(
+                evaluation.kernel,
+                evaluation.view,
                 self._views,
                 table.target,
-                replace(data, X=table.views[evaluation.view]),
+                replace(data, X=table.X[evaluation.view]),
+                rescale=evaluation.candidate.learns_widths,
                 n_components=number_of_components(self.n_components, n_rows),
                 random_state=self.random_state,
             )
@@ -284,7 +285,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         ]
 
     def _chosen_without(
-        self, candidates: Sequence[Candidate], table: LabeledTable, train: Array
+        self, candidates: Sequence[Candidate], table: ViewedSample, train: Array
     ) -> tuple[Combination, list[Array]]:
         """A combination of candidates that were chosen on some rows; see `left_out_predictions`.
 
@@ -293,7 +294,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         inside = table.take(train)
         inside = inside.take(self._evaluated_rows(inside.target))
         found = self._select(candidates, inside, True, on_failure=lambda message: None)
-        deviations = [e.left_out_deviations(table, self.random_state) for e in found.kept]
+        deviations = [e.left_out_deviations(table) for e in found.kept]
         return found.combination, deviations
 
     def _combined_without(
@@ -313,8 +314,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _evaluated_rows(self, target: EncodedTarget) -> Array:
         """Rows that candidates are evaluated on: all, or a sample of many."""
-        n = len(target.values)
-        return sample_rows(n, self.max_samples, target.codes, self.random_state)
+        return sample_rows(len(target), self.max_samples, target.codes, self.random_state)
 
     def _for_rows(self, X: Any, function: Callable[[dict[ViewName, Features]], Array]) -> Any:
         """Apply a function of the views of new samples, block by block to a source."""

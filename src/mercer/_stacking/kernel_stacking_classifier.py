@@ -10,20 +10,23 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._callbacks import with_callbacks
-from mercer._gram.sample_weights import weighted_mean
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._stacking.combination import LogisticCombination, logistic_combination
-from mercer._stacking.evaluation import Evaluation, LabeledTable, Selection
+from mercer._stacking.evaluation import (
+    Evaluation,
+    Selection,
+    ViewedSample,
+    evaluate_machines,
+)
 from mercer._stacking.kernel_stacking import KernelStacking
-from mercer._stacking.machines import evaluate_machines
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
-"""Ridge regressions on this many kernels of lowest error are combined."""
+"""Number of ridge regressions that are combined, those of lowest error."""
 
 _N_MACHINES = 2
-"""Support vector machines on so many kernels are combined with them."""
+"""Number of support vector machines that are combined with them."""
 
 
 class KernelStackingClassifier(ClassifierMixin, KernelStacking):
@@ -185,7 +188,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
         means = np.tile(self._frequencies, (len(data.y), 1))
         self.loo_predictions_ = self._fit_stack(data, target, means)
         right = self.loo_predictions_.argmax(axis=1) == target.codes
-        self.loo_score_ = float(weighted_mean(right, target.weights))
+        self.loo_score_ = float(target.weights.mean(right))
         return self
 
     def predict_proba(self, X: Features) -> Array:
@@ -226,12 +229,12 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
-    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
         found = sorted(found, key=lambda e: e.loo_error)
         kept: list[Evaluation] = found[:_N_RIDGE]
         if exact:
             # Machines are on kernels whose parameters were not learned from labels.
-            kernels = [e for e in found if not e.uses_labels][:_N_MACHINES]
+            kernels = [e for e in found if not e.candidate.uses_labels][:_N_MACHINES]
             machines = evaluate_machines(kernels, table, self.random_state)
             kept, found = [*kept, *machines], [*found, *machines]
         combination = self._combined([e.deviations for e in kept], table.target)

@@ -13,10 +13,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import with_callbacks
-from mercer._gram.sample_weights import proportional_rows
-from mercer._model_selection.leave_one_out import EncodedTarget, encode_target
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._stacking.combination import LinearCombination, linear_combination
-from mercer._stacking.evaluation import Evaluation, LabeledTable, Selection
+from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.intervals import jackknife_plus
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.table_views import ViewName
@@ -225,17 +224,14 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         targets, left_out = self._target.values[:, 0], self._loo_values[:, 0]
         means = self._target.left_out_means[:, 0]
         changes = float(self._target.mean[0]) - means
-        weights = self._target.weights
-        drawn = np.arange(len(targets)) if weights is None else proportional_rows(weights)
-        inverses = [m.inverse(self._training[m.view]) for m in self._members]
+        drawn = self._target.weights.proportional_rows()
+        without = [m.left_out(self._training[m.view]) for m in self._members]
         closeness = self._closeness(views)
         ends = []
         for rows in self._blocks(views, len(targets)):
             deviations = np.zeros((len(closeness[rows]), len(targets)))
-            for weight, member, inverse in zip(self.weights_, self._members, inverses, strict=True):
-                stored = self._training[member.view]
-                found = member.left_out_predictions(views[member.view][rows], stored, inverse)
-                deviations += weight * (found + changes)
+            for weight, member, predict in zip(self.weights_, self._members, without, strict=True):
+                deviations += weight * (predict(views[member.view][rows]) + changes)
             residuals = np.abs(targets - means - closeness[rows] * (left_out - means))
             predictions = means + closeness[rows] * deviations
             ends.append(jackknife_plus(predictions[:, drawn], residuals[:, drawn], coverage))
@@ -246,7 +242,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         decoded = self._target.decode(values)
         return decoded[:, 0] if self._one_output else decoded
 
-    def _choose(self, found: list[Evaluation], table: LabeledTable, exact: bool) -> Selection:
+    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
         combination = self._combined([e.deviations for e in found], table.target)
         least = 0.0 if exact else _LEAST_WEIGHT * combination.weights.sum()
         used = np.flatnonzero(combination.weights > least)
@@ -263,7 +259,7 @@ def _score(target: EncodedTarget, predictions: Array) -> float:
     The variance about the mean of the same samples would be too low by the part that the mean
     takes, and new samples take none.
     """
-    weights = np.ones(len(predictions)) if target.weights is None else target.weights
-    part = float(np.sum(np.square(weights / weights.sum())))
-    plain = r2_score(target.values, predictions, sample_weight=weights)
+    weights = target.weights
+    part = float(np.sum(np.square(weights.values / weights.total)))
+    plain = r2_score(target.values, predictions, sample_weight=weights.values)
     return float(1.0 - (1.0 - plain) * (1.0 - part))

@@ -1,8 +1,8 @@
 """Estimators in two stages: a kernel learned by alignment, then a machine on its Gram matrix."""
 
-from mercer._two_stage.learning_folds import NESTED_ABOVE
-from mercer._two_stage.penalty_grids import ALPHA_GRID
-from mercer._two_stage.penalty_search import C_GRID
+from mercer._solvers.left_out import ALPHA_GRID
+from mercer._solvers.svm import C_GRID
+from mercer._two_stage.first_stage import NESTED_ABOVE
 from mercer._two_stage.two_stage_classifier import TwoStageClassifier
 from mercer._two_stage.two_stage_regressor import TwoStageRegressor
 

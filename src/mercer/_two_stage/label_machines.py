@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import type_of_target
 
-from mercer._gram.sample_weights import weighted_mean
+from mercer._data.folds import Split, Splits
+from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import Calibration, fit_temperature
-from mercer._model_selection.held_out import Splits
-from mercer._two_stage.labeled_samples import LabeledSamples
-from mercer._two_stage.learning_folds import Split
-from mercer._two_stage.penalty_grids import first_best, grid_results
-from mercer._two_stage.priced_learners import priced_learners
-from mercer._two_stage.svm_path import fitted_svc
+from mercer._solvers.svm import SVMPath, choose_c, fit_svm, svm_path
 from mercer._typing import Array
 
 
@@ -34,34 +29,6 @@ def label_indicators(y: Any) -> NDArray[np.int_] | None:
     if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
         return None
     return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)
-
-
-def label_learner(learner: Any, data: LabeledSamples, splits: Splits | None = None) -> Any:
-    """Return the learner of the one kernel that serves all labels.
-
-    Parameters
-    ----------
-    learner : estimator, "auto" or None
-        Of None, the isotropic kernel of the lowest error for ridge regression on the indicators.
-    data : LabeledSamples
-        With indicators.
-    splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples, by which the kernel is chosen where folds are given.
-
-    Raises
-    ------
-    ValueError
-        If no label tells samples apart.
-    """
-    if learner is None or isinstance(learner, str):
-        varying = data.y[:, np.ptp(data.y, axis=0) > 0]
-        if not varying.shape[1]:
-            raise ValueError("Every label is that of all samples, or of none.")
-        found = priced_learners(data.X, varying, "regression", data.weights, splits=splits)
-        learner = found[0].learner
-    if "output_kernel" not in learner.get_params(deep=False) or learner.output_kernel is not None:
-        return learner
-    return clone(learner).set_params(output_kernel="multilabel")
 
 
 @dataclass(frozen=True)
@@ -87,49 +54,33 @@ class LabelMachines:
         rows : ndarray of shape (n_rows, n_samples)
             Kernel between new samples and the training samples.
         """
-        return np.column_stack([_decision(machine, rows) for machine in self.machines])
+        return np.column_stack(
+            [
+                np.full(len(rows), machine)
+                if isinstance(machine, float)
+                else machine.decision_function(rows)
+                for machine in self.machines
+            ]
+        )
 
     def predict(self, rows: Array) -> NDArray[np.int_]:
-        """Indicators of the predicted labels, shape (n_rows, n_labels).
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_samples)
-        """
+        """Indicators of the predicted labels, shape (n_rows, n_labels)."""
         return (self.decision_function(rows) > 0.0).astype(int)
 
     def predict_proba(self, rows: Array) -> Array:
-        """Probability of each label, shape (n_rows, n_labels).
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_samples)
-        """
-        values = self.decision_function(rows)
-        pairs = zip(self.temperatures, values.T, strict=True)
-        return np.column_stack([_probability(temperature, value) for temperature, value in pairs])
-
-
-@dataclass(frozen=True)
-class LabelSearch:
-    """The machines with the best C.
-
-    Attributes
-    ----------
-    fitted : LabelMachines
-    C : float
-    results : dict of str to ndarray
-        Mean accuracy over labels at each C, under scikit-learn's names.
-    """
-
-    fitted: LabelMachines
-    C: float
-    results: dict[str, Array]
+        """Probability of each label, shape (n_rows, n_labels)."""
+        pairs = zip(self.temperatures, self.decision_function(rows).T, strict=True)
+        return np.column_stack(
+            [
+                temperature.probabilities(np.column_stack([-values, values]))[:, 1]
+                for temperature, values in pairs
+            ]
+        )
 
 
 def fit_label_machines(
-    gram: Array, Y: NDArray[np.int_], grid: Array, splits: list[Split], weights: Array | None
-) -> LabelSearch:
+    gram: Array, Y: NDArray[np.int_], grid: Array, splits: list[Split], weights: SampleWeights
+) -> tuple[LabelMachines, float, dict[str, Array]]:
     """Choose one C for all labels by their mean accuracy in folds, and fit the machines.
 
     Parameters
@@ -142,53 +93,67 @@ def fit_label_machines(
         Values of C, ascending.
     splits : list of (ndarray, ndarray)
         Training and held-out samples.
-    weights : ndarray of shape (n_samples,), or None
+    weights : SampleWeights
+
+    Returns
+    -------
+    fitted : LabelMachines
+    C : float
+    results : dict of str to ndarray
+        Mean accuracy over labels at each C, under scikit-learn's names.
 
     Notes
     -----
     One support vector machine for each label, value of C and fold.
     """
-    scores, decisions = np.zeros((len(splits), len(grid))), []
-    for position, C in enumerate(grid):
-        parts = []
-        for fold, (train, test) in enumerate(splits):
-            inside = None if weights is None else weights[train]
-            machines = _machines(gram[np.ix_(train, train)], Y[train], C, inside)
-            rows = gram[np.ix_(test, train)]
-            parts.append(np.column_stack([_decision(machine, rows) for machine in machines]))
-            right = ((parts[-1] > 0.0) == Y[test]).mean(axis=1)
-            held_out = None if weights is None else weights[test]
-            scores[fold, position] = weighted_mean(right, held_out)
-        decisions.append(np.concatenate(parts))
-    best = first_best(scores.mean(axis=0))
-    order = np.concatenate([test for _, test in splits])
-    of_order = None if weights is None else weights[order]
+
+    def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
+        return [
+            _path(
+                gram[np.ix_(train, train)],
+                Y[train],
+                gram[np.ix_(test, train)],
+                Y[test],
+                (weights.take(train), weights.take(test)),
+                grid=grid,
+            )
+            for train, test in batch
+        ]
+
+    found = choose_c(paths_of, splits, grid, auto=False)
+    held_out = np.concatenate([Y[test] for _, test in splits])
     temperatures = [
-        fit_temperature(np.column_stack([-values, values]), labels, of_order)
-        for values, labels in zip(decisions[best].T, Y[order].T, strict=True)
+        fit_temperature(np.column_stack([-values, values]), labels, found.weights)
+        for values, labels in zip(found.decisions.T, held_out.T, strict=True)
     ]
-    C = float(grid[best])
-    fitted = LabelMachines(_machines(gram, Y, C, weights), temperatures)
-    return LabelSearch(fitted, C, grid_results("C", grid, scores))
+    machines = [
+        (1.0 if labels[0] else -1.0)
+        if np.all(labels == labels[0])
+        else fit_svm(found.C, gram, labels, weights)
+        for labels in Y.T
+    ]
+    return LabelMachines(machines, temperatures), found.C, found.results
 
 
-def _machines(
-    gram: Array, Y: NDArray[np.int_], C: float, weights: Array | None
-) -> list[SVC | float]:
-    return [_machine(gram, labels, C, weights) for labels in Y.T]
-
-
-def _machine(gram: Array, labels: NDArray[np.int_], C: float, weights: Array | None) -> SVC | float:
-    if np.all(labels == labels[0]):
-        return 1.0 if labels[0] else -1.0
-    return fitted_svc(C, gram, labels, weights)
-
-
-def _decision(machine: SVC | float, rows: Array) -> Array:
-    if isinstance(machine, float):
-        return np.full(len(rows), machine)
-    return np.asarray(machine.decision_function(rows))
-
-
-def _probability(temperature: Calibration, values: Array) -> Array:
-    return np.asarray(temperature.probabilities(np.column_stack([-values, values]))[:, 1])
+def _path(
+    gram: Array,
+    Y: NDArray[np.int_],
+    rows: Array,
+    held_out: NDArray[np.int_],
+    weights: tuple[SampleWeights, SampleWeights],
+    *,
+    grid: Array,
+) -> SVMPath:
+    """Machines of all labels along a grid of C, as correct as they are on average."""
+    right, decisions = [], []
+    for labels, expected in zip(Y.T, held_out.T, strict=True):
+        if np.all(labels == labels[0]):
+            right.append(np.tile(expected == labels[0], (len(grid), 1)))
+            decisions.append(np.full((len(grid), len(rows)), 1.0 if labels[0] else -1.0))
+            continue
+        path = svm_path(gram, labels, rows, expected, weights, grid=grid, n_classes=2)
+        right.append(path.correct)
+        decisions.append(np.array([found[:, 1] for found in path.decisions if found is not None]))
+    every = np.ones(len(grid), dtype=bool)
+    values = list(np.stack(decisions, axis=2))
+    return SVMPath(np.mean(right, axis=0), every, ~every, False, values, weights[1])

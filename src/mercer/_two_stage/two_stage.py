@@ -1,28 +1,27 @@
-"""Base class of the two-stage estimators, their first stage, and cross-validation."""
+"""Base class of the two-stage estimators: both stages, exact or on Nyström features."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
 from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
-from mercer._gram.dense import UnitScale
-from mercer._gram.sample_weights import repeated_rows, weighted_mean
+from mercer._data.folds import Split, sample_rows
+from mercer._data.sample import Sample
+from mercer._data.weights import as_weights
+from mercer._kernel_estimator import TrainingData
 from mercer._kernel_terms import KernelTermsMixin
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.held_out import Splits
-from mercer._model_selection.kernel_prices import sample_rows
-from mercer._model_selection.leave_one_out import encode_target
+from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.approximation import (
     check_approximation,
     is_exact,
@@ -37,26 +36,37 @@ from mercer._nystroem.training_rows import (
     sampled_rows,
 )
 from mercer._nystroem.width_factor import rescaled_kernel
-from mercer._two_stage.automatic_learner import candidate_learners
-from mercer._two_stage.labeled_samples import LabeledSamples, fitted
-from mercer._two_stage.penalty_grids import grid_results
-from mercer._two_stage.priced_learners import EvaluatedLearner, comparable, priced_learners
+from mercer._solvers.grids import grid_results
+from mercer._two_stage.first_stage import (
+    LearnedGram,
+    first_stage,
+    fitted,
+    for_task,
+    learn_gram,
+    split_by_rows,
+)
+from mercer._two_stage.learner_choice import (
+    EvaluatedLearner,
+    choose_form,
+    comparable,
+    isotropic_learners,
+)
 from mercer._two_stage.stage_checks import check_folds, check_learner, check_predictor
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_has_rows, check_number, table_advice, warn
-from mercer._weights.ridge import check_definite
-
-_CONSTANT = 1e-12
-"""A kernel is constant up to rounding if centering leaves less than this part of its values."""
+from mercer._validation import check_bool, check_has_rows, check_number, table_advice
+from mercer.kernels._distances import check_squares
 
 _CENTER_ROWS = 20_000
-"""Centers of Nyström features are drawn from a sample of at most so many rows."""
+"""Centers of Nyström features are drawn from a sample of at most this many rows."""
 
 _RESIDUAL_ROWS = 5000
-"""Prediction intervals on Nyström features come from the residuals of at most so many rows."""
+"""Prediction intervals on Nyström features come from the residuals of at most this many rows."""
 
 _MATRICES = 4
-"""An exact fit has so many n x n matrices in memory at a time."""
+"""Number of n x n matrices that an exact fit has in memory at a time."""
+
+Fit = dict[str, Any]
+"""Attributes that a fitted second stage, or both stages, leave on an estimator."""
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -188,7 +198,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         with reported_steps(self, 2) as report:
             rows = sample_rows(len(data.y), self.max_samples, target.codes, state)
             encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
-            store_learner(self, self._learned_from(rows, data, encoding))
+            self._keep(_learned(self._learned_from(rows, data, encoding)))
             report()
             n_rows = data.source.count_rows()
             current_hooks().on_start(n_rows)
@@ -212,9 +222,9 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self, rows: NDArray[np.intp], data: TrainingRows, encoding: TargetEncoding
     ) -> Any:
         """The learner fitted to some rows, its widths rescaled to all unless the user gave them."""
-        part = LabeledSamples(data.X[rows], data.y[rows], data.weights_of(rows))
+        part = Sample.of(data.X[rows], data.y[rows], data.weights_of(rows))
         table = _named(data, rows)
-        learner = fitted(_for_task(clone(self._learner_of(part)), self._task), table, part)
+        learner = fitted(for_task(self._learner_of(part), self._task), table, part)
         if self.learner is not None and getattr(learner, "_widths_are_given", True):
             return learner
         kernel = rescaled_kernel(learner.kernel_, data, encoding, self.random_state)
@@ -225,53 +235,118 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             learner.set_params(kernels=kernel.kernels)
             used = replace(best, description=kernel.kernels[0].describe(), learner=clone(learner))
             self.candidates_[0] = used
-        return learner._refitted(kernel.kernels, table, part.y, part.weights)
+        return learner._refitted(kernel.kernels, table, part.y, part.weights.given)
 
-    def _learner_of(self, data: LabeledSamples) -> Any:
-        """The learner, chosen by leave-one-out errors of ridge regression where none is given."""
+    def _learner_of(self, sample: Sample) -> Any:
+        """The learner of a second stage that is ridge regression."""
         if self.learner is None:
-            self.candidates_ = priced_learners(
-                data.X, data.y, self._task, data.weights, machines=False
-            )
-            return self.candidates_[0].learner
-        if isinstance(self.learner, str):
-            return candidate_learners(data.X, data.y, self._task, data.weights)[-1]
-        return self.learner
+            return self._isotropic(sample, machines=False)[0].learner
+        return self._learners(sample)[-1] if isinstance(self.learner, str) else self.learner
 
     def _chooses_learner(self) -> bool:
         """Whether the learner is chosen by this estimator."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _candidates(
-        self, data: LabeledSamples, splits: Splits | None, *, searches: bool, **settings: Any
-    ) -> list[Self]:
-        """Return this estimator, not fitted, with each learner among which it chooses.
+    def _isotropic(
+        self, sample: Sample, splits: list[Split] | None = None, *, machines: bool = True
+    ) -> list[EvaluatedLearner]:
+        """Learners of isotropic kernels, the lowest left-out error first; sets `candidates_`."""
+        data = self._validated(sample)
+        self.candidates_ = isotropic_learners(data, self._task, splits, machines=machines)
+        return self.candidates_
 
-        They are those that ``learner="auto"`` selects, or, where `learner` is None, those of
-        `candidates_`, which is set, of nearly the lowest error. Folds choose where `cv` is given,
-        and the penalty if it `searches` for one.
+    def _learners(self, sample: Sample, splits: list[Split] | None = None) -> list[Any]:
+        """The learners among which this estimator chooses.
+
+        They are those of nearly the lowest left-out error; with ``learner="auto"``, a sum of
+        isotropic kernels and, last, one that predicts clearly better, if any does. Folds choose
+        where `cv` is given.
         """
-        with table_advice():
-            # Messages name this estimator, and not a learner that the user has not chosen.
-            check_array(data.X, accept_sparse="csr", estimator=self, input_name="X")
-        cv, splits = splits or None, splits if splits and self.cv is not None else None
-        changed = {"verbose": False, "cv": cv if searches else None, **settings}
-        settings = {**self.get_params(deep=False), **changed}
+        splits = splits if splits and self.cv is not None else None
         if self.learner is None:
-            self.candidates_ = priced_learners(
-                data.X, data.y, self._task, data.weights, splits=splits
-            )
-            learners = [candidate.learner for candidate in comparable(self.candidates_)]
-        else:
-            learners = candidate_learners(data.X, data.y, self._task, data.weights, splits)
-        return [type(self)(**{**settings, "learner": learner}) for learner in learners]
+            return [found.learner for found in comparable(self._isotropic(sample, splits))]
+        sums = ContinuousAlignment(task=self._task)
+        data = self._validated(sample)
+        found = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
+        return [sums] if isinstance(found, ContinuousAlignment) else [sums, found]
 
-    def _adopt(self, fitted: Self) -> Self:
-        """Take over the fitted attributes of another estimator of this class."""
-        for name, value in vars(fitted).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
+    def _validated(self, sample: Sample) -> TrainingData:
+        """The samples as numbers; messages name this estimator, and no learner of its choice."""
+        with table_advice():
+            X = check_array(
+                sample.X,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+                estimator=self,
+                input_name="X",
+            )
+        check_squares(X)
+        n = len(sample)
+        return TrainingData(X, sample.y, sample.weights, n_given=n, table=X, stored=X)
+
+    def _samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, Sample]:
+        """All samples, and those of positive weight."""
+        X = split_by_rows(self.learner, X)
+        validate_data(self, X, skip_check_array=True)
+        tags = get_tags(self).input_tags
+        given = Sample.of(*indexable(X, y), pairwise=tags.pairwise)
+        sample = given.weighted(sample_weight)
+        self._kept = sample.kept if tags.three_d_array else None
+        return given, sample
+
+    def _fit_stages(
+        self,
+        sample: Sample,
+        splits: list[Split] | None,
+        choose: Callable[[Iterable[Fit]], Fit],
+    ) -> Self:
+        """Fit both stages with the learner, or with each that is compared, and keep the best."""
+        with reported_steps(self, 2) as report:
+            if self._chooses_learner():
+                learners = self._learners(sample, splits)
+                report()
+                found = choose(self._fit_both(learner, sample, splits) for learner in learners)
+            else:
+                found = self._fit_both(self.learner, sample, splits, report)
+            report()
+        return self._keep(found)
+
+    def _fit_both(
+        self,
+        learner: Any,
+        sample: Sample,
+        splits: list[Split] | None,
+        report: Callable[[], None] = lambda: None,
+    ) -> Fit:
+        """Learn a kernel, and fit the second stage to its Gram matrix."""
+        learner, gram = learn_gram(learner, sample, self._task)
+        report()
+        if self.predictor is not None:
+            return _learned(learner) | {"predictor_": fitted(clone(self.predictor), gram, sample)}
+        return _learned(learner) | self._fit_predictor(learner, gram, sample, splits)
+
+    def _fit_predictor(
+        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
+    ) -> Fit:
+        """Choose the penalty, and fit the predictor to the learned Gram matrix."""
+        raise NotImplementedError
+
+    def _learned_gram(self, learner: Any, centered: Array, sample: Sample) -> LearnedGram:
+        """The learned kernel, to be evaluated in folds."""
+        return LearnedGram(learner, centered, sample, self._task, self.nested, self.n_jobs)
+
+    def _keep(self, found: Fit) -> Self:
+        """Set fitted attributes."""
+        for name, value in found.items():
+            setattr(self, name, value)
         return self
+
+
+def _learned(learner: Any) -> Fit:
+    """The fitted learner, and what it learned."""
+    names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
+    return {"learner_": learner, **{name: getattr(learner, name) for name in names}}
 
 
 def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
@@ -281,8 +356,8 @@ def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
     rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
     predicted = model.out_of_fold(data.X[rows], data.positions[rows])
     residuals = np.asarray(data.y[rows] - model.encoding.decode(predicted))
-    weights = data.weights_of(rows)
-    return residuals if weights is None else residuals[repeated_rows(weights)]
+    weights = as_weights(data.weights_of(rows), len(rows))
+    return np.asarray(weights.repeated(residuals))
 
 
 def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:
@@ -291,88 +366,3 @@ def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:
     if names is None or issparse(data.X):
         return data.X[rows]
     return type(data.names)(dict(zip(names, data.X[rows].T, strict=True)))
-
-
-def first_stage(learner: Any) -> Any:
-    """Return the learner that a parameter `learner` stands for.
-
-    Parameters
-    ----------
-    learner : estimator, "auto" or None
-    """
-    return ContinuousAlignment() if learner is None or isinstance(learner, str) else learner
-
-
-def split_by_rows(learner: Any, X: Features) -> Features:
-    """Return training samples in a layout that splits by rows: stacks with the kernels last.
-
-    Parameters
-    ----------
-    learner : estimator, "auto" or None
-    X : array-like, sparse matrix, data frame or stack of Gram matrices
-    """
-    convert = getattr(first_stage(learner), "as_input", None)
-    return X if convert is None else convert(X)
-
-
-def learn_gram(
-    estimator: TwoStage, data: LabeledSamples, params: dict[str, Any], learner: Any = None
-) -> tuple[Any, Array]:
-    """Fit the learner of an estimator, with some parameters replaced.
-
-    Parameters
-    ----------
-    estimator : TwoStage
-    data : LabeledSamples
-    params : dict
-    learner : estimator, default=None
-        Fitted in place of that of the estimator.
-
-    Returns
-    -------
-    learner : estimator
-        The fitted learner.
-    gram : ndarray of shape (n_samples, n_samples)
-        The learned Gram matrix, at unit scale.
-    """
-    learner = first_stage(estimator.learner) if learner is None else learner
-    learner = _for_task(clone(learner).set_params(**params), estimator._task)
-    if hasattr(learner, "set_output"):
-        learner.set_output(transform="default")
-    gram = np.array(fitted(learner, data.X, data).transform(data.X), dtype=float, order="C")
-    if np.any(learner.weights_ < 0.0):
-        check_definite(eigvalsh(fit_centering(gram).apply(gram), check_finite=False))
-    if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
-        warn("The learned kernel is constant on the training set, and so are all predictions.")
-    return learner, gram
-
-
-def _for_task(learner: Any, task: str) -> Any:
-    """The learner, made to take labels for classes or numbers for responses, where it asks."""
-    return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
-
-
-def store_learner(estimator: TwoStage, learner: Any) -> None:
-    """Set the fitted learner, and what it learned, on an estimator.
-
-    Parameters
-    ----------
-    estimator : TwoStage
-    learner : estimator
-        The fitted learner.
-    """
-    estimator.learner_ = learner
-    for name in ("kernel_", "weights_", "alignment_", "history_", "n_iter_"):
-        setattr(estimator, name, getattr(learner, name))
-
-
-def fit_centering(gram: Array, weights: Array | None = None) -> UnitScale:
-    """Return the centering of a Gram matrix, to be repeated on rows of new samples.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_samples, n_samples)
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples in means.
-    """
-    return UnitScale(weighted_mean(gram, weights), 1.0, weights)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -9,36 +13,22 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import KernelCenterer
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, indexable, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._callbacks import reported_steps, with_callbacks
-from mercer._data.sample import with_class_weights
+from mercer._data.folds import Split, Splits, folds_of, folds_of_classes
+from mercer._data.sample import Sample, with_class_weights
+from mercer._model_selection.calibration import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
-from mercer._two_stage.automatic_learner import as_accurate, most_accurate
-from mercer._two_stage.label_machines import fit_label_machines, label_indicators, label_learner
-from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
-from mercer._two_stage.learning_folds import (
-    Split,
-    classifier_folds,
-    given_folds,
-    split_into_folds,
-)
-from mercer._two_stage.penalty_grids import as_grid
-from mercer._two_stage.penalty_search import C_GRID, choose_penalty
+from mercer._solvers.grids import as_grid, first_best, warn_at_edge
+from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
+from mercer._two_stage.label_machines import fit_label_machines, label_indicators
+from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.svm_path import fitted_svc
-from mercer._two_stage.two_stage import (
-    TwoStage,
-    learn_gram,
-    split_by_rows,
-    store_learner,
-)
+from mercer._two_stage.two_stage import Fit, TwoStage
 from mercer._typing import Array, Features, available_if
-
-_FIRST_TRIED = slice(2, 7)
-"""Positions in `C_GRID` of the values tried first, which suit most tables at unit scale."""
 
 
 class TwoStageClassifier(ClassifierMixin, TwoStage):
@@ -263,77 +253,92 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             self.classes_ = self.predictor_.encoding.classes
             return self
         X, y = in_memory(X, y)
-        X = split_by_rows(self.learner, X)
-        grid = as_grid("C", self.C, C_GRID[_FIRST_TRIED])
+        as_grid("C", self.C, FIRST_TRIED)
         if (labels := label_indicators(y)) is not None:
-            return self._fit_labels(X, labels, sample_weight, grid)
+            return self._fit_labels(X, labels, sample_weight)
         y = validate_data(self, y=y)
         check_classification_targets(y)
-        validate_data(self, X, skip_check_array=True)
-        given = LabeledSamples(*indexable(X, y))
-        weights = with_class_weights(sample_weight, self.class_weight, given.y)
-        data = weighted_samples(self, given, weights)
-        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
-        self.classes_, codes = np.unique(data.y, return_inverse=True)
+        weights = with_class_weights(sample_weight, self.class_weight, y)
+        given, sample = self._samples(X, y, weights)
+        self.classes_, codes = np.unique(sample.y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got 1 class")
-        splits = classifier_folds(self, given, data, codes)
-        with reported_steps(self, 2) as report:
-            if self._chooses_learner():
-                searches = self.predictor is None
-                models = self._candidates(data, splits, searches=searches, class_weight=None)
-                report()
-                best = most_accurate if self.learner is None else as_accurate
-                self._adopt(best(models, data))
-            else:
-                learner, gram = learn_gram(self, data, {})
-                store_learner(self, learner)
-                report()
-                self._fit_predictor(data, gram, splits, grid)
-            report()
-        return self
+        splits: list[Split] = []
+        if self.predictor is None or self.cv is not None:
+            score = not isinstance(self.C, Real)
+            splits = folds_of_classes(self.cv, sample, given, codes, score=score)
+        best = _most_accurate if self.learner is None else _as_accurate
+        return self._fit_stages(sample, splits, best)
 
-    def _fit_labels(
-        self, X: Features, Y: NDArray[np.int_], sample_weight: Any, grid: Array
-    ) -> Self:
+    def _fit_labels(self, X: Features, Y: NDArray[np.int_], sample_weight: Any) -> Self:
         """Learn one kernel for all labels, and fit a machine for each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         if self.class_weight is not None:
             raise ValueError("class_weight is for one label a sample; pass sample_weight.")
-        validate_data(self, X, skip_check_array=True)
-        given = LabeledSamples(*indexable(X, Y))
-        data = weighted_samples(self, given, sample_weight)
-        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
+        given, sample = self._samples(X, Y, sample_weight)
         self.classes_ = np.arange(Y.shape[1])
-        splits = given_folds(self.cv, given, data)
+        splits = None if self.cv is None else folds_of(self.cv, sample, given)
         with reported_steps(self, 2) as report:
-            learner, gram = learn_gram(self, data, {}, label_learner(self.learner, data, splits))
-            store_learner(self, learner)
+            learner = self._label_learner(sample, splits)
+            found = self._fit_both(learner, sample, splits, report)
             report()
-            if self.predictor is not None:
-                self.predictor_ = fitted(clone(self.predictor), gram, data)
-            else:
-                splits = split_into_folds(None, data.X) if splits is None else splits
-                found = fit_label_machines(gram, data.y, grid, splits, data.weights)
-                self.predictor_, self.C_ = found.fitted, found.C
-                self.cv_results_ = found.results
-            report()
-        return self
+        return self._keep(found)
+
+    def _label_learner(self, sample: Sample, splits: list[Split] | None) -> Any:
+        """The learner of the one kernel that serves all labels.
+
+        If none is given, it is the isotropic kernel of the lowest error on the indicators.
+        """
+        learner = self.learner
+        if self._chooses_learner():
+            varying = sample.y[:, np.ptp(sample.y, axis=0) > 0]
+            if not varying.shape[1]:
+                raise ValueError("Every label is that of all samples, or of none.")
+            data = self._validated(replace(sample, y=varying))
+            learner = isotropic_learners(data, "regression", splits)[0].learner
+        if getattr(learner, "output_kernel", "") is not None:
+            return learner
+        return clone(learner).set_params(output_kernel="multilabel")
 
     def _fit_predictor(
-        self, data: LabeledSamples, gram: Array, splits: list[Split], grid: Array
-    ) -> None:
-        """Fit the second stage to the learned Gram matrix, which is overwritten."""
-        if self.predictor is not None:
-            self.predictor_ = fitted(clone(self.predictor), gram, data)
-            return
+        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
+    ) -> Fit:
+        """Choose C and fit the machine, or those of all labels; see :meth:`TwoStage.fit`."""
+        grid = as_grid("C", self.C, FIRST_TRIED)
+        if sample.y.ndim == 2:
+            splits = folds_of(None, sample, sample) if splits is None else splits
+            names = ("predictor_", "C_", "cv_results_")
+            fits = fit_label_machines(gram, sample.y, grid, splits, sample.weights)
+            return dict(zip(names, fits, strict=True))
         centerer = KernelCenterer().set_output(transform="default").fit(gram)
         gram = centerer.transform(gram, copy=False)
-        self.C_ = float(grid[0])
+        found: Fit = {"C_": float(grid[0])}
         if splits:
-            choose_penalty(self, data, gram, splits, grid)
-        machine = fitted_svc(self.C_, gram, data.y, data.weights)
-        self.predictor_ = Pipeline([("center", centerer), ("svc", machine)])
+            found = self._search(learner, gram, sample, splits)
+        machine = fit_svm(found["C_"], gram, sample.y, sample.weights)
+        return {**found, "predictor_": Pipeline([("center", centerer), ("svc", machine)])}
+
+    def _search(self, learner: Any, gram: Array, sample: Sample, splits: list[Split]) -> Fit:
+        """Choose C by accuracy in folds, and scale the decision values there to probabilities."""
+        codes = np.unique(sample.y, return_inverse=True)[1]
+        learned = self._learned_gram(learner, gram, sample)
+
+        def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
+            n_classes = len(self.classes_)
+            path = partial(svm_path, grid=grid, chosen=chosen, n_classes=n_classes)
+            return learned.along_folds(path, batch, codes)
+
+        grid = as_grid("C", self.C, FIRST_TRIED)
+        choice = choose_c(paths_of, splits, grid, auto=isinstance(self.C, str))
+        held_out = np.concatenate([codes[test] for _, test in splits])
+        temperature = fit_temperature(choice.decisions, held_out, choice.weights)
+        found: Fit = {"C_": choice.C, "temperature_": temperature}
+        grid, scores = choice.results["param_C"], choice.results["mean_test_score"]
+        if len(grid) > 1:
+            found |= {"cv_results_": choice.results, "cv_correct_": choice.correct}
+            found["_cv_accuracy"] = choice.accuracy
+            warn_at_edge("C", grid, scores, unbounded=choice.unbounded)
+        return found
 
     @available_if(lambda self: self._second_stage_has("decision_function"))
     def decision_function(self, X: Features) -> Array:
@@ -395,3 +400,22 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         if self.predictor is None:
             return True
         return hasattr(getattr(self, "predictor_", self.predictor), method)
+
+
+def _most_accurate(fits: Iterable[Fit]) -> Fit:
+    """The fit that predicts most held-out samples correctly; the first where none are held out."""
+    first = next(every := iter(fits))
+    if "_cv_accuracy" not in first:
+        return first
+    found = [first, *every]
+    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
+
+
+def _as_accurate(fits: Iterable[Fit]) -> Fit:
+    """The last fit if it predicts held-out samples as well as the first.
+
+    Its kernel was clearly better in ridge regression on kernels that were learned in folds.
+    """
+    found = list(fits)
+    first, last = found[0], found[-1]
+    return first if first.get("_cv_accuracy", 0.0) > last.get("_cv_accuracy", 0.0) else last

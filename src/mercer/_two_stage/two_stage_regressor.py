@@ -7,42 +7,23 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone, is_regressor
+from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import check_is_fitted, indexable, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._callbacks import reported_steps, with_callbacks
-from mercer._gram.sample_weights import repeated_rows, weighted_mean
-from mercer._model_selection.held_out import held_out_residuals
-from mercer._model_selection.leave_one_out import leave_one_out
-from mercer._model_selection.penalty_descent import penalties_downhill
+from mercer._callbacks import with_callbacks
+from mercer._data.folds import Split, folds_of
+from mercer._data.sample import Sample
+from mercer._data.weights import SampleWeights
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
+from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
+from mercer._solvers.left_out import ALPHA_GRID, leave_one_out, losses_downhill
+from mercer._solvers.ridge import fit_ridge, held_out_residuals
 from mercer._stacking.intervals import residual_intervals
 from mercer._targets.factors import response_deviation
-from mercer._two_stage.centered_ridge import centered_ridge
-from mercer._two_stage.labeled_samples import LabeledSamples, fitted, weighted_samples
-from mercer._two_stage.learning_folds import (
-    Split,
-    along_folds,
-    given_folds,
-    learns_in_folds,
-    split_into_folds,
-)
-from mercer._two_stage.penalty_grids import (
-    ALPHA_GRID,
-    as_grid,
-    first_best,
-    grid_results,
-    warn_at_edge,
-)
+from mercer._two_stage.first_stage import fit_centering
 from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.two_stage import (
-    TwoStage,
-    fit_centering,
-    learn_gram,
-    split_by_rows,
-    store_learner,
-)
+from mercer._two_stage.two_stage import Fit, TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage
 
@@ -249,29 +230,16 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             checks = {"multi_output": True, "y_numeric": True}
             return self._fit_approximation(X, y, sample_weight, self.alpha, **checks)
         X, y = in_memory(X, y)
-        X = split_by_rows(self.learner, X)
-        grid = as_grid("alpha", self.alpha, ALPHA_GRID)[::-1]
+        as_grid("alpha", self.alpha, ALPHA_GRID)
         y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
-        validate_data(self, X, skip_check_array=True)
-        given = LabeledSamples(*indexable(X, y))
-        data = weighted_samples(self, given, sample_weight)
-        self._kept = data.kept if get_tags(self).input_tags.three_d_array else None
-        splits = given_folds(self.cv, given, data)
-        with reported_steps(self, 2) as report:
-            if self._chooses_learner():
-                # Isotropic kernels are sorted by error; of others, the last predicted better.
-                searches = self.predictor is None and not isinstance(self.alpha, Real)
-                candidates = self._candidates(data, splits, searches=searches)
-                report()
-                best = candidates[0 if self.learner is None else -1]
-                self._adopt(fitted(best, data.X, data))
-            else:
-                learner, gram = learn_gram(self, data, {})
-                store_learner(self, learner)
-                report()
-                self._fit_predictor(data, gram, grid, splits)
-            report()
-        return self
+        given, sample = self._samples(X, y, sample_weight)
+        splits = None if self.cv is None else folds_of(self.cv, sample, given)
+        return self._fit_stages(sample, splits, lambda fits: next(iter(fits)))
+
+    def _learners(self, sample: Sample, splits: list[Split] | None = None) -> list[Any]:
+        """The learner of the lowest left-out error, or the one that predicts clearly better."""
+        found = super()._learners(sample, splits)
+        return found[:1] if self.learner is None else found[-1:]
 
     @available_if(lambda self: self.predictor is None)
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
@@ -326,55 +294,60 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
         return residual_intervals(np.asarray(predictions), self.cv_residuals_, coverage)
 
     def _fit_predictor(
-        self, data: LabeledSamples, gram: Array, grid: Array, splits: list[Split] | None
-    ) -> None:
-        """Fit the second stage to the learned Gram matrix."""
-        if self.predictor is not None:
-            self.predictor_ = fitted(clone(self.predictor), gram, data)
-            return
-        centering = fit_centering(gram, data.weights)
+        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
+    ) -> Fit:
+        """Choose alpha, and fit the ridge regression; see :meth:`TwoStage.fit`."""
+        centering = fit_centering(gram, sample)
         gram = centering.apply(gram)
-        self.alpha_ = float(grid[0])
-        if not isinstance(self.alpha, Real):
-            self._search(data, gram, grid, splits)
-        self.predictor_ = centered_ridge(gram, centering.means, data.y, self.alpha_, data.weights)
+        found: Fit = {}
+        alpha = self.alpha
+        if not isinstance(alpha, Real):
+            found = self._search(learner, gram, sample, splits)
+            alpha = found["alpha_"]
+        ridge = fit_ridge(gram, sample.y, float(alpha), sample.weights, centering.means)
+        return {"alpha_": float(alpha), **found, "predictor_": ridge}
 
-    def _search(
-        self, data: LabeledSamples, gram: Array, grid: Array, splits: list[Split] | None
-    ) -> None:
-        targets = data.y.reshape(len(data.y), -1)
-        deviation = response_deviation(targets, data.weights)
+    def _search(self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None) -> Fit:
+        """Choose alpha by the errors of left-out samples, the largest of equal ones."""
+        targets, auto = sample.y.reshape(len(sample), -1), isinstance(self.alpha, str)
+        deviation = response_deviation(targets, sample.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
-        if splits is not None or learns_in_folds(self):
-            path = partial(_held_out_residuals, grid=grid)
-            splits = split_into_folds(None, data.X) if splits is None else splits
-            parts = along_folds(self, path, data, gram, splits=splits, targets=targets)
-        elif isinstance(self.alpha, str) and len(targets) > _EIGENDECOMPOSED:
-            tried = penalties_downhill(gram, targets, grid[::-1], data.weights)
-            grid, parts = tried.alphas[::-1], [(tried.residuals[::-1], data.weights)]
+        grid = as_grid("alpha", self.alpha, ALPHA_GRID)
+        learned = self._learned_gram(learner, gram, sample)
+        if splits is not None or learned.learns_in_folds:
+            splits = folds_of(None, sample, sample) if splits is None else splits
+            parts = learned.along_folds(partial(_held_out, grid=grid), splits, targets)
         else:
-            extend = isinstance(self.alpha, str)
-            found = leave_one_out(gram, targets, grid, extend=extend, weights=data.weights)
-            residuals = (targets - found.predictions)[::-1]
-            grid, parts = found.alphas[::-1], [(residuals, data.weights)]
+            if auto and len(sample) > _EIGENDECOMPOSED:
+                loo = losses_downhill(gram, targets, grid, sample.weights)
+            else:
+                loo = leave_one_out(gram, targets, grid, extend=auto, weights=sample.weights)
+            grid, parts = loo.alphas, [(targets - loo.predictions, sample.weights)]
+        # From the most to the least regularized.
+        grid, parts = grid[::-1], [(residuals[::-1], weights) for residuals, weights in parts]
         scores = 1.0 - np.array(
-            [weighted_mean(np.square(part).mean(axis=2).T, weights) for part, weights in parts]
+            [weights.mean(np.square(residuals).mean(axis=2).T) for residuals, weights in parts]
         )
-        self.cv_results_ = grid_results("alpha", grid, scores)
         best = first_best(scores.mean(axis=0))
-        self.alpha_ = float(grid[best])
-        held_out = [
-            part[best] if weights is None else part[best][repeated_rows(weights)]
-            for part, weights in parts
-        ]
-        residuals = np.concatenate(held_out) * deviation
-        self.cv_residuals_ = residuals[:, 0] if data.y.ndim == 1 else residuals
         warn_at_edge("alpha", grid, scores.mean(axis=0))
+        left_out = [weights.repeated(residuals[best]) for residuals, weights in parts]
+        residuals = np.concatenate(left_out) * deviation
+        return {
+            "alpha_": float(grid[best]),
+            "cv_results_": grid_results("alpha", grid, scores),
+            "cv_residuals_": residuals[:, 0] if sample.y.ndim == 1 else residuals,
+        }
 
 
-def _held_out_residuals(
-    gram: Array, targets: Array, rows: Array, held_out: Array, *, weights: list[Any], grid: Array
-) -> tuple[Array, Array | None]:
+def _held_out(
+    gram: Array,
+    targets: Array,
+    rows: Array,
+    held_out: Array,
+    weights: tuple[SampleWeights, SampleWeights],
+    *,
+    grid: Array,
+) -> tuple[Array, SampleWeights]:
     """Residuals along the grid of a fold's held-out samples, and the weights of these."""
     train, test = weights
     found = held_out_residuals(gram, targets, rows, held_out, alphas=grid, weights=train)

@@ -1,4 +1,4 @@
-"""Prices of kernels against refits without each sample; encodings of targets; grids that extend."""
+"""Left-out errors against refits without each sample, and the grids of penalties that they take."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import ridge_with_intercept
 
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.leave_one_out import (
+from mercer._model_selection.encoded_target import encode_target
+from mercer._solvers import left_out
+from mercer._solvers.left_out import (
     LEAST_ALPHA,
     MOST_ALPHA,
     LeaveOneOut,
-    encode_target,
     leave_one_out,
+    losses_downhill,
     relative_loss,
 )
 from mercer.kernels import Gaussian, Linear
@@ -27,8 +29,8 @@ def table(n: int = 18, d: int = 3, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-def priced(K: np.ndarray, targets: Any, alphas: Any = (1e-3, 0.1, 10.0)) -> LeaveOneOut:
-    """The price of a Gram matrix as it is, on a fixed grid."""
+def evaluated(K: np.ndarray, targets: Any, alphas: Any = (1e-3, 0.1, 10.0)) -> LeaveOneOut:
+    """Left-out errors on a Gram matrix as it is, on a fixed grid."""
     gram, _ = to_unit_scale(K)
     return leave_one_out(gram, np.asarray(targets), np.asarray(alphas), extend=False)
 
@@ -52,14 +54,14 @@ def refitted(K: np.ndarray, targets: np.ndarray, alpha: float) -> np.ndarray:
 def test_predictions_are_those_of_refits(n_outputs: int) -> None:
     X = table()
     targets = table(18, n_outputs, seed=1) + 5.0
-    found = priced(Gaussian(2.0)(X), targets)
+    found = evaluated(Gaussian(2.0)(X), targets)
     for alpha, predictions in zip(found.alphas, found.predictions, strict=True):
         assert_allclose(predictions, refitted(Gaussian(2.0)(X), targets, alpha), rtol=1e-8)
 
 
 def test_losses_are_relative_to_the_means_of_all_others() -> None:
     K, y = Gaussian(2.0)(table()), table(18, 2, seed=1)
-    found = priced(K, y)
+    found = evaluated(K, y)
     others = (y.sum(axis=0) - y) / 17
     expected = ((found.predictions - y) ** 2).sum(axis=(1, 2)) / ((others - y) ** 2).sum()
     assert_allclose(found.losses, expected, rtol=1e-12)
@@ -70,53 +72,10 @@ def test_losses_are_relative_to_the_means_of_all_others() -> None:
 
 def test_indicators_start_from_the_class_frequencies_of_the_others() -> None:
     target = encode_target(["b", "a", "b", "c"], classification=True)
-    found = priced(np.zeros((4, 4)), target.values)
+    found = evaluated(np.zeros((4, 4)), target.values)
     expected = (target.values.sum(axis=0) - target.values) / 3
     assert_allclose(found.best_predictions, expected, atol=1e-15)
     assert_allclose(found.losses, 1.0)
-
-
-def test_misclassification_is_that_of_the_largest_prediction() -> None:
-    X = table(30)
-    codes = np.digitize(X[:, 0], [-0.4, 0.5])
-    found = priced(Gaussian(2.0)(X), np.eye(3)[codes])
-    for predictions, wrong in zip(found.predictions, found.misclassification(codes), strict=True):
-        assert wrong == np.mean(predictions.argmax(axis=1) != codes)
-
-
-def test_misclassification_is_weighted() -> None:
-    X = table(30)
-    codes = np.digitize(X[:, 0], [-0.4, 0.5])
-    weights = np.random.default_rng(3).uniform(0.1, 3.0, 30)
-    gram, _ = to_unit_scale(Gaussian(2.0)(X), weights)
-    found = leave_one_out(gram, np.eye(3)[codes], weights=weights)
-    for predictions, wrong in zip(found.predictions, found.misclassification(codes), strict=True):
-        expected = np.average(predictions.argmax(axis=1) != codes, weights=weights)
-        assert_allclose(wrong, expected)
-    assert np.ptp(found.misclassification(codes)) > 0.0
-
-
-def test_left_out_means_are_those_of_all_other_samples() -> None:
-    y = table(12, 1)[:, 0]
-    weights = np.random.default_rng(3).uniform(0.1, 3.0, 12)
-    for own in (None, weights):
-        target = encode_target(y, classification=False, weights=own)
-        for i in range(12):
-            rest = np.arange(12) != i
-            w = None if own is None else own[rest]
-            expected = np.average(target.values[rest], weights=w, axis=0)
-            assert_allclose(target.left_out_means[i], expected, atol=1e-12)
-
-
-def test_new_samples_are_predicted_by_the_fit_to_all() -> None:
-    X, Z, y = table(), table(5, seed=2), table(18, 2, seed=1)
-    gram, unit = to_unit_scale(Gaussian(2.0)(X))
-    found, rows = leave_one_out(gram, y), unit.apply(Gaussian(2.0)(Z, X))
-    for alpha in (None, 0.3):
-        expected = ridge_with_intercept(
-            Gaussian(2.0)(X), y, Gaussian(2.0)(Z, X), found.alpha if alpha is None else alpha
-        )
-        assert_allclose(found.predict(rows, alpha), expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -191,39 +150,93 @@ def test_one_penalty_is_taken_as_it_is() -> None:
     assert_array_equal(found.alphas, [1e5])
 
 
-# --- targets -----------------------------------------------------------------------------------
-
-
-def test_responses_are_standardized_and_back() -> None:
-    y = table(18, 2) * [1.0, 1e9] + [5.0, -1e9]
-    target = encode_target(y, classification=False)
-    assert_allclose(target.values.mean(axis=0), 0.0, atol=1e-12)
-    assert_allclose(target.values.std(axis=0), 1.0)
-    assert_allclose(target.decode(target.values), y, rtol=1e-12)
-
-
-@pytest.mark.parametrize("size", [1e-300, 1e12, 1e307])
-def test_extreme_responses_are_finite(size: float) -> None:
-    y = np.r_[np.arange(17.0), size]
-    target = encode_target(y, classification=False)
-    found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], target.values)
-    assert np.isfinite(found.losses).all()
-    assert np.isfinite(target.decode(found.predictions)).all()
-
-
-def test_labels_are_indicators_and_back() -> None:
-    labels = np.array(["no", "yes", "no", "maybe"])
-    target = encode_target(labels, classification=True)
-    assert target.classes is not None
-    assert_array_equal(target.classes, ["maybe", "no", "yes"])
-    assert_array_equal(target.values.sum(axis=1), 1.0)
-    assert_array_equal(target.decode(target.values), labels)
-    part = target.take(np.array([3, 1]))
-    assert_array_equal(part.decode(part.values), ["maybe", "yes"])
-
-
 def test_the_relative_loss_is_that_of_the_path() -> None:
     y = table()[:, :2]
     found = leave_one_out(to_unit_scale(Gaussian()(table()))[0], y)
     assert_allclose(relative_loss(y - found.best_predictions, y), found.loss)
     assert relative_loss(np.ones((4, 1)), np.full((4, 1), 0.1)) == 1.0
+
+
+# --- downhill -----------------------------------------------------------------------------------
+
+GRID = 10.0 ** np.arange(-4.0, 2.25, 0.5)
+
+
+def problem(noise: float, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    generator = np.random.default_rng(0)
+    X = generator.uniform(-2.0, 2.0, size=(n, 2))
+    targets = np.column_stack([np.sin(2.0 * X[:, 0]), X[:, 1] ** 2])
+    targets += noise * generator.normal(size=targets.shape)
+    return to_unit_scale(Gaussian(1.0)(X))[0], targets / targets.std(axis=0)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("sample", [40, 1000])
+def test_the_best_penalty_of_the_whole_path_is_found(
+    noise: float, sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_out, "_SAMPLE", sample)
+    monkeypatch.setattr(left_out, "_GAIN", 0.0)
+    gram, targets = problem(noise)
+    found = losses_downhill(gram, targets, GRID)
+    whole = leave_one_out(gram, targets, GRID)
+    assert_allclose(found.alphas[found.losses.argmin()], whole.alpha, rtol=1e-9)
+    assert len(found.alphas) < len(GRID)
+    assert (np.diff(found.alphas) > 0.0).all()
+
+
+@pytest.mark.parametrize("sample", [20, 40, 1000])
+def test_samples_of_little_weight_have_little_say(
+    sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They oppose the others, so that their own errors fall with the penalty."""
+    monkeypatch.setattr(left_out, "_SAMPLE", sample)
+    monkeypatch.setattr(left_out, "_GAIN", 0.0)
+    weights = np.where(np.arange(120) % 2, 1.0, 1e-6)
+    targets = np.where(weights[:, None] == 1.0, 1.0, -9.0) * problem(0.1)[1]
+    X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(120, 2))
+    gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
+    found = losses_downhill(gram, targets, GRID, weights)
+    errors = [
+        np.average(square.mean(axis=1), weights=weights)
+        for square in (found.predictions - targets) ** 2
+    ]
+    best = int(np.argmin(errors))
+    expected = leave_one_out(gram, targets, GRID, weights=weights).alpha
+    assert_allclose(found.alphas[best], expected, rtol=1e-9)
+    # Both neighbors were tried.
+    ratio = GRID[1] / GRID[0]
+    assert_allclose(found.alphas[best - 1 : best + 2], expected * ratio ** np.arange(-1.0, 2.0))
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.5, 3.0])
+def test_steps_that_gain_little_are_not_taken(noise: float) -> None:
+    gram, targets = problem(noise)
+    found = losses_downhill(gram, targets, GRID)
+    whole = leave_one_out(gram, targets, GRID)
+    errors = whole.losses
+    assert errors.min() <= found.losses.min() * (1.0 + 1e-9)
+    assert found.losses.min() < 1.01 * errors.min()
+    assert len(found.alphas) < 8
+
+
+def test_errors_are_those_of_the_whole_path() -> None:
+    gram, targets = problem(0.3)
+    found = losses_downhill(gram, targets, GRID)
+    whole = leave_one_out(gram, targets, found.alphas, extend=False)
+    assert_allclose(found.losses, whole.losses, rtol=1e-8)
+    assert_allclose(found.predictions, whole.predictions, atol=1e-8)
+
+
+def test_the_grid_may_be_left() -> None:
+    gram, targets = problem(0.0)
+    found = losses_downhill(gram, targets, 10.0 ** np.arange(0.0, 2.0, 0.5))
+    assert 0.999 * LEAST_ALPHA < found.alphas[found.losses.argmin()] < 1e-3
+    noisy = losses_downhill(gram, np.random.default_rng(1).normal(size=(120, 1)), GRID[:3])
+    assert noisy.alphas[noisy.losses.argmin()] > 0.1
+
+
+def test_a_constant_kernel_has_equal_errors() -> None:
+    targets = np.arange(20.0)[:, None]
+    found = losses_downhill(np.zeros((20, 20)), targets, GRID)
+    assert_allclose(found.losses, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -12,15 +14,12 @@ from sklearn.svm import SVC
 from two_stage_cases import centered, shuffled
 
 from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
-from mercer._two_stage import (
-    ALPHA_GRID,
+from mercer._data.weights import UnitWeights
+from mercer._solvers.svm import (
     C_GRID,
-)
-from mercer._two_stage.penalty_grids import as_grid, extension, first_best, warn_at_edge
-from mercer._two_stage.svm_path import (
     SVMPath,
     class_decisions,
-    fitted_svc,
+    fit_svm,
     surviving_values,
     svm_path,
 )
@@ -34,7 +33,10 @@ def test_svm_path_is_that_of_separate_fits(centers, spread):
     gram = centered(Gaussian(bandwidth=3.0)(X))
     train, test = np.arange(70), np.arange(70, 100)
     matrices = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-    path = svm_path(matrices[0], y[train], matrices[1], y[test], C_GRID, n_classes=centers)
+    weights = UnitWeights(70), UnitWeights(30)
+    path = svm_path(
+        matrices[0], y[train], matrices[1], y[test], weights, grid=C_GRID, n_classes=centers
+    )
     for i, bound in enumerate(C_GRID):
         machine = SVC(kernel="precomputed", C=bound, tol=1e-3).fit(matrices[0], y[train])
         machine.set_params(break_ties=True)
@@ -64,9 +66,15 @@ def test_decisions_have_a_column_for_every_class(known: list[int]) -> None:
 def test_a_machine_within_its_bounds_serves_every_larger_c():
     X, y = make_blobs(40, centers=2, cluster_std=0.5, random_state=0)
     gram = centered(Gaussian(bandwidth=3.0)(X))
-    path = svm_path(gram, y, gram, y, np.array([100.0, 1e3, 1e4]), n_classes=2)
+    path = whole_path(gram, y, np.array([100.0, 1e3, 1e4]))
     assert path.unbounded
     assert path.decisions[0] is path.decisions[1] is path.decisions[2]
+
+
+def whole_path(gram: np.ndarray, y: np.ndarray, grid: np.ndarray, **settings: Any) -> SVMPath:
+    """Machines that are tried on their own training samples."""
+    weights = UnitWeights(len(y)), UnitWeights(len(y))
+    return svm_path(gram, y, gram, y, weights, grid=grid, n_classes=2, **settings)
 
 
 def path_of(hits: list[list[int]], expensive: list[int], tried: list[int] | None = None) -> SVMPath:
@@ -77,6 +85,7 @@ def path_of(hits: list[list[int]], expensive: list[int], tried: list[int] | None
         np.array(expensive, dtype=bool),
         False,
         [],
+        UnitWeights(len(hits[0])),
     )
 
 
@@ -93,7 +102,7 @@ def hits_of(n_right: int, n_test: int = 40) -> list[int]:
     ([20, 30, 10, 29], [0, 0, 1, 0], [1, 1, 0, 1]),    # a larger one that is not expensive
     ([10, 29, 30, 29], [1, 1, 0, 0], [0, 1, 1, 1]),    # smaller ones are not lost with others
 ])  # fmt: skip
-def test_values_that_are_dear_and_behind_are_given_up(right, expensive, expected):
+def test_values_that_are_expensive_and_behind_are_given_up(right, expensive, expected):
     path = path_of([hits_of(n) for n in right], expensive)
     np.testing.assert_array_equal(surviving_values([path]), np.array(expected, dtype=bool))
 
@@ -109,8 +118,8 @@ def test_values_left_out_are_not_fitted():
     X, y = make_blobs(60, centers=2, cluster_std=6.0, random_state=0)
     gram = centered(Gaussian(bandwidth=3.0)(X))
     grid, chosen = np.array([0.1, 1.0, 10.0]), np.array([True, False, True])
-    every = svm_path(gram, y, gram, y, grid, n_classes=2)
-    some = svm_path(gram, y, gram, y, grid, chosen=chosen, n_classes=2)
+    every = whole_path(gram, y, grid)
+    some = whole_path(gram, y, grid, chosen=chosen)
     np.testing.assert_array_equal(some.scores, np.where(chosen, every.scores, np.nan))
     np.testing.assert_array_equal(some.decisions[2], every.decisions[2])
     assert some.decisions[1] is None
@@ -128,8 +137,8 @@ def overlapping(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     X, y = overlapping(seed, n)
     grid = 2.0 ** np.arange(-5, 12, 4)
-    monkeypatch.setattr("mercer._two_stage.two_stage_classifier.C_GRID", grid)
-    monkeypatch.setattr("mercer._two_stage.two_stage_classifier._FIRST_TRIED", slice(None))
+    monkeypatch.setattr("mercer._solvers.svm.C_GRID", grid)
+    monkeypatch.setattr("mercer._two_stage.two_stage_classifier.FIRST_TRIED", grid)
     learner = UniformCombination([Gaussian(1.5)])
     model = TwoStageClassifier(learner, cv=3, n_jobs=n_jobs).fit(X, y)
     gram = centered(model.kernel_(X))
@@ -164,67 +173,6 @@ def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
         assert search.best_params_["C"] == model.C_
 
 
-def test_grids():
-    np.testing.assert_array_equal(as_grid("C", "auto", C_GRID), C_GRID)
-    np.testing.assert_array_equal(as_grid("C", 3, C_GRID), [3.0])
-    np.testing.assert_array_equal(as_grid("C", (4.0, 1.0, 4.0), C_GRID), [1.0, 4.0])
-    np.testing.assert_array_equal(as_grid("C", np.array([2.0]), C_GRID), [2.0])
-    assert C_GRID[0] == 2.0**-5
-    assert C_GRID[-1] == 2.0**15
-    assert len(C_GRID) == 11
-    assert ALPHA_GRID[0] == pytest.approx(1e-6)
-
-
-@pytest.mark.parametrize(
-    "value", ["best", None, 0.0, -1.0, np.inf, np.nan, [], [1.0, 0.0], [1.0, np.nan], {1.0}]
-)
-def test_grids_are_positive_numbers(value):
-    with pytest.raises(ValueError, match="C must be 'auto', a positive number or a sequence"):
-        as_grid("C", value, C_GRID)
-
-
-def test_the_first_of_equal_scores_is_best():
-    assert first_best(np.array([0.1, 0.7, 0.7 + 1e-14, 0.7])) == 1
-    assert first_best(np.array([np.nan, 0.6, np.nan, 0.7])) == 3
-
-
-@pytest.mark.parametrize(("scores", "settled", "warns"), [
-    ([0.9, 0.8, 0.7], False, True),
-    ([0.7, 0.8, 0.9], False, True),
-    ([0.7, 0.8, 0.9], True, False),    # a larger C gives the same machine
-    ([0.7, 0.9, 0.8], False, False),
-    ([0.9, 0.9, 0.9], False, False),   # plateau: the smallest is taken for the tie alone
-    ([0.9, 0.9, 0.8], False, False),
-    ([0.7, 0.8, 0.8 + 1e-5], False, False),
-    ([0.9], False, False),
-    ([0.9, np.nan, np.nan], False, True),    # given up, being far behind
-    ([0.8, 0.9, np.nan], False, False),
-])  # fmt: skip
-def test_warning_at_the_edge(recwarn, scores, settled, warns):
-    warn_at_edge("C", np.array([1.0, 2.0, 4.0])[: len(scores)], np.array(scores), unbounded=settled)
-    messages = [str(warning.message) for warning in recwarn]
-    assert len(messages) == warns
-    assert all("lies on the edge of the values tried, 1 to 4" in message for message in messages)
-
-
-@pytest.mark.parametrize(("grid", "scores", "settings", "expected"), [
-    ([1, 4, 16], [0.7, 0.9, 0.8], {}, []),
-    ([1, 4, 16], [0.9, 0.9, 0.8], {}, [0.25]),                      # the full grid has it
-    ([1, 4, 16], [0.7, 0.8, 0.9], {}, [64]),
-    ([1, 4, 16], [0.7, 0.8, 0.9], {"unbounded": True}, []),
-    ([1, 4, 16], [0.7, 0.8, 0.9], {"expensive": True}, []),
-    ([1, 4, 16], [0.9, 0.8, 0.7], {"expensive": True}, [0.25]),
-    ([0.25, 1], [0.9, 0.9], {}, []),                                # a plateau beyond the full grid
-    ([0.25, 1], [0.9, 0.8], {}, [0.0625]),
-    ([0.25, 1, 4, 16, 64], [0.5, 0.6, 0.7, 0.8, 0.8 + 1e-4], {}, []),
-    ([2.0**-10, 2.0**-8], [0.9, 0.8], {}, []),                      # too far from the full grid
-])  # fmt: skip
-def test_a_grid_is_extended_where_its_end_is_best(grid, scores, settings, expected):
-    full = np.array([0.25, 1.0, 4.0, 16.0, 64.0])
-    found = extension(np.array(grid, dtype=float), np.array(scores), full, **settings)
-    np.testing.assert_allclose(found, expected)
-
-
 def test_paths_are_joined():
     first, second = path_of([[1, 0], [1, 1]], [0, 0]), path_of([[0, 0]], [1], [0])
     joined = first.joined(second)
@@ -237,10 +185,18 @@ def test_rounding_errors_do_not_keep_a_fit_from_ending(monkeypatch: pytest.Monke
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 2))
     gram, labels = X @ X.T, rng.integers(0, 2, 30)
-    exact = fitted_svc(10.0, gram, labels)
+    exact = fit_svm(10.0, gram, labels)
     assert exact.tol == 1e-9
-    monkeypatch.setattr("mercer._two_stage.svm_path._MOST_ITERATIONS", 0)
-    rough = fitted_svc(10.0, gram, labels)
+    monkeypatch.setattr("mercer._solvers.svm._MOST_ITERATIONS", 0)
+    rough = fit_svm(10.0, gram, labels)
     assert rough.tol == 1e-3
     assert rough.max_iter == -1
     assert_allclose(rough.decision_function(gram), exact.decision_function(gram), atol=0.02)
+
+
+def test_a_machine_may_be_stopped_without_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    stopped = fit_svm(1e4, X @ X.T, rng.integers(0, 2, 60), max_iter=5)
+    assert stopped.fit_status_ == 1
+    assert stopped.n_iter_.max() <= 5

@@ -1,4 +1,4 @@
-"""The learner that is chosen by price: its width and family, and the second stage with it."""
+"""The learner of the lowest left-out error: its width and family, and the second stage with it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
-from two_stage_cases import brute_force_leave_one_out, centered, shuffled
+from two_stage_cases import brute_force_leave_one_out, centered, isotropic, shuffled
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._two_stage.priced_learners import (
-    EvaluatedLearner,
-    comparable,
-    priced_learners,
-    vertex,
-)
+from mercer._two_stage.learner_choice import EvaluatedLearner, comparable
 from mercer.kernels import Gaussian, Kernel, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
@@ -57,9 +52,9 @@ def relative_error(kernel: Kernel, X: np.ndarray, y: np.ndarray, alpha: float) -
 
 
 @pytest.mark.parametrize("problem", [smooth, additive])
-def test_prices_are_those_of_refits(problem: Any) -> None:
+def test_errors_are_those_of_refits(problem: Any) -> None:
     X, y = problem()
-    found = priced_learners(X, y, "regression")
+    found = isotropic(X, y, "regression")
     assert [type(the_kernel(c)) for c in found] == (
         [Gaussian, Laplacian] if problem is smooth else [Laplacian, Gaussian]
     )
@@ -71,9 +66,9 @@ def test_prices_are_those_of_refits(problem: Any) -> None:
 
 
 @pytest.mark.parametrize("problem", [smooth, additive])
-def test_no_octave_is_cheaper(problem: Any) -> None:
+def test_no_octave_is_better(problem: Any) -> None:
     X, y = problem()
-    best = priced_learners(X, y, "regression")[0]
+    best = isotropic(X, y, "regression")[0]
     kernel: Any = the_kernel(best)
     for factor in (0.5, 2.0):
         other = kernel.with_theta(kernel.theta + np.log(factor))
@@ -89,8 +84,8 @@ def test_kernels_of_support_vector_machines_are_wider() -> None:
     wide, narrow = (
         next(the_kernel(c) for c in found if isinstance(the_kernel(c), Gaussian))
         for found in (
-            priced_learners(X, labels, "classification"),
-            priced_learners(X, np.eye(2)[labels], "regression"),
+            isotropic(X, labels, "classification"),
+            isotropic(X, np.eye(2)[labels], "regression"),
         )
     )
     assert_allclose(wide.bandwidth, 2.0 * narrow.bandwidth, rtol=1e-6)
@@ -99,41 +94,32 @@ def test_kernels_of_support_vector_machines_are_wider() -> None:
 def test_units_and_the_order_of_rows_do_not_matter() -> None:
     X, y = additive()
     order = np.random.default_rng(2).permutation(len(y))
-    plain = priced_learners(X, y, "regression")
+    plain = isotropic(X, y, "regression")
     for other in (
-        priced_learners(1e3 * X + 5.0, 1e-6 * y, "regression"),
-        priced_learners(X[order], y[order], "regression"),
+        isotropic(1e3 * X + 5.0, 1e-6 * y, "regression"),
+        isotropic(X[order], y[order], "regression"),
     ):
         assert_allclose([c.loo_error for c in other], [c.loo_error for c in plain], rtol=1e-5)
 
 
-def test_many_rows_are_priced_on_some() -> None:
+def test_many_rows_are_compared_on_some() -> None:
     X, y = smooth(1200)
-    found = priced_learners(X, y, "regression")
+    found = isotropic(X, y, "regression")
     assert isinstance(the_kernel(found[0]), Gaussian)
     assert found[0].loo_error < 1e-3
 
 
-def test_only_near_prices_are_compared_further() -> None:
+def test_only_near_errors_are_compared_further() -> None:
     learner = UniformCombination()
-    found = [EvaluatedLearner("", learner, price, 1.0) for price in (0.5, 0.59, 0.61)]
+    found = [EvaluatedLearner("", learner, error, 1.0) for error in (0.5, 0.59, 0.61)]
     assert comparable(found) == found[:2]
     assert comparable(found[:1]) == found[:1]
-
-
-# --- the search --------------------------------------------------------------------------------
-
-
-def test_the_vertex_of_a_parabola() -> None:
-    for at in (-0.5, -0.2, 0.0, 0.4):
-        assert_allclose(vertex([3.0 * (x - at) ** 2 + 1.0 for x in (-1, 0, 1)]), at, atol=1e-12)
-    assert vertex([1.0, 1.0, 1.0]) == 0.0
 
 
 # --- the estimators ----------------------------------------------------------------------------
 
 
-def test_the_regressor_takes_the_cheapest() -> None:
+def test_the_regressor_takes_the_lowest_error() -> None:
     X, y = additive()
     model = TwoStageRegressor().fit(X, y)
     assert isinstance(model.kernel_.kernels[0], Laplacian)
@@ -155,7 +141,7 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])
-def test_without_folds_the_price_decides(settings: dict[str, Any]) -> None:
+def test_without_folds_the_error_decides(settings: dict[str, Any]) -> None:
     X, y = additive()
     model = TwoStageClassifier(**settings).fit(X, y > np.median(y))
     assert model.kernel_.kernels[0].theta == pytest.approx(the_kernel(model.candidates_[0]).theta)

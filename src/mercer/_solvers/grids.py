@@ -1,8 +1,8 @@
-"""Grids of a regularization strength: their values, their extension and the best of them."""
+"""Grids of one parameter: their values, the best of them, and what lies beyond their ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -10,9 +10,6 @@ import numpy as np
 
 from mercer._typing import Array
 from mercer._validation import warn
-
-ALPHA_GRID: Array = 10.0 ** np.arange(-6, 5.25, 0.5)
-"""Values of alpha that ``alpha="auto"`` tries."""
 
 TIE = 1e-10
 """Scores are equal up to rounding if they differ by less than this."""
@@ -35,10 +32,6 @@ def as_grid(name: str, value: Any, default: Array) -> Array:
     default : ndarray of shape (n_grid,)
         The grid that "auto" stands for.
 
-    Returns
-    -------
-    ndarray of shape (n_grid,)
-
     Raises
     ------
     ValueError
@@ -46,7 +39,6 @@ def as_grid(name: str, value: Any, default: Array) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> as_grid("C", [10, 1.0], np.ones(1))
     array([ 1., 10.])
     """
@@ -63,19 +55,7 @@ def as_grid(name: str, value: Any, default: Array) -> Array:
 
 
 def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
-    """Return scores along a grid, under the names that scikit-learn's searches use.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name.
-    grid : ndarray of shape (n_grid,)
-    scores : ndarray of shape (n_splits, n_grid)
-
-    Returns
-    -------
-    dict of str to ndarray of shape (n_grid,)
-    """
+    """Return scores of shape (n_splits, n_grid), under the names of scikit-learn's searches."""
     return {
         f"param_{name}": grid,
         **{f"split{i}_test_score": split for i, split in enumerate(scores)},
@@ -85,16 +65,10 @@ def grid_results(name: str, grid: Array, scores: Array) -> dict[str, Array]:
 
 
 def first_best(scores: Array) -> int:
-    """Return the index of the highest score; the first among equal ones.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
+    """Return the index of the highest score; the first among equal ones, NaN for none.
 
     Examples
     --------
-    >>> import numpy as np
     >>> first_best(np.array([0.5, 0.9, 0.9]))
     1
     """
@@ -114,14 +88,8 @@ def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
 
-    Returns
-    -------
-    {-1, 0, 1}
-        0 where no wider grid is needed, or there is one value.
-
     Examples
     --------
-    >>> import numpy as np
     >>> best_at_edge(np.array([0.5, 0.8, 0.9]))
     1
     """
@@ -134,13 +102,31 @@ def best_at_edge(scores: Array, *, unbounded: bool = False) -> int:
     return -1 if best == 0 else 1
 
 
+def continued(grid: Array, side: int, limits: tuple[float, float], n_steps: int = 1) -> Array:
+    """Values that continue a grid in equal ratios, ascending.
+
+    Parameters
+    ----------
+    grid : ndarray of shape (n_grid,)
+        Ascending, at least two values.
+    side : {-1, 1}
+        Below the first value, or beyond the last.
+    limits : tuple of float
+        The smallest and the largest value that may be added.
+    n_steps : int, default=1
+
+    Examples
+    --------
+    >>> continued(np.array([1.0, 4.0]), 1, (0.1, 100.0), 3)
+    array([16., 64.])
+    """
+    last, before = grid[[0, 1]] if side < 0 else grid[[-1, -2]]
+    values = last * (last / before) ** np.arange(1, n_steps + 1)
+    return np.sort(values[(values >= limits[0]) & (values <= limits[1])])
+
+
 def extension(
-    grid: Array,
-    scores: Array,
-    full: Array,
-    *,
-    unbounded: bool = False,
-    expensive: bool = False,
+    grid: Array, scores: Array, full: Array, *, unbounded: bool = False, expensive: bool = False
 ) -> Array:
     """Return the value by which a grid is extended where its best value is at an end.
 
@@ -156,8 +142,7 @@ def extension(
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
     expensive : bool, default=False
-        Whether the fits of the last value took very many iterations: where classes overlap, those
-        of larger values take several times as many, and rarely predict better.
+        Whether larger values take too long to be tried.
 
     Returns
     -------
@@ -165,7 +150,6 @@ def extension(
 
     Examples
     --------
-    >>> import numpy as np
     >>> extension(np.array([1.0, 4.0]), np.array([0.8, 0.9]), np.array([1.0, 16.0]))
     array([16.])
     """
@@ -176,28 +160,59 @@ def extension(
         side = 1
     if side == 0 or (side > 0 and expensive):
         return grid[:0]
-    last, before = grid[[0, 1]] if side < 0 else grid[[-1, -2]]
-    value = np.array([last**2 / before])
-    return value[(value >= full[0] / _REACH) & (value <= full[-1] * _REACH)]
+    return continued(grid, side, (full[0] / _REACH, full[-1] * _REACH))
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:
-    """Warn where a wider grid may hold a better value; see :func:`best_at_edge`.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name.
-    grid : ndarray of shape (n_grid,)
-        Its values, from the most to the least regularized.
-    scores : ndarray of shape (n_grid,)
-        NaN for values that were given up.
-    unbounded : bool, default=False
-        Whether values beyond the last give the same predictions.
-    """
+    """Warn where a wider grid of a parameter may hold a better value; see :func:`best_at_edge`."""
     if best_at_edge(scores, unbounded=unbounded):
         best = first_best(scores)
         warn(
             f"The best {name}, {grid[best]:.3g}, lies on the edge of the values tried, "
             f"{grid.min():.3g} to {grid.max():.3g}: pass a wider sequence as {name}."
         )
+
+
+def descended(
+    loss: Callable[[float], float], start: int, limits: tuple[int, int], gain: float = 0.0
+) -> int:
+    """The whole number reached by steps of one in the direction in which a loss falls.
+
+    Parameters
+    ----------
+    loss : callable
+    start : int
+    limits : tuple of int
+        The smallest and the largest number that may be tried.
+    gain : float, default=0.0
+        A step must lower the loss by more than this fraction.
+
+    Examples
+    --------
+    >>> descended(lambda x: (x - 2.2) ** 2, 0, (-4, 5))
+    2
+    """
+    left = 1.0 - gain
+    direction = 1 if start < limits[1] and loss(start + 1) < left * loss(start) else -1
+    at = start
+    while limits[0] <= at + direction <= limits[1] and loss(at + direction) < left * loss(at):
+        at += direction
+    return at
+
+
+def vertex(values: list[float]) -> float:
+    """Position, between -1/2 and 1/2, of the lowest point of the parabola through three values.
+
+    Parameters
+    ----------
+    values : list of float
+        At -1, 0 and 1; the middle one is the lowest.
+
+    Examples
+    --------
+    >>> vertex([4.5, 0.5, 0.5])
+    0.5
+    """
+    left, middle, right = values
+    curvature: float = left - 2.0 * middle + right
+    return 0.0 if curvature <= 0.0 else 0.5 * (left - right) / curvature

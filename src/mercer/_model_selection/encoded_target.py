@@ -1,0 +1,123 @@
+"""What ridge regression predicts in place of responses or classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._typing import Array
+
+_CONSTANT = 1e-12
+"""Responses are constant if they deviate by less than this fraction of their largest magnitude."""
+
+
+@dataclass(frozen=True)
+class EncodedTarget:
+    """What ridge regression predicts in place of responses or classes.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        Standardized responses, zero where constant; or class indicators, one column per class.
+    offset, scale : ndarray of shape (n_outputs,)
+        Responses are ``offset + scale * values``.
+    classes : ndarray of shape (n_classes,), or None
+        The labels, sorted; None for responses.
+    codes : ndarray of int of shape (n_samples,), or None
+        Index of each sample's class in `classes`.
+    weights : SampleWeights
+    """
+
+    values: Array
+    offset: Array
+    scale: Array
+    classes: Array | None
+    codes: Array | None
+    weights: SampleWeights
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def decode(self, predictions: Array) -> Array:
+        """Return predicted responses in their own unit, or the labels of the largest indicators.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (..., n_outputs)
+
+        Returns
+        -------
+        ndarray of shape (..., n_outputs), or of shape (...,) for classes
+        """
+        if self.classes is not None:
+            return np.asarray(self.classes[predictions.argmax(axis=-1)])
+        return self.offset + self.scale * predictions
+
+    def take(self, rows: Array) -> EncodedTarget:
+        """Return the target of some of the samples, in the same encoding.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        codes = None if self.codes is None else self.codes[rows]
+        part = self.values[rows], self.offset, self.scale, self.classes, codes
+        return EncodedTarget(*part, self.weights.take(rows))
+
+    @property
+    def mean(self) -> Array:
+        """Mean over the samples, shape (n_outputs,): of classes, their frequencies."""
+        return self.weights.mean(self.values)
+
+    @property
+    def left_out_means(self) -> Array:
+        """Mean over all other samples, for each sample, shape (n_samples, n_outputs)."""
+        part = (self.weights.values / self.weights.total)[:, None]
+        # A sample that has all of the weight up to rounding leaves the mean of nothing.
+        rest = np.maximum(1.0 - part, np.finfo(float).eps)
+        return np.asarray(self.mean - part * (self.values - self.mean) / rest)
+
+
+def encode_target(
+    y: Any, *, classification: bool, weights: SampleWeights | Array | None = None
+) -> EncodedTarget:
+    """Standardize responses, or turn classes into indicators.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels, or one or several responses.
+    classification : bool
+        Whether `y` holds labels.
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+
+    Examples
+    --------
+    >>> encode_target([1.0, 3.0], classification=False).values
+    array([[-1.],
+           [ 1.]])
+    >>> encode_target(["a", "b", "a"], classification=True).values
+    array([[1., 0.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    weights = as_weights(weights, len(y))
+    if classification:
+        classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
+        k = len(classes)
+        return EncodedTarget(np.eye(k)[codes], np.zeros(k), np.ones(k), classes, codes, weights)
+    responses = np.asarray(y, dtype=float)
+    responses = responses.reshape(len(responses), -1)
+    # Division by the largest magnitude keeps sums of squares from overflowing.
+    unit = np.abs(responses).max(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    mean = weights.mean(responses / unit)
+    values = responses / unit - mean
+    deviation = weights.deviation(values)
+    varies = deviation > _CONSTANT
+    deviation = np.where(varies, deviation, 1.0)
+    values = np.where(varies, values, 0.0) / deviation
+    return EncodedTarget(values, mean * unit, deviation * unit, None, None, weights)

@@ -1,0 +1,1 @@
+"""Predictors on a Gram matrix: kernel ridge regression and support vector machines."""

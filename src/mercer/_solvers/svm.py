@@ -1,0 +1,347 @@
+"""Support vector machines on a Gram matrix: fits, and the choice of C on held-out samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.svm import SVC
+
+from mercer._data.folds import Split, Splits
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._solvers.grids import extension, first_best, grid_results
+from mercer._typing import Array
+
+C_GRID: Array = 2.0 ** np.arange(-5, 16, 2)
+"""Values of C among which ``C="auto"`` searches."""
+
+FIRST_TRIED: Array = C_GRID[2:7]
+"""Those tried first, which suit most tables at unit scale."""
+
+_EXPENSIVE = 100
+"""A fit is expensive if LIBSVM takes more iterations per training sample than this, to its rougher
+tolerance."""
+_EXACT, _ROUGH = 1e-9, 1e-3
+"""Tolerances of LIBSVM: the first takes two to five times as many iterations as the second."""
+_EXACT_COST = 4
+"""Factor of iterations by which fits to the first tolerance are expensive."""
+_MOST_EXACT = 200
+"""Machines of at most this many samples are solved to the first of them."""
+_MOST_ITERATIONS = 1000
+"""Maximum number of iterations per sample to the first of them, which rounding errors may keep out
+of reach."""
+_BEYOND_CHANCE = 2.5
+"""A value of C is given up if it is behind another by more standard deviations than this."""
+
+
+def fit_svm(
+    C: float,
+    gram: Array,
+    labels: NDArray[Any],
+    weights: SampleWeights | Array | None = None,
+    max_iter: int | None = None,
+) -> SVC:
+    """Fit a support vector machine to a Gram matrix.
+
+    Parameters
+    ----------
+    C : float
+    gram : ndarray of shape (n_samples, n_samples)
+    labels : ndarray of shape (n_samples,)
+    weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    max_iter : int, default=None
+        Maximum number of iterations; the machine is then solved to scikit-learn's tolerance, or
+        stopped without a warning.
+
+    Notes
+    -----
+    Without `max_iter`, up to 200 samples are solved to rounding, so that weights of samples are
+    exactly as if these were repeated; beyond, and where rounding errors keep LIBSVM from that, to
+    scikit-learn's tolerance.
+    """
+    sample_weight = as_weights(weights, len(gram)).given
+    svc = SVC(kernel="precomputed", C=C, tol=_ROUGH, break_ties=True)
+    if max_iter is not None:
+        return _silent_fit(svc.set_params(max_iter=max_iter), gram, labels, sample_weight)
+    if len(gram) <= _MOST_EXACT:
+        limit = _MOST_ITERATIONS * len(gram)
+        exact = clone(svc).set_params(tol=_EXACT, max_iter=limit)
+        if _silent_fit(exact, gram, labels, sample_weight).fit_status_ == 0:
+            return exact
+    return svc.fit(gram, labels, sample_weight=sample_weight)
+
+
+def _silent_fit(svc: SVC, gram: Array, labels: NDArray[Any], sample_weight: Array | None) -> SVC:
+    """Fit a machine without scikit-learn's warning of too few iterations."""
+    # Filters of warnings are common to all threads, and folds may be fitted in several.
+    svc._warn_from_fit_status = lambda: None
+    svc.fit(gram, labels, sample_weight=sample_weight)
+    del svc._warn_from_fit_status
+    return svc
+
+
+def class_decisions(machine: SVC, rows: Array, n_classes: int) -> Array:
+    """Decision values with a column for each class, also for those that a machine does not know.
+
+    Parameters
+    ----------
+    machine : SVC
+        Fitted to numbers of classes.
+    rows : ndarray of shape (n_rows, n_train)
+        Kernel between samples and the machine's training samples.
+    n_classes : int
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+        Of two classes, the decision value with a minus sign, and as it is. Of more, the votes of
+        the machines of pairs and their confidence, as of scikit-learn's SVC; classes that the
+        machine does not know lose every vote.
+    """
+    values, known = machine.decision_function(rows), machine.classes_
+    if n_classes == 2:
+        return np.column_stack([-values, values])
+    if len(known) == n_classes:
+        return np.asarray(values)
+    if values.ndim == 1:
+        # The votes and confidences that SVC reports for more than two classes.
+        confidence = values / (3.0 * (np.abs(values) + 1.0))
+        values = np.column_stack([(values <= 0.0) - confidence, (values > 0.0) + confidence])
+    completed = np.zeros((len(rows), n_classes))
+    completed[:, known] = values + (n_classes - len(known))
+    return completed
+
+
+@dataclass(frozen=True)
+class SVMPath:
+    """Support vector machines along a grid of C, tried on held-out samples.
+
+    Attributes
+    ----------
+    correct : ndarray of bool of shape (n_grid, n_test)
+        Which held-out samples are predicted correctly; none where a value was not tried.
+    tried : ndarray of bool of shape (n_grid,)
+        Which values of C were tried.
+    expensive : ndarray of bool of shape (n_grid,)
+        Which fits took very many iterations.
+    unbounded : bool
+        Whether no dual variable of the last machine is at its bound C, so that every larger C
+        gives the same machine.
+    decisions : list of ndarray of shape (n_test, n_classes)
+        Decision values of the held-out samples, one entry for each C, None where it was not tried;
+        see :func:`class_decisions`.
+    weights : SampleWeights
+        Weights of the held-out samples.
+    """
+
+    correct: NDArray[np.bool_]
+    tried: NDArray[np.bool_]
+    expensive: NDArray[np.bool_]
+    unbounded: bool
+    decisions: list[Array | None]
+    weights: SampleWeights
+
+    @property
+    def scores(self) -> Array:
+        """Accuracy on the held-out samples, NaN where not tried, shape (n_grid,)."""
+        return np.where(self.tried, self.weights.mean(self.correct.T), np.nan)
+
+    def joined(self, following: SVMPath) -> SVMPath:
+        """Return this path continued by one along larger values of C, on the same samples."""
+        return SVMPath(
+            np.concatenate([self.correct, following.correct]),
+            np.concatenate([self.tried, following.tried]),
+            np.concatenate([self.expensive, following.expensive]),
+            following.unbounded,
+            self.decisions + following.decisions,
+            self.weights,
+        )
+
+
+def svm_path(
+    gram: Array,
+    labels: NDArray[Any],
+    rows: Array,
+    held_out: NDArray[Any],
+    weights: tuple[SampleWeights, SampleWeights],
+    *,
+    grid: Array,
+    n_classes: int,
+    chosen: NDArray[np.bool_] | None = None,
+) -> SVMPath:
+    """Fit support vector machines with growing C and evaluate them on held-out samples.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_train, n_train)
+        Gram matrix of the training samples.
+    labels : ndarray of int of shape (n_train,)
+        Their classes, as numbers below `n_classes`.
+    rows : ndarray of shape (n_test, n_train)
+        Kernel between the held-out samples and the training samples.
+    held_out : ndarray of int of shape (n_test,)
+        Classes of the held-out samples.
+    weights : tuple of SampleWeights
+        Of the training and of the held-out samples.
+    grid : ndarray of shape (n_grid,)
+        Values of C, ascending.
+    n_classes : int
+        Number of classes, some of which may have no training samples.
+    chosen : ndarray of bool of shape (n_grid,), default=None
+        The values to try, all where None.
+
+    Notes
+    -----
+    C enters the dual problem only as the bound of its variables. Once none of them is at the
+    bound (in no pair of classes), the conditions of optimality hold for every larger C, and the
+    machine is kept instead of being fitted again.
+    """
+    tried = np.ones(len(grid), dtype=bool) if chosen is None else chosen
+    correct = np.zeros((len(grid), len(held_out)), dtype=bool)
+    expensive, unbounded = np.zeros(len(grid), dtype=bool), False
+    decisions: list[Array | None] = [None] * len(grid)
+    decision = None
+    for i in np.flatnonzero(tried):
+        if not unbounded:
+            # The inputs are valid, and checking them again would take longer than a small fit.
+            with config_context(assume_finite=True, skip_parameter_validation=True):
+                machine = fit_svm(grid[i], gram, labels, weights[0])
+                decision = class_decisions(machine, rows, n_classes)
+            right = decision.argmax(axis=1) == held_out
+            bounds = grid[i] * weights[0].values[machine.support_]
+            unbounded = bool((np.abs(machine.dual_coef_) < bounds).all())
+            most = _EXPENSIVE * (_EXACT_COST if machine.tol == _EXACT else 1)
+            costly = machine.n_iter_.sum() > most * len(labels)
+        correct[i], expensive[i], decisions[i] = right, costly, decision
+    last = unbounded and bool(tried[-1])
+    return SVMPath(correct, tried, expensive, last, decisions, weights[1])
+
+
+Paths = Callable[[Splits, Array, NDArray[np.bool_] | None], list[SVMPath]]
+"""Machines in some folds, along a grid of C, for all of its values or for chosen ones."""
+
+
+@dataclass(frozen=True)
+class ChosenC:
+    """The best C of a grid, by accuracy on held-out samples.
+
+    Attributes
+    ----------
+    C : float
+    results : dict of str to ndarray
+        Accuracies along the grid, under scikit-learn's names.
+    correct : ndarray of bool of shape (n_held_out,)
+        Which held-out samples are predicted correctly, fold by fold.
+    decisions : ndarray of shape (n_held_out, n_classes)
+        Their decision values.
+    weights : ndarray of shape (n_held_out,)
+        Their weights.
+    unbounded : bool
+        Whether values beyond the grid give the same machines.
+    """
+
+    C: float
+    results: dict[str, Array]
+    correct: NDArray[np.bool_]
+    decisions: Array
+    weights: Array
+    unbounded: bool
+
+    @property
+    def accuracy(self) -> float:
+        """Weighted fraction of held-out samples that are predicted correctly."""
+        return float(np.average(self.correct, weights=self.weights))
+
+
+def choose_c(paths_of: Paths, splits: list[Split], grid: Array, *, auto: bool) -> ChosenC:
+    """Choose C by accuracy in folds.
+
+    Parameters
+    ----------
+    paths_of : callable
+        Fits machines in some folds.
+    splits : list of (ndarray, ndarray)
+        Training and held-out samples.
+    grid : ndarray of shape (n_grid,)
+        Values of C that are tried first, ascending.
+    auto : bool
+        Whether values of C may be given up after some folds (:func:`surviving_values`), and the
+        grid be extended.
+    """
+
+    def raced(grid: Array) -> list[SVMPath]:
+        found: list[SVMPath] = []
+        while len(found) < len(splits):
+            # Folds are run one at a time while values of C may be given up.
+            done = len(found)
+            racing = auto and (done == 0 or (done == 1 and found[0].expensive.any()))
+            batch = splits[done : done + 1] if racing else splits[done:]
+            found += paths_of(batch, grid, surviving_values(found) if auto and found else None)
+        return found
+
+    paths = raced(grid)
+    while auto:
+        costly = bool(np.median([path.expensive[-1] for path in paths]))
+        unbounded = all(path.unbounded for path in paths)
+        further = extension(grid, _mean(paths), C_GRID, unbounded=unbounded, expensive=costly)
+        if not further.size:
+            break
+        added = raced(further)
+        pairs = zip(*((added, paths) if further[0] < grid[0] else (paths, added)), strict=True)
+        paths = [lower.joined(upper) for lower, upper in pairs]
+        grid = np.sort(np.concatenate([grid, further]))
+    best = first_best(_mean(paths))
+    return ChosenC(
+        float(grid[best]),
+        grid_results("C", grid, np.array([path.scores for path in paths])),
+        np.concatenate([path.correct[best] for path in paths]),
+        np.concatenate([path.decisions[best] for path in paths]),
+        np.concatenate([path.weights.values for path in paths]),
+        all(path.unbounded for path in paths),
+    )
+
+
+def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
+    """Return the values of C to try in further folds.
+
+    Parameters
+    ----------
+    paths : sequence of SVMPath
+        Of the folds so far.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_grid,)
+
+    Notes
+    -----
+    Where classes overlap, fits with a large C take very many iterations. An expensive value is
+    given up if it misses more samples that the best value predicts correctly than the other way
+    round, by more than two and a half standard deviations of that difference under equal accuracy
+    (McNemar's test). Larger expensive values are then given up if they are behind the best at all.
+    This race can in principle drop the best value.
+
+    References
+    ----------
+    Maron & Moore (1997), The racing algorithm. Artificial Intelligence Review 11.
+    """
+    correct = np.concatenate([path.correct for path in paths], axis=1)
+    tried = np.logical_and.reduce([path.tried for path in paths])
+    expensive = np.logical_or.reduce([path.expensive for path in paths])
+    best = first_best(_mean(paths))
+    weights = np.concatenate([path.weights.values for path in paths])
+    lost, won = (correct[best] & ~correct) @ weights, (~correct[best] & correct) @ weights
+    out = ~tried | (expensive & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
+    beyond = np.arange(len(out)) > best
+    out |= expensive & (lost > won) & np.logical_or.accumulate(out & beyond)
+    return np.asarray(~out)
+
+
+def _mean(paths: Sequence[SVMPath]) -> Array:
+    """Accuracy of each value of C, the mean over folds, shape (n_grid,)."""
+    return np.asarray(np.mean([path.scores for path in paths], axis=0))

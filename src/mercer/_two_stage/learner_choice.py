@@ -1,0 +1,247 @@
+"""The learners among which two-stage estimators choose: isotropic kernels, and forms of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from mercer._data.folds import Splits, sample_rows, splits_within
+from mercer._gram.samples import Samples
+from mercer._gram.tiles import serial_algebra
+from mercer._greedy.alignment import Growth, learn_families
+from mercer._kernel_estimator import TrainingData
+from mercer._kernel_learner import KernelLearner
+from mercer._learners import (
+    ContinuousAlignment,
+    EvidenceMaximization,
+    GradientOuterProduct,
+    UniformCombination,
+)
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
+from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
+from mercer._model_selection.held_out import clearly_best, held_out_losses
+from mercer._model_selection.kernel_errors import LEAST_LOSS, best_width, kernel_error
+from mercer._search.evidence_search import marginal_likelihood_widths
+from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
+from mercer._targets import Target, Task
+from mercer._typing import Features
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
+from mercer.kernels._distances import median_distance
+
+SEARCH_ROWS = (200, 300)
+"""Widths are searched on half of the rows, at least and at most this many: left-out errors on half
+of them take an eighth of the time, and are lowest at nearly the same width."""
+
+FAMILY_ROWS = 500
+"""Families are compared by their left-out errors on at most this many rows."""
+
+_NEAR = 1.2
+"""A family is tried in folds if its left-out error is at most this many times the lowest: farther
+apart, errors of ridge regression have told which support vector machine errs less."""
+
+_SVM_OCTAVE = 1.0
+"""The best Gaussian bandwidth for support vector machines is about two to this power times that for
+ridge regression on class indicators."""
+
+_OCTAVES = (-4, 5)
+"""Widths are searched between these powers of two, in units of the median distance."""
+
+
+# --- isotropic kernels, by left-out errors -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EvaluatedLearner:
+    """A learner that is a candidate, and the left-out error of its kernel.
+
+    Attributes
+    ----------
+    description : str
+        Name and width of the kernel.
+    learner : KernelLearner
+        Not fitted.
+    loo_error : float
+        Mean squared error of ridge regression over samples left out one at a time, or held out in
+        the folds that were given, relative to that of the mean of the others, with the width of the
+        kernel's family at which it is lowest; 1e-12 at least.
+    alpha : float
+        The penalty of lowest error, for a kernel of unit scale.
+    """
+
+    description: str
+    learner: KernelLearner
+    loo_error: float
+    alpha: float
+
+
+@serial_algebra()
+def isotropic_learners(
+    data: TrainingData, task: Task, splits: Splits | None = None, *, machines: bool = True
+) -> list[EvaluatedLearner]:
+    """Return one isotropic kernel of each family, of the width of lowest left-out error.
+
+    Parameters
+    ----------
+    data : TrainingData
+    task : {"classification", "regression"}
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples, whose errors take the place of leave-one-out errors.
+    machines : bool, default=True
+        Whether kernels of classes are as wide as suits a support vector machine.
+
+    Returns
+    -------
+    list of EvaluatedLearner
+        The lowest error first.
+
+    Notes
+    -----
+    The families are the Gaussian and the product Laplacian. Of each, widths of powers of two times
+    the median distance are evaluated on half of the rows (200 to 300), from one on in the direction
+    in which errors fall, then the vertex of the parabola through the three lowest. The widths found
+    are evaluated again on at most 500 rows. Each takes an eigendecomposition, or one for each fold
+    that is given.
+    """
+    # An invalid target is refused before any work.
+    data.target(task)
+    classes, samples = task == "classification", data.samples()
+    target = encode_target(data.y, classification=classes, weights=data.weights)
+    n_searched = int(np.clip(len(target) // 2, *SEARCH_ROWS))
+    searched, compared = (
+        _part(samples, target, n_rows, splits) for n_rows in (n_searched, FAMILY_ROWS)
+    )
+    found = []
+    for family, svm_octave in _families(samples.repeated.astype(np.float64, copy=False)):
+        octave, losses = _evaluated(family, searched, compared)
+        kernel = family(octave + (svm_octave if classes and machines else 0.0))
+        learner = UniformCombination([kernel], task=task)
+        error = max(losses.loss, LEAST_LOSS)
+        found.append(EvaluatedLearner(kernel.describe(), learner, error, losses.alpha))
+    return sorted(found, key=lambda candidate: candidate.loo_error)
+
+
+def comparable(candidates: list[EvaluatedLearner]) -> list[EvaluatedLearner]:
+    """Return the candidates whose error is so near the lowest, which is first, that both may be."""
+    return [c for c in candidates if c.loo_error <= _NEAR * candidates[0].loo_error]
+
+
+_Family = Callable[[float], Kernel]
+"""From a power of two, the width in units of the median distance, to a kernel."""
+
+_Part = Callable[[Kernel], PenaltyLosses]
+"""From a kernel to its left-out errors on some of the samples."""
+
+
+def _evaluated(family: _Family, searched: _Part, compared: _Part) -> tuple[float, PenaltyLosses]:
+    """The best octave on some samples, and its left-out errors on others."""
+    octave, _ = best_width(lambda at: searched(family(at)), 0, _OCTAVES, refine=True)
+    return octave, compared(family(octave))
+
+
+def _part(samples: Samples, target: EncodedTarget, n_rows: int, splits: Splits | None) -> _Part:
+    """Left-out errors on some of the samples, always the same; on all if those are in no fold."""
+    n = samples.n_samples
+    rows = sample_rows(n, n_rows, target.codes, 0)
+    if splits is not None:
+        inside = splits_within(splits, rows, n)
+        rows, splits = (rows, inside) if inside else (np.arange(n), splits)
+    alphas = ALPHAS if splits is None else ALPHA_GRID
+    part, known = samples.take(rows), target.take(rows)
+    return lambda kernel: kernel_error(kernel, part, known, splits, alphas)
+
+
+def _families(X: Features) -> Iterator[tuple[_Family, float]]:
+    """The families that are compared, and the octave that support vector machines add to each."""
+    gaussian, product = Gaussian, partial(Laplacian, norm=1.0)
+    yield _of_octaves(gaussian, median_distance(X)), _SVM_OCTAVE
+    if product().accepts_sparse or not hasattr(X, "toarray"):
+        yield _of_octaves(product, median_distance(X, 1.0)), 0.0
+
+
+def _of_octaves(make: Callable[[float], Kernel], unit: float) -> _Family:
+    return lambda octave: make(unit * 2.0**octave)
+
+
+# --- forms of kernels, in folds ------------------------------------------------------------------
+
+FORMS: list[KernelLearner] = [
+    ContinuousAlignment(),
+    GradientOuterProduct(Gaussian(), n_iter=0),
+    GradientOuterProduct(ExponentialPower(), n_iter=0),
+    EvidenceMaximization(Gaussian(ard=True)),
+    EvidenceMaximization(Laplacian(ard=True)),
+    GradientOuterProduct(Gaussian(), n_iter=3, diagonal=False),
+]
+"""Learners that are compared: of a sum of isotropic Gaussians, which is chosen unless another is
+clearly better; of one kernel of one width; of one width per feature; and of projections."""
+
+_N_ISOTROPIC = 3
+"""The first of them do not tell features apart."""
+
+_FOLDS = 3
+"""Forms are compared in this many folds: more take more time, and rarely choose another."""
+
+_N_ERRORS = 2.0
+"""A form is chosen if it is better by this many standard errors, as the best of several forms may
+be better by one even if none is."""
+
+
+@serial_algebra()
+def choose_form(
+    samples: Samples, target: Target, growth: Growth, splits: Splits | None = None
+) -> KernelLearner:
+    """The learner whose kernel predicts held-out samples best.
+
+    Parameters
+    ----------
+    samples : Samples
+        If they have one feature, only isotropic kernels are compared.
+    target : Target
+    growth : Growth
+        How sums of kernels grow.
+    splits : list of (ndarray, ndarray), default=None
+        Training and held-out samples. None for three folds, or random splits of large tables.
+
+    Returns
+    -------
+    KernelLearner
+        The first of `FORMS` unless another is better by more than two standard errors.
+
+    Notes
+    -----
+    Kernels of all forms but the isotropic ones are learned from the labels of their samples, so
+    that their leave-one-out errors would be too low.
+    """
+    n_forms = len(FORMS) if samples.X.shape[1] > 1 else _N_ISOTROPIC
+
+    def learn(inside: Samples, known: Target) -> list[Kernel]:
+        return list(islice(_kernels(inside, known, growth), n_forms))
+
+    losses = held_out_losses(learn, samples, target, 0, n_folds=_FOLDS, splits=splits)
+    return FORMS[clearly_best(losses, _N_ERRORS)]
+
+
+def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:
+    """What each of `FORMS` learns, without what a fitted learner has beside its kernel."""
+    known = target.representative
+    for learner in FORMS:
+        if isinstance(learner, GradientOuterProduct):
+            choice = choose_metric(
+                learner.kernel,
+                samples.representative,
+                known,
+                n_iter=learner.n_iter,
+                diagonal=learner.diagonal,
+                random_state=0,
+            )
+            yield kernel_on_features(choice.metrics[choice.best])
+        elif isinstance(learner, EvidenceMaximization):
+            Y = known.centered
+            yield marginal_likelihood_widths(learner.kernel, samples.representative, Y).kernel
+        else:
+            found = learn_families([Gaussian()], samples, target, growth)
+            yield WeightedSum(found.kernels, found.weights)

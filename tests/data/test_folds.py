@@ -1,0 +1,140 @@
+"""Folds are the same in every fit, and those that cannot score a penalty are left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
+
+from mercer._data.folds import Split, folds_of, folds_of_classes, sample_rows, shuffled_folds
+from mercer._data.sample import Sample
+
+CODES = np.repeat([0, 1], [6, 4])
+
+
+def split_into_folds(cv: Any, codes: NDArray[np.intp] | None = None, n: int = 10) -> list[Split]:
+    sample = Sample.of(np.zeros((n, 1)), None)
+    return folds_of(cv, sample, sample, codes)
+
+
+def several_classes(cv: Any, codes: NDArray[np.intp], *, score: bool) -> list[Split]:
+    sample = Sample.of(np.zeros((len(codes), 1)), None)
+    return folds_of_classes(cv, sample, sample, codes, score=score)
+
+
+def test_numbers_of_folds_are_shuffled_and_stratified() -> None:
+    splits = split_into_folds(2, CODES)
+    assert_array_equal(np.sort(np.concatenate([test for _, test in splits])), np.arange(10))
+    assert all(CODES[test].sum() == 2 for _, test in splits)
+    for (train, _), (again, _) in zip(splits, split_into_folds(2, CODES), strict=True):
+        assert_array_equal(train, again)
+    assert len(split_into_folds(None)) == 5
+
+
+@pytest.mark.parametrize(
+    ("codes", "n_folds"), [([0, 0, 0, 1, 1], 3), ([0, 0, 1], 1), ([0, 1], 0), ([0] * 9 + [1], 4)]
+)
+def test_probabilities_take_as_many_folds_as_there_can_be(codes: list[int], n_folds: int) -> None:
+    found = several_classes(5, np.array(codes), score=False)
+    assert len(found) == n_folds
+    assert several_classes([(np.arange(9), np.array([9]))], CODES, score=False) != []
+
+
+def test_given_folds_are_kept() -> None:
+    listed = [(np.arange(5), np.arange(5, 10))]
+    (train, test), *rest = split_into_folds(listed)
+    assert_array_equal(train, listed[0][0])
+    assert_array_equal(test, listed[0][1])
+    assert not rest
+
+
+@pytest.mark.parametrize(
+    ("cv", "codes", "message"),
+    [
+        (1, CODES, "cv must be at least 2 folds; got cv=1"),
+        (11, None, "cv=11 folds need as many samples; there are 10"),
+        (7, CODES, "cv=7 folds need a class of as many samples, and the largest class has 6: "),
+    ],
+)
+def test_numbers_of_folds_that_cannot_be_are_refused(
+    cv: int, codes: NDArray[np.intp] | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        split_into_folds(cv, codes)
+
+
+def test_a_class_with_fewer_samples_than_folds_is_named_with_cv() -> None:
+    with pytest.warns(UserWarning, match=r"smallest class has 4 samples, .* cv=5 .* pass cv=4"):
+        assert len(split_into_folds(5, CODES)) == 5
+    with pytest.warns(UserWarning, match=r"smallest class has 1 sample, less than the cv=3"):
+        split_into_folds(3, np.repeat([0, 1], [9, 1]))
+
+
+def test_folds_that_train_on_one_class_are_left_out() -> None:
+    one, both = (np.arange(6), np.arange(6, 10)), (np.arange(8), np.arange(8, 10))
+    found = several_classes([one, both], CODES, score=True)
+    assert [len(train) for train, _ in found] == [8]
+    with pytest.raises(ValueError, match=r"With cv=\[.*, no fold trains on more than one class"):
+        several_classes([one], CODES, score=True)
+
+
+def test_folds_of_a_part_are_those_of_its_samples() -> None:
+    everything = Sample.of(np.zeros((10, 1)), None)
+    part = everything.weighted(np.arange(10) % 2)
+    (train, test), *_ = folds_of([(np.arange(6), np.arange(6, 10))], part, everything)
+    assert_array_equal(train, [0, 1, 2])
+    assert_array_equal(test, [3, 4])
+
+
+def test_shuffled_folds_divide_classes_in_proportion_where_possible() -> None:
+    codes = np.arange(40) % 4
+    divided = shuffled_folds(40, 5, codes, 0)
+    assert_array_equal(np.sort(np.concatenate([inside for _, inside in divided])), np.arange(40))
+    for outside, inside in divided:
+        assert_array_equal(np.bincount(codes[inside]), 2)
+        assert not set(outside) & set(inside)
+    assert len(shuffled_folds(4, 5, np.array([0, 0, 0, 1]), 0)) == 4
+
+
+# --- samples of the rows -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("counts", [[1, 30, 270], [1, 1, 98, 100], [1, 500]])
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.9])
+def test_a_sample_takes_every_class_in_proportion_where_some_have_one_sample(
+    counts: list[int], part: float
+) -> None:
+    """Class k has all samples whose rank is below t n_k, and so t n_k of them to t n_k + 1."""
+    codes = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    m = int(part * len(codes))
+    taken = np.bincount(codes[sample_rows(len(codes), m, codes, 0)], minlength=len(counts))
+    shares = np.array(counts) / len(codes)
+    assert taken.sum() == m
+    assert taken.min() >= 1
+    assert np.all(taken <= m * shares + 1.0)
+    assert np.all(taken >= (m - len(counts)) * shares)
+
+
+@given(st.integers(2, 60), st.integers(1, 60), st.integers(1, 5), st.integers(0, 99))
+def test_samples_are_distinct_and_of_every_class(n: int, m: int, k: int, seed: int) -> None:
+    codes = np.arange(n) % k
+    rows = sample_rows(n, m, codes, seed)
+    assert len(rows) == min(n, m)
+    assert np.all(np.diff(rows) > 0)
+    if n // k >= 2 and k <= m <= n - k:
+        counts = np.bincount(codes[rows], minlength=k)
+        assert np.abs(counts - m * np.bincount(codes, minlength=k) / n).max() <= 1.0
+
+
+@given(st.integers(2, 40), st.integers(1, 4), st.integers(1, 5), st.integers(0, 99))
+def test_samples_hold_classes_of_one_sample(n: int, n_rare: int, extra: int, seed: int) -> None:
+    codes = np.append(np.zeros(n, dtype=int), np.arange(1, n_rare + 1))
+    rows = sample_rows(len(codes), min(n_rare + extra, n), codes, seed)
+    assert len(rows) == min(n_rare + extra, n)
+    assert np.all(np.diff(rows) > 0)
+    assert np.unique(codes[rows]).size == min(n_rare + 1, len(rows))

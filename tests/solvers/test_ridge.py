@@ -1,0 +1,123 @@
+"""Kernel ridge regression, at one penalty and at every one, against separate fits and refits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.preprocessing import KernelCenterer
+from two_stage_cases import brute_force_leave_one_out, centered
+
+from mercer._solvers.ridge import fit_ridge, left_out_fits, left_out_residuals, ridge_path
+from mercer.kernels import Gaussian
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_leave_one_out_is_exact(n_outputs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 3))
+    gram = Gaussian(bandwidth=2.0)(X)
+    targets = rng.normal(size=(25, n_outputs)) + 5.0
+    alphas = np.array([1e-4, 1e-2, 1.0, 100.0])
+    fast = ridge_path(centered(gram), targets).left_out_residuals(alphas)
+    for alpha, residuals in zip(alphas, fast, strict=True):
+        np.testing.assert_allclose(
+            residuals, brute_force_leave_one_out(gram, targets, alpha), rtol=1e-7, atol=1e-9
+        )
+
+
+def test_leave_one_out_is_exact_for_a_rank_one_kernel():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(12, 1))
+    gram, targets = x @ x.T, 2.0 * x + rng.normal(size=(12, 1))
+    fast = ridge_path(centered(gram), targets).left_out_residuals(np.array([0.1]))[0]
+    np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, targets, 0.1), rtol=1e-9)
+
+
+def test_ridge_predictions_are_those_of_kernel_ridge():
+    rng = np.random.default_rng(2)
+    X, Z, y = rng.normal(size=(20, 2)), rng.normal(size=(7, 2)), rng.normal(size=(20, 1))
+    centerer = KernelCenterer().fit(Gaussian()(X))
+    gram, rows = centerer.transform(Gaussian()(X)), centerer.transform(Gaussian()(Z, X))
+    fast = ridge_path(gram, y).predict(rows, np.array([0.1, 10.0]))
+    for alpha, prediction in zip([0.1, 10.0], fast, strict=True):
+        ridge = KernelRidge(alpha=alpha, kernel="precomputed").fit(gram, y - y.mean())
+        np.testing.assert_allclose(prediction, ridge.predict(rows) + y.mean(), rtol=1e-9)
+
+
+def test_ridge_refuses_an_indefinite_kernel():
+    with pytest.raises(ValueError, match="not positive semi-definite: the smallest eigenvalue"):
+        ridge_path(np.diag([1.0, 1.0, -1.0]), np.zeros((3, 1)))
+
+
+def test_leverages_near_one_keep_their_digits():
+    """One sample far from all others, and a penalty near rounding."""
+    X = np.r_[np.linspace(0.0, 1.0, 12), 50.0][:, None]
+    gram, y = Gaussian(0.05)(X), np.arange(13.0)[:, None] % 4
+    fast = ridge_path(centered(gram), y).left_out_residuals(np.array([1e-10]))[0]
+    np.testing.assert_allclose(fast, brute_force_leave_one_out(gram, y, 1e-10), rtol=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [1e-8, 1e-3, 1.0, 1e6])
+def test_one_penalty_needs_no_eigendecomposition(alpha):
+    rng = np.random.default_rng(4)
+    gram = centered(Gaussian(2.0)(rng.normal(size=(30, 2))))
+    targets = rng.normal(size=(30, 2)) + 5.0
+    expected = ridge_path(gram, targets).left_out_residuals(np.array([alpha]))[0]
+    found = left_out_residuals(gram, targets, alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def training_set(n_outputs: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gram matrix, rows of new samples and responses."""
+    generator = np.random.default_rng(0)
+    X, X_new = generator.normal(size=(40, 3)), generator.normal(size=(15, 3))
+    y = np.sin(X[:, 0]) + 5.0
+    if n_outputs is not None:
+        y = np.column_stack([y, *(100.0 * X[:, 1:n_outputs].T)])
+    return Gaussian(2.0)(X), Gaussian(2.0)(X_new, X), y
+
+
+@pytest.mark.parametrize("n_outputs", [None, 1, 3])
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 100.0])
+def test_predictions_are_those_of_kernel_ridge(n_outputs: int | None, alpha: float) -> None:
+    gram, rows, y = training_set(n_outputs)
+    centerer = KernelCenterer().fit(gram)
+    centered_gram = centerer.transform(gram)
+    reference = KernelRidge(alpha=alpha, kernel="precomputed").fit(
+        centered_gram, y - y.mean(axis=0)
+    )
+    expected = reference.predict(centerer.transform(rows)) + y.mean(axis=0)
+    found = fit_ridge(centered_gram, y, alpha, means=gram.mean(axis=0))
+    assert_allclose(found.predict(rows), expected, rtol=1e-8)
+    assert found.predict(rows).shape == expected.shape
+    assert_allclose(found.dual_coef_.sum(axis=0), 0.0, atol=1e-9 * np.abs(found.dual_coef_).sum())
+
+
+def single_precision(n: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """A Gram matrix with rounding errors of single precision, and smooth responses."""
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    gram = centered(Gaussian(20.0)(X).astype(np.float32).astype(float))
+    return gram, np.sin(X[:, :1])
+
+
+def test_penalties_are_raised_above_rounding_errors() -> None:
+    gram, y = single_precision()
+    assert np.linalg.eigvalsh(gram)[0] < -1e-12
+    found = fit_ridge(gram, y, 1e-12)
+    assert 1e-12 < found.alpha < 1e-3
+    assert_allclose(found.predict(gram), y, atol=0.3)
+    residuals = left_out_residuals(gram, y, 1e-12)
+    assert_allclose(residuals, left_out_residuals(gram, y, found.alpha), rtol=1e-6)
+    fits = left_out_fits(gram, found, None)
+    assert_allclose(fits.residuals, residuals, rtol=1e-4)
+    assert np.isfinite(fits.predict(gram)).all()
+
+
+@pytest.mark.parametrize("fit", [fit_ridge, left_out_residuals])
+def test_an_indefinite_matrix_is_refused(fit: Any) -> None:
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        fit(np.diag([1.0, -1.0, 0.0]), np.ones((3, 1)), 0.1)
