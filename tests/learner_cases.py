@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from reference import target_kernel
 from sklearn.base import BaseEstimator
 
@@ -57,6 +59,18 @@ SEARCHING: dict[str, BaseEstimator] = {
     "agop-matrix": GradientOuterProduct(Gaussian(), n_iter=2, diagonal=False),
 }
 LEARNERS: dict[str, BaseEstimator] = {**FINITE, **SEARCHING}
+
+
+def rotating(values: Sequence[str], share: int) -> list[Any]:
+    """Pytest's parameters: each learner with every `share`-th value, from another one on for each.
+
+    Each learner and each value occur, at a fraction of the pairs.
+    """
+    return [
+        pytest.param(learner, value, id=f"{name}-{value}")
+        for i, (name, learner) in enumerate(LEARNERS.items())
+        for value in values[i % share :: share]
+    ]
 
 
 def problem(kind: str, n: int = 60) -> tuple[np.ndarray, Any]:

@@ -27,6 +27,9 @@ from selection_cases import (
 from sklearn.base import clone
 
 from mercer import BAHSIC
+from mercer._data.weights import UnitWeights
+from mercer._feature_selection.elimination import gaussian_scorer, radial_scorer
+from mercer._targets import Target
 from mercer.kernels import Gaussian, Laplacian, Linear, Matern
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -180,3 +183,18 @@ def test_every_output_kernel(case: str) -> None:
     left, ranking = backward_elimination(standardized(X), 2, 1, median_gaussian, L)
     assert_array_equal(fewer.get_support(indices=True), left)
     assert_array_equal(fewer.ranking_, ranking)
+
+
+@pytest.mark.parametrize(("n", "p"), [(40, 3), (120, 12), (400, 40), (30, 600)])
+def test_the_series_has_all_digits(n: int, p: int) -> None:
+    rng = np.random.default_rng(n)
+    X = standardized(rng.standard_t(4, size=(n, p)))
+    Y = rng.normal(size=(n, 2))
+    Y -= Y.mean(axis=0)
+    target = Target(Y, np.ones(2), None, None, UnitWeights(len(Y)))
+    left = np.flatnonzero(rng.uniform(size=p) < 0.8)
+    value, without = gaussian_scorer(X, target)(left)
+    expected, each = radial_scorer(X, target, Gaussian())(left)
+    size = float(np.abs(median_gaussian(X[:, left]) * (Y @ Y.T)).sum()) / (n - 1) ** 2
+    assert_allclose(value, expected, rtol=0.0, atol=1e-13 * size)
+    assert_allclose(without, each, rtol=0.0, atol=1e-13 * size)

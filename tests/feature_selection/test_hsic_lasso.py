@@ -14,6 +14,7 @@ from reference import (
     hsic_lasso,
     output_kernel,
     standardized_gaussian,
+    target_kernel,
 )
 from selection_cases import (
     KINDS,
@@ -28,6 +29,13 @@ from sklearn import config_context
 from sklearn.linear_model import Lasso, lars_path
 
 from mercer import HSICLasso
+from mercer._data.weights import UnitWeights
+from mercer._feature_selection.feature_factors import (
+    FeatureFactors,
+    gaussian_factors,
+    standardized_rows,
+)
+from mercer._feature_selection.lasso import lasso_at, lasso_with
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -241,3 +249,70 @@ def test_real_data(data: Any, name: str) -> None:
     a, M = dense_problem(design, target)
     assert_optimal(found.weights_[X.std(axis=0) > 0.0], found.alpha_, a, M)
     assert found.support_.sum() == 10
+
+
+@pytest.mark.parametrize("deviation", [1.0, 100.0])
+def test_factors_leave_out_a_billionth_of_the_trace(deviation: float) -> None:
+    """This holds too if the rank is larger than usual."""
+    features = deviation * np.random.default_rng(0).standard_t(3, size=(4, 90))
+    for x, factor in zip(features, gaussian_factors(features), strict=True):
+        rest = np.exp(-0.5 * (x[:, None] - x) ** 2) - factor.T @ factor
+        assert np.trace(rest) <= 1e-9 * 90
+        assert np.linalg.eigvalsh(rest).min() > -1e-12
+        assert factor.any(axis=1).all()
+    assert len(gaussian_factors(np.zeros((1, 5)))[0]) == 1
+
+
+def test_factors_have_at_most_as_many_columns_as_there_are_values() -> None:
+    x = np.random.default_rng(0).integers(0, 4, size=200).astype(float)
+    assert len(gaussian_factors(standardized_rows(x[:, None], UnitWeights(200)))[0]) == 4
+
+
+def test_products_are_those_of_dense_matrices() -> None:
+    X, y = problem("regression", n=120)
+    design, _ = hsic_lasso(X, target_kernel(y, "regression"))
+    rows, columns = np.array([5, 0, 2]), np.array([1, 2])
+    expected = design[:, rows].T @ design[:, columns]
+    found = FeatureFactors(X, UnitWeights(120)).products(rows, columns)
+    assert_allclose(found, expected, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_products_are_computed_and_the_solution_is_optimal(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    roots = np.abs(rng.normal(size=(30, 400))) ** 3
+    roots /= np.linalg.norm(roots, axis=0)
+    M, a = roots.T @ roots, roots.T @ roots[:, :5].sum(axis=1) / 5.0
+    computed: list[int] = []
+
+    def products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        computed.append(rows.size * columns.size)
+        return M[np.ix_(rows, columns)]
+
+    point = lasso_with(5, a, products)
+    assert_optimal(point.weights, point.alpha, a, M)
+    assert np.count_nonzero(point.weights) == 5
+    assert sum(computed) < 0.5 * M.size
+    fixed = lasso_at(0.5 * float(a.max()), a, products)
+    assert_optimal(fixed.weights, 0.5 * float(a.max()), a, M)
+
+
+def test_the_first_of_features_that_enter_at_once_are_selected() -> None:
+    a = np.array([0.2, 0.5, 0.5, 0.5, 0.1])
+    for number, expected in ((1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (4, [0, 1, 2, 3])):
+        point = lasso_with(number, a, lambda rows, columns: np.eye(5)[np.ix_(rows, columns)])
+        assert_array_equal(np.flatnonzero(point.weights), expected)
+        assert_allclose(point.weights[expected], a[expected] - point.alpha, rtol=1e-12)
+
+
+def test_no_feature_enters_at_the_largest_entry() -> None:
+    """At alpha = max(a) the solution is zero, whatever the rounding of the solver."""
+    roots = np.abs(np.random.default_rng(0).normal(size=(20, 40)))
+    roots /= np.linalg.norm(roots, axis=0)
+    M, a = roots.T @ roots, roots.T @ roots[:, :3].sum(axis=1)
+    for alpha in (a.max(), a.max() * (1.0 - 1e-12), 2.0 * a.max()):
+        point = lasso_at(float(alpha), a, lambda rows, columns: M[np.ix_(rows, columns)])
+        assert not point.weights.any()
+    below = lasso_at(0.99 * float(a.max()), a, lambda rows, columns: M[np.ix_(rows, columns)])
+    assert_optimal(below.weights, below.alpha, a, M)
+    assert below.weights.any()

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import median_distance as dense_median
 
 from mercer.kernels._distances import distance_range, median_distance, squared_distances
+from mercer.kernels._minkowski import minkowski_squared, weighted_powers
 
 
 def test_median_distance_of_many_samples_in_any_order() -> None:
@@ -43,3 +49,96 @@ def test_a_row_that_is_far_away_costs_the_others_no_digits(n_samples: int) -> No
     whole = np.delete(np.delete(squared_distances(X), 4, axis=0), 4, axis=1)
     assert_allclose(whole[pairs], expected, rtol=1e-9)
     assert_allclose(squared_distances(rest, X)[:, [0]], squared_distances(rest, X[:1]), rtol=1e-9)
+
+
+NORMS = [0.3, 0.5, 1.0, 1.5, 1.7]
+CONTAINERS = [np.asarray, sp.csr_array, sp.csr_matrix]
+every_norm = pytest.mark.parametrize("norm", NORMS)
+every_container = pytest.mark.parametrize("container", CONTAINERS)
+
+
+def powers(X: np.ndarray, Z: np.ndarray, norm: float) -> np.ndarray:
+    """|x_j - z_j|^p, shape (n_x, n_z, d)."""
+    return np.asarray(np.abs(X[:, None, :] - Z[None, :, :]) ** norm)
+
+
+def tables(n: int, m: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Sparse tables, some of whose columns have values in only one of them."""
+    rng = np.random.default_rng(seed)
+    X, Z = rng.normal(size=(n, d)), rng.normal(size=(m, d))
+    X[rng.uniform(size=X.shape) < 0.6] = 0.0
+    Z[rng.uniform(size=Z.shape) < 0.6] = 0.0
+    X[:, 0], Z[:, -1] = 0.0, 0.0
+    return X, Z
+
+
+@every_norm
+@every_container
+@pytest.mark.parametrize(("n", "m", "d"), [(1, 1, 1), (70, 5, 3), (33, 300, 9), (3, 4, 1100)])
+def test_distances_and_weighted_sums(norm: float, container: Any, n: int, m: int, d: int) -> None:
+    X, Z = tables(n, m, d)
+    W = np.random.default_rng(1).normal(size=(n, m))
+    tensor = powers(X, Z, norm)
+    x, z = container(X), container(Z)
+    assert_allclose(minkowski_squared(x, z, norm), tensor.sum(axis=2) ** (2 / norm), rtol=1e-9)
+    expected = np.einsum("ab,abj->j", W, tensor)
+    size = np.einsum("ab,abj->j", np.abs(W), tensor) + 1e-300
+    assert_allclose(weighted_powers(x, W, z, norm) / size, expected / size, atol=1e-10)
+
+
+@every_norm
+@pytest.mark.parametrize("n_numbers", [0, 3])
+def test_columns_of_two_values(norm: float, n_numbers: int) -> None:
+    """Zeros and ones, other values of very different sizes, and constants, beside numbers."""
+    rng = np.random.default_rng(2)
+    values = rng.integers(0, 2, size=(90, 9)) * [1.0, 1.0, 1e-9, 1e-3, 7.0, 1e4, 1.0, 0.0, -2.0]
+    values += [0.0, 0.0, 0.0, 5.0, 0.3, 0.0, 0.0, 4.0, 1.0]
+    table = np.hstack([values, rng.normal(size=(90, n_numbers))])[:, rng.permutation(9 + n_numbers)]
+    table[45:60] = table[:15]
+    X, Z = table[:50], table[40:]
+    tensor = powers(X, Z, norm)
+    found = minkowski_squared(X, Z, norm)
+    assert_allclose(found ** (norm / 2), tensor.sum(axis=2), rtol=1e-9, atol=1e-10)
+    assert_array_equal(found[np.arange(40, 50), np.arange(10)], 0.0)
+    assert_array_equal(found[np.arange(15), np.arange(5, 20)], 0.0)
+    W = rng.normal(size=(50, 50))
+    expected = np.einsum("ab,abj->j", W, tensor)
+    size = np.einsum("ab,abj->j", np.abs(W), tensor) + 1e-300
+    assert_allclose(weighted_powers(X, W, Z, norm) / size, expected / size, atol=1e-10)
+
+
+@given(seed=st.integers(0, 10_000), norm=st.floats(0.2, 2.0), scale=st.floats(-8.0, 8.0))
+def test_distances_are_a_seminorm_of_differences(seed: int, norm: float, scale: float) -> None:
+    """They are symmetric and homogeneous, and equal rows are at distance zero."""
+    X = np.random.default_rng(seed).normal(size=(9, 3))
+    X[5] = X[2]
+    squared = squared_distances(X, norm=norm)
+    factor = 10.0**scale
+    assert_allclose(squared, squared.T, rtol=1e-6, atol=1e-12)
+    assert_allclose(squared_distances(factor * X, norm=norm), factor**2 * squared, rtol=1e-6)
+    assert squared[5, 2] == 0.0
+    assert_array_equal(np.diag(squared), 0.0)
+
+
+def test_rounding_does_not_separate_equal_rows() -> None:
+    """Inner products alone leave 1e-16, whose fourth root is 1e-4; and nearly equal rows count."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 20))
+    X[30:] = X[:30]
+    X[40] += 1e-9
+    for container in CONTAINERS:
+        squared = squared_distances(container(X))
+        equal = np.setdiff1d(np.arange(30), [10])
+        assert_array_equal(squared[equal, equal + 30], 0.0)
+        assert_allclose(squared[10, 40], np.sum((X[10] - X[40]) ** 2), rtol=1e-6)
+
+
+@every_norm
+def test_range_and_median_are_in_the_norm(norm: float) -> None:
+    X = np.random.default_rng(3).normal(size=(40, 3))
+    distances = powers(X, X, norm).sum(axis=2) ** (1 / norm)
+    positive = distances[distances > 0.0]
+    assert_allclose(median_distance(X, norm), np.median(positive), rtol=1e-9)
+    low, high = distance_range(X, norm)
+    assert_allclose(low, np.quantile(positive, 0.01), rtol=1e-2)
+    assert_allclose(high, positive.max(), rtol=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
-from kernel_cases import N_FEATURES
+from kernel_cases import N_FEATURES, WIDTHS
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import median_distance
 from sklearn.base import clone
@@ -16,6 +16,7 @@ from sklearn.base import clone
 from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer.kernels import (
     Gaussian,
+    Kernel,
     Laplacian,
     Matern,
     OnColumns,
@@ -23,6 +24,7 @@ from mercer.kernels import (
     RationalQuadratic,
     WeightedSum,
 )
+from mercer.kernels._kernel import gram_tiles
 
 FAMILIES = [Gaussian, Laplacian, Matern, RationalQuadratic]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -117,3 +119,31 @@ def test_one_width_becomes_one_per_feature(X: np.ndarray) -> None:
     bound = Gaussian(2.0, ard=True).bind(X)
     assert_array_equal(bound.bandwidth, np.full(N_FEATURES, 2.0))
     assert_allclose(bound(X), Gaussian(2.0)(X), rtol=1e-12)
+
+
+KERNELS = {
+    "gaussian": Gaussian(WIDTHS, ard=True),
+    "matern": Matern(WIDTHS, ard=True),
+    "norm-1": Laplacian(WIDTHS, norm=1.0, ard=True),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_tiles_are_those_of_the_gram_matrix(kernel: Kernel) -> None:
+    """A tile on the diagonal and one beside it, far from the origin, with equal rows."""
+    rng = np.random.default_rng(0)
+    X = 5.0 + rng.normal(size=(30, 3))
+    X[3], X[25] = X[7], X[7]
+    P = rng.normal(size=(30, 30))
+    gram = gram_tiles(kernel, X)
+    assert gram is not None
+    for rows, columns in ((slice(0, 12), slice(0, 12)), (slice(2, 12), slice(12, 30))):
+        tile = gram.tile(rows, columns)
+        assert_allclose(tile.values + 1.0, kernel(X)[rows, columns], rtol=0, atol=1e-14)
+        assert np.all(tile.values[X[rows][:, :1] == X[columns][:, 0]] == 0.0)
+        expected = kernel.vjp(X[rows], P[rows, columns], X[columns])[1]
+        assert_allclose(gram.gradient(tile, P[rows, columns]), expected, rtol=1e-11)
+
+
+def test_kernels_of_one_width_have_no_such_tiles() -> None:
+    assert gram_tiles(Gaussian(2.0), np.ones((3, 2))) is None

@@ -9,18 +9,26 @@ import pytest
 from kernel_cases import KERNELS, N_FEATURES
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
+from sklearn.gaussian_process import kernels as gp
 
 from mercer.kernels import (
+    CallableKernel,
     Dirichlet,
+    ExponentialPower,
     Gaussian,
     Kernel,
     Laplacian,
     Linear,
+    Matern,
     OnColumns,
+    OnProjection,
+    Polynomial,
     Precomputed,
     Product,
     RationalQuadratic,
+    SklearnKernel,
     WeightedSum,
+    as_kernel,
 )
 from mercer.kernels._structure import (
     ARDFunction,
@@ -119,3 +127,103 @@ def test_kernels_from_a_stack_of_gram_matrices() -> None:
     for kernel in (Gaussian(), mixed):
         with pytest.raises(TypeError, match="reads features, not a stack of Gram matrices"):
             stack_values(kernel, stack)
+
+
+WIDTHS = np.array([0.5, 1.0, 3.0])
+A = np.array([[1.0, 0.5], [0.0, 2.0], [3.0, -1.0]])
+
+SMOOTH: dict[str, Any] = {
+    "Gaussian": Gaussian(2.0),
+    "ARD": Gaussian(WIDTHS, ard=True),
+    "rational quadratic": RationalQuadratic(WIDTHS, alpha=0.7, ard=True),
+    "exponential power": ExponentialPower(WIDTHS, power=2.0, norm=2.0),
+    "Dirichlet": OnColumns(Dirichlet(1.5), [1]),
+    "on columns": OnColumns(Gaussian(WIDTHS[:2]), [2, 0]),
+    "on the same column twice": OnColumns(Gaussian(2.0), [1, 1]),
+    "projection": OnProjection(Gaussian(WIDTHS[:2]), A),
+    "sum": WeightedSum([Gaussian(WIDTHS), OnColumns(Dirichlet(2.0), [0])], [0.3, 2.0]),
+    "product": Product([Gaussian(WIDTHS), OnColumns(Dirichlet(2.0), [0]), Gaussian(4.0)]),
+    "product of sums": Product([WeightedSum([Gaussian(WIDTHS)], [5.0]), Gaussian(4.0)]),
+    "scikit-learn RBF": gp.RBF(WIDTHS),
+    "scikit-learn rational quadratic": gp.RationalQuadratic(0.8, alpha=0.7),
+    "scikit-learn Matern of any smoothness": gp.Matern(WIDTHS, nu=np.inf),
+    "scikit-learn sum": 2.0 * gp.RBF(WIDTHS) + 0.5 * gp.RBF(0.7) + gp.ConstantKernel(3.0),
+    "scikit-learn product": (gp.RBF(1.0) + gp.ConstantKernel(3.0)) * gp.RBF(WIDTHS),
+    "scikit-learn power": (2.0 * gp.RBF(WIDTHS)) ** 3.0,
+    "scikit-learn noise": 2.0 * gp.RBF(WIDTHS) + gp.WhiteKernel(0.5),
+}
+"""Kernels of the distance, and two derivatives at distance zero."""
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_it_is_the_fall_of_the_kernel_between_close_samples(name: str) -> None:
+    kernel, step = as_kernel(SMOOTH[name]), 1e-3
+    x = np.array([[0.4, -1.0, 2.0]])
+    # The second sample is not the same object, so that noise is not counted.
+    fall = [(kernel(x, x.copy()) - kernel(x, x + move)).item() for move in step * np.eye(3)]
+    assert_allclose(kernel.relevance(3), np.array(fall) / step**2, rtol=1e-4, atol=1e-8)
+
+
+def test_periodic_kernels_have_that_of_the_gaussian_they_tend_to() -> None:
+    kernel, step = as_kernel(gp.ExpSineSquared(1.5, periodicity=4.0)), 1e-3
+    x = np.zeros((1, 1))
+    assert_allclose(kernel.relevance(1), (1.0 - kernel(x, x + step)).ravel() / step**2, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Matern(WIDTHS, nu=0.5),
+        Laplacian(WIDTHS),
+        ExponentialPower(WIDTHS, power=0.5, norm=1.5),
+        SklearnKernel(gp.Matern(WIDTHS, nu=0.5)),
+    ],
+)
+def test_rough_kernels_have_inverse_squared_widths(kernel: Any) -> None:
+    assert_allclose(kernel.relevance(3), WIDTHS**-2.0)
+
+
+def test_inner_products() -> None:
+    assert_array_equal(Linear(per_feature=True).relevance(3), np.ones(3))
+    assert_array_equal(OnColumns(Linear(), [1]).relevance(3), [0.0, 1.0, 0.0])
+    assert_array_equal(OnColumns(Linear(), [1, 1]).relevance(3), [0.0, 2.0, 0.0])
+    assert_allclose(OnProjection(Linear(), A).relevance(3), np.diag(A @ A.T))
+    assert_array_equal(SklearnKernel(gp.DotProduct(2.0)).relevance(3), np.ones(3))
+    features = Linear(per_feature=True).expand(np.empty((0, 3)))
+    assert_allclose(WeightedSum(features, [0.2, 0.0, 0.7]).relevance(3), [0.2, 0.0, 0.7])
+
+
+def test_polynomials() -> None:
+    assert_array_equal(Polynomial(1, gamma=2.0, coef0=0.0).relevance(2), [2.0, 2.0])
+    kernel, step = Polynomial(3, gamma=0.5, coef0=2.0), 1e-4
+    slope = (kernel([[step]], [[step]]) - kernel([[0.0]], [[0.0]])).item() / step**2
+    assert_allclose(kernel.relevance(1), slope, rtol=1e-6)
+    power = gp.Exponentiation(gp.DotProduct(np.sqrt(2.0)), 3.0)
+    assert_allclose(SklearnKernel(power).relevance(1), 2.0 * slope, rtol=1e-6)
+
+
+def test_products_with_an_inner_product_show_both_factors() -> None:
+    kernel = Product([OnColumns(Gaussian(2.0), [0]), OnColumns(Linear(), [2])])
+    assert_array_equal(kernel.relevance(3), [0.25, 0.0, 1.0])
+    same = SklearnKernel(gp.RBF(np.sqrt(2.0)) * gp.DotProduct(0.0))
+    assert_allclose(same.relevance(2), [1.25, 1.25])
+
+
+@pytest.mark.parametrize("kernel", [CallableKernel(np.dot), Precomputed(0)])
+def test_unknown_formulas_have_none(kernel: Any) -> None:
+    assert_array_equal(kernel.relevance(3), np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Gaussian(WIDTHS), "Gaussian has 3 widths, but X has 1 features"),
+        (OnProjection(Gaussian(), A), "projection has 3 rows, but X has 1 features"),
+        (SklearnKernel(gp.RBF(WIDTHS)), "has 3 length scales; got 1 features"),
+        (OnColumns(Gaussian(), [2]), "Column 2 is absent"),
+        (Gaussian("median"), "read off the data"),
+    ],
+)
+def test_other_tables_are_refused(kernel: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kernel.relevance(1)

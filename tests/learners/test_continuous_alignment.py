@@ -181,7 +181,7 @@ def test_parameters_of_the_scaler_are_set_by_name() -> None:
     assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
     model = TwoStageClassifier(ContinuousAlignment(scaling=ard_learner()), C=1.0)
     grid = {"learner__scaling__ard_penalty": [0.03, np.inf]}
-    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
     best = search.best_params_["learner__scaling__ard_penalty"]
     assert best == grid["learner__scaling__ard_penalty"][int(np.argmax(scores))]

@@ -201,8 +201,8 @@ def test_not_fitted(name: str) -> None:
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_thousands_of_rank_one_kernels(container: Any) -> None:
-    """2000 samples, 4000 features: one Gram matrix is 32 MB, all of them 128 GB."""
-    n, p = 2000, 4000
+    """800 samples, 1000 features: one Gram matrix is 5 MB, all of them 5 GB."""
+    n, p = 800, 1000
     rng = np.random.default_rng(0)
     X = sp.random_array((n, p), density=0.01, rng=rng, format="csr")
     y = np.sign(np.asarray(X[:, :50].sum(axis=1)).ravel() - 0.25)
@@ -215,7 +215,7 @@ def test_thousands_of_rank_one_kernels(container: Any) -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 0.8e9
+    assert peak < 0.2e9
     centered = dense - dense.mean(axis=0)
     traces = (centered**2).sum(axis=0)
     a = (centered.T @ (y - y.mean())) ** 2

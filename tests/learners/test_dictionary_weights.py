@@ -1,7 +1,8 @@
-"""Weights by HSIC against general solvers of the programs that they solve."""
+"""Weights by HSIC against general solvers, and constant kernels in a dictionary."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,23 @@ import pytest
 from learner_cases import KERNELS, KINDS, problem, target_gram
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, score
-from reference import center, centered_alignment, hsic
+from reference import center, centered_alignment, hsic, target_kernel
 from scipy.optimize import linprog, minimize
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from mercer import AlignmentMaximization, HSICWeights, TwoStageClassifier
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    HSICWeights,
+    IndependentAlignment,
+    KernelOptimization,
+    TwoStageClassifier,
+    UniformCombination,
+    metrics,
+)
 from mercer._weights.alignment_weights import dependence_weights
-from mercer.kernels import Gaussian, Linear, as_kernel
+from mercer.datasets import make_sine
+from mercer.kernels import Dirichlet, Gaussian, Linear, as_kernel
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 either_scale = pytest.mark.parametrize("normalize", [None, "trace"])
@@ -164,3 +175,67 @@ def test_in_the_first_stage() -> None:
     model = TwoStageClassifier(HSICWeights(norm=1, output_kernel="balanced"), cv=3).fit(X, y)
     assert np.count_nonzero(model.weights_) == 1
     assert model.score(X, y) > 0.8
+
+
+FREQUENCIES = [0.0, *np.arange(1.0, 10.0)]
+GRID = [Dirichlet(s) for s in FREQUENCIES]
+"""The grid of Afkanpour, Szepesvari, Bowling (2013), section 3.1, which starts at zero."""
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        UniformCombination(normalize="trace"),
+        IndependentAlignment(),
+        IndependentAlignment(normalize="trace"),
+        AlignmentMaximization(),
+        AlignmentMaximization(signs="free", clip_spectrum=True),
+        HSICWeights(norm=1),
+        HSICWeights(norm=2),
+        HSICWeights(norm="cka"),
+    ],
+    ids=str,
+)
+def test_the_frequency_zero_has_no_weight(learner: BaseEstimator) -> None:
+    X, y = make_sine(120, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        whole = clone(learner).set_params(kernels=GRID).fit(X, y)
+    rest = clone(learner).set_params(kernels=GRID[1:]).fit(X, y)
+    assert whole.weights_[0] == 0.0
+    assert whole.shares_[0] == 0.0
+    assert_allclose(whole.weights_[1:], rest.weights_, rtol=1e-9, atol=1e-12)
+    assert_allclose(whole.alignment_, rest.alignment_, rtol=1e-12)
+    assert_allclose(
+        whole.alignment_, centered_alignment(whole.kernel_(X), target_kernel(y)), rtol=1e-9
+    )
+
+
+def test_equal_weights_count_the_frequency_zero_which_changes_no_centered_matrix() -> None:
+    X, y = make_sine(120, random_state=0)
+    whole = UniformCombination(GRID).fit(X, y)
+    rest = UniformCombination(GRID[1:]).fit(X, y)
+    assert_allclose(whole.weights_, 0.1)
+    assert whole.shares_[0] == 0.0
+    assert_allclose(center(whole.kernel_(X)), center(rest.kernel_(X)), atol=1e-12)
+
+
+@pytest.mark.parametrize("step", ["corrective", "stagewise"])
+def test_a_family_may_start_from_the_frequency_zero(step: str) -> None:
+    X, y = make_sine(200, random_state=0)
+    here, there = (
+        ContinuousAlignment(Dirichlet(s, bounds=(0.0, 20.0)), step=step).fit(X, y) for s in (0, 1)
+    )
+    assert_allclose(here.kernel_(X), there.kernel_(X), rtol=0)
+    criterion = KernelOptimization(Dirichlet(0), criterion="cka").fit(X, y)
+    assert criterion.kernels_[0].frequency > 0.0
+
+
+def test_a_constant_kernel_aligns_with_nothing() -> None:
+    X, y = make_sine(60, random_state=0)
+    assert metrics.centered_alignment(Dirichlet(0)(X), y) == 0.0
+    assert metrics.hsic(Dirichlet(0)(X), y) == 0.0
+    first = ContinuousAlignment([Dirichlet(0, bounds=(1e-12, 1e-11))], max_kernels=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert 0.0 <= first.fit(X, y).alignment_ <= 1.0
