@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, centered_alignment, gaussian
 from sklearn.preprocessing import KernelCenterer
 
+from mercer._data.weights import UnitWeights
 from mercer._gram.dense import (
     center_tiles,
     centered,
@@ -40,7 +41,7 @@ def test_centered_tiles_make_up_the_centered_matrix() -> None:
     K = np.stack([gaussian(X, 1.0), gaussian(X, 3.0)])
     for tile in tile_plan(SEVERAL_TILES, 2):
         blocks = K[:, tile.rows, tile.columns].copy()
-        center_tiles(blocks, K.mean(axis=2), tile)
+        center_tiles(blocks, K.mean(axis=2), tile, UnitWeights(SEVERAL_TILES))
         for block, matrix in zip(blocks, K, strict=True):
             assert_allclose(block, center(matrix)[tile.rows, tile.columns], atol=1e-13)
 

@@ -8,99 +8,62 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dpotri
 
-from mercer._gram.sample_weights import weighted_mean
-from mercer._gram.tiles import Tile, assembled, tile_plan
+from mercer._data.weights import SampleWeights, as_weights
+from mercer._gram.tiles import Tile, assembled, rounding, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
 from mercer.kernels._kernel import Kernel, gram_between, gram_tile
 
 
-def center_tiles(blocks: Array, row_means: Array, tile: Tile, roots: Array | None = None) -> None:
+def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWeights) -> None:
     """Center tiles in place, given the means of the rows of the whole matrices.
 
     Parameters
     ----------
     blocks : ndarray of shape (n_kernels, n_rows, n_columns)
-        Tiles, which are overwritten by those of the centered matrices, K_ij - m_i - m_j + m.
+        Tiles of R K R, R being the roots of the weights, which are overwritten by those of the
+        centered matrices.
     row_means : ndarray of shape (n_kernels, n_samples)
+        R K w / sum(w) for the weights w.
     tile : Tile
-    roots : ndarray of shape (n_samples,), default=None
-        Square roots of the samples' weights; see :class:`mercer._gram.samples.Samples`.
+    weights : SampleWeights
     """
-    if roots is None:
-        blocks -= row_means[:, tile.rows, None]
-        blocks -= row_means[:, None, tile.columns]
-        blocks += row_means.mean(axis=1)[:, None, None]
-        return
-    shifted = row_means - np.outer(row_means @ roots / (roots @ roots), roots)
-    blocks -= row_means[:, tile.rows, None] * roots[tile.columns]
-    blocks -= roots[tile.rows, None] * shifted[:, None, tile.columns]
+    means = row_means / weights.roots
+    others = means - weights.mean(means.T)[:, None]
+    sums = means[:, tile.rows, None] + others[:, None, tile.columns]
+    blocks -= weights.scaled_gram(sums, tile.rows, tile.columns)
 
 
-def centered(K: Array, roots: Array | None = None) -> Array:
-    """A centered copy of a square matrix.
+def centered(K: Array, weights: SampleWeights | None = None) -> Array:
+    """A copy of a square matrix less its weighted means, H K H' with H = I - 1 w' / sum(w).
 
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
-    roots : ndarray of shape (n_samples,), default=None
-        Square roots of the samples' weights, by which the matrix is scaled on both sides.
+    weights : SampleWeights, default=None
     """
-    if roots is not None:
-        unit = roots / np.linalg.norm(roots)
-        return deflated(K, unit, unit)
-    columns = K.mean(axis=0)
-    result = K - columns
-    result -= result.mean(axis=1)[:, None]
-    return result
-
-
-def deflated(K: Array, along: Array, by: Array) -> Array:
-    """The matrix H K H' with H = I - along by'.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-        Symmetric.
-    along, by : ndarray of shape (n_samples,)
-    """
-    result = K - np.outer(along, by @ K)
-    result -= np.outer(result @ by, along)
+    weights = as_weights(weights, len(K))
+    result = K - weights.mean(K)
+    result -= weights.mean(result.T)[:, None]
     return np.asarray(result)
 
 
-_CONSTANT = 1e-13
-"""A centered matrix whose norm is below this fraction of the matrix's own norm is rounding."""
-
-
-def gram_alignment(K: Array, Y: Array, roots: Array | None = None) -> float:
+def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> float:
     """Centered alignment of a Gram matrix with a target, zero where the matrix is constant.
 
     Parameters
     ----------
     K : ndarray of shape (n_samples, n_samples)
     Y : ndarray of shape (n_samples, n_targets)
-        Centered target factor.
-    roots : ndarray of shape (n_samples,), default=None
-        Square roots of the samples' weights, by which matrix and target are scaled.
+        Centered target factor, with rows multiplied by the square roots of the weights.
+    weights : SampleWeights, default=None
     """
-    K_c = centered(K, roots)
+    weights = as_weights(weights, len(K))
+    K_c = weights.scaled_gram(centered(K, weights))
     norm = float(np.linalg.norm(K_c))
-    if norm <= _CONSTANT * float(np.linalg.norm(K)):
+    if norm <= rounding(len(K)) * float(np.linalg.norm(weights.scaled_gram(K))):
         return 0.0
     return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
-
-
-def scaled_gram(K: Array, roots: Array | None) -> Array:
-    """The matrix R K R with R = diag(roots), or the given one where all weights are one.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n_samples, n_samples)
-    roots : ndarray of shape (n_samples,), or None
-        Square roots of the samples' weights.
-    """
-    return K if roots is None else scaled_system(K, roots, 0.0)
 
 
 _BLOCK = 128
@@ -185,10 +148,6 @@ def inverted(factor: Array) -> Array:
     return inverse.T
 
 
-_CONSTANT_KERNEL = 1e-12
-"""A kernel is constant if its centered diagonal has a mean below this fraction of its values."""
-
-
 @dataclass(frozen=True)
 class UnitScale:
     """Centering and scale of a Gram matrix, to be repeated on rows of new samples.
@@ -219,7 +178,8 @@ class UnitScale:
         -------
         ndarray of shape (n_rows, n_samples)
         """
-        mean = weighted_mean(rows.T, self.weights) - weighted_mean(self.means, self.weights)
+        weights = as_weights(self.weights, len(self.means))
+        mean = weights.mean(rows.T) - weights.mean(self.means)
         return np.asarray((rows - self.means - mean[:, None]) / self.scale)
 
 
@@ -239,10 +199,11 @@ def to_unit_scale(gram: Array, weights: Array | None = None) -> tuple[Array, Uni
     unit : UnitScale
         Repeats this on the rows of new samples.
     """
-    unit = UnitScale(weighted_mean(gram, weights), 1.0, weights)
+    given = as_weights(weights, len(gram))
+    unit = UnitScale(given.mean(gram), 1.0, weights)
     centered = unit.apply(gram)
-    scale = float(weighted_mean(np.diag(centered), weights))
-    if scale <= _CONSTANT_KERNEL * float(np.abs(gram).max()):
+    scale = float(given.mean(np.diag(centered)))
+    if scale <= rounding(len(gram)) * float(np.abs(gram).max()):
         return np.zeros_like(centered), unit
     centered /= scale
     return centered, replace(unit, scale=scale)

@@ -329,9 +329,7 @@ class DistanceHistogram:
         self.nodes = np.concatenate([mesh.nodes[used], means[used_coarse]])
         self._n_fine = int(used.sum())
         self._counts, self._target = counts[used], target[used]
-        rows = rows[:, used_coarse]
-        if samples.roots is not None:
-            rows *= samples.roots[:, None]
+        rows = samples.weights.scaled(rows[:, used_coarse])
         self._row_gram, self._totals = _gram_of_columns(rows), samples.constant @ rows
 
     def target_products(self, values: Array) -> Array:
@@ -417,12 +415,9 @@ def _row_counts(samples: Samples, tile: Tile, cells: Array, axis: int, size: int
     first = np.arange(cells.shape[axis], dtype=cells.dtype) * size
     bins = cells + (first[:, None] if axis == 0 else first)
     summand = None
-    if samples.weights.given is not None:
-        others = (
-            samples.weights.given[tile.columns]
-            if axis == 0
-            else samples.weights.given[tile.rows, None]
-        )
+    if not samples.weights.is_unit:
+        weights = samples.weights.values
+        others = weights[tile.columns] if axis == 0 else weights[tile.rows, None]
         summand = np.broadcast_to(others, cells.shape).ravel()
     counts = np.bincount(bins.ravel(), summand, cells.shape[axis] * size)
     return counts.reshape(cells.shape[axis], size)

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mercer._gram.dense import centered, deflated
+from mercer._data.weights import as_weights
+from mercer._gram.dense import centered
 from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
-from mercer._gram.tiles import Tile, assembled, map_tiles, working_memory
+from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import inner_product_columns
-
-_CONSTANT = 1e-13
-"""A centered trace below this fraction of the two traces whose difference it is, is rounding."""
 
 
 class KernelProducts(ABC):
@@ -120,8 +118,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
         columns = inner_product_columns(kernels, samples.X.shape[1])
         if columns is not None and all(len(c) == 1 for c in columns):
             positions = np.concatenate(columns).astype(int)
-            weights = samples.weights.given
-            factors = table_columns(samples.X, positions, centered=centered, weights=weights)
+            factors = table_columns(samples.X, positions, samples.weights, centered=centered)
             return _RankOneGrams(factors)
     return _TiledGrams(samples, kernels, np.ones(len(kernels)), centered=centered)
 
@@ -174,7 +171,7 @@ class GramsWithIdentity(BaseGrams):
         weights: Array | None = None,
     ) -> None:
         self.grams, self.n_samples, self.scale, self.weights = grams, n_samples, scale, weights
-        self.diagonal = np.full(n_samples, scale) if weights is None else scale / weights
+        self.diagonal = scale / as_weights(weights, n_samples).values
         self.n_kernels = grams.n_kernels + 1
 
     def scaled(self, scales: Array) -> BaseGrams:
@@ -182,7 +179,7 @@ class GramsWithIdentity(BaseGrams):
         return GramsWithIdentity(others, self.n_samples, scale, self.weights)
 
     def traces(self, weights: Array | None = None) -> Array:
-        total = self.diagonal.sum() if weights is None else self.diagonal @ weights
+        total = self.diagonal @ as_weights(weights, self.n_samples).values
         return np.append(self.grams.traces(weights), total)
 
     def weighted_sum(self, weights: Array) -> Array:
@@ -212,7 +209,7 @@ class DenseGram(BaseGrams):
         return DenseGram(scales[0] * self.K)
 
     def traces(self, weights: Array | None = None) -> Array:
-        return np.array([np.trace(self.K) if weights is None else np.diag(self.K) @ weights])
+        return np.array([np.diag(self.K) @ as_weights(weights, len(self.K)).values])
 
     def weighted_sum(self, weights: Array) -> Array:
         return np.asarray(weights[0] * self.K)
@@ -236,7 +233,7 @@ class _TiledGrams(BaseGrams):
         self, samples: Samples, kernels: Sequence[Kernel], scales: Array, *, centered: bool
     ) -> None:
         self.samples = samples.unweighted
-        self.weights = samples.weights.given
+        self.weights = samples.weights
         self.kernels = list(kernels)
         self.scales = scales
         self.centered = centered
@@ -250,26 +247,22 @@ class _TiledGrams(BaseGrams):
         return result
 
     def traces(self, weights: Array | None = None) -> Array:
+        values = as_weights(weights, self.samples.n_samples).values
+
         def work(tile: Tile) -> Array:
-            blocks = self._blocks(tile, np.arange(self.n_kernels))
+            blocks, rows = self._blocks(tile, np.arange(self.n_kernels)), values[tile.rows]
+            sums = tile.count * (blocks @ values[tile.columns] @ rows)
             on_diagonal = tile.count == 1.0
-            if weights is None:
-                sums = tile.count * blocks.sum(axis=(1, 2))
-                diagonals = np.einsum("kii->k", blocks) if on_diagonal else np.zeros_like(sums)
-            else:
-                rows = weights[tile.rows]
-                sums = tile.count * (blocks @ weights[tile.columns] @ rows)
-                diagonals = np.zeros_like(sums)
-                if on_diagonal:
-                    diagonals = np.einsum("kii,i->k", blocks, rows)
-            return np.stack([diagonals, sums])
+            return np.stack(
+                [np.einsum("kii,i->k", blocks, rows) if on_diagonal else np.zeros_like(sums), sums]
+            )
 
         diagonal, total = np.sum(list(map_tiles(work, self.samples.plan)), axis=0)
         check_finite(self.kernels, diagonal + total)
         if self.centered:
-            mean = total / (self.samples.n_samples if weights is None else weights.sum())
-            rounding = _CONSTANT * (np.abs(diagonal) + np.abs(mean))
-            diagonal = np.where(diagonal - mean > rounding, diagonal - mean, 0.0)
+            mean = total / values.sum()
+            error = rounding(len(values)) * (np.abs(diagonal) + np.abs(mean))
+            diagonal = np.where(diagonal - mean > error, diagonal - mean, 0.0)
         return np.asarray(self.scales * diagonal)
 
     def weighted_sum(self, weights: Array) -> Array:
@@ -282,11 +275,12 @@ class _TiledGrams(BaseGrams):
             return np.tensordot(coefficients, self._blocks(tile, used), axes=1)
 
         result = assembled(self.samples.plan, n, block)
-        return self._centered(result) if self.centered else result
+        return centered(result, self.weights) if self.centered else result
 
     def inner_products(self, P: Array) -> Array:
         if self.centered:
-            P = centered(P) if self.weights is None else deflated(P, self._share, self._ones)
+            P = P - np.outer(self._share, P.sum(axis=0))
+            P -= np.outer(P.sum(axis=1), self._share)
 
         def contract(tile: Tile) -> Array:
             blocks = self._blocks(tile, np.arange(self.n_kernels))
@@ -313,23 +307,15 @@ class _TiledGrams(BaseGrams):
             if by_columns is not None:
                 products[:, tile.columns] += by_columns
         if self.centered:
-            products -= np.average(products, axis=1, weights=self.weights)[:, None]
+            products -= np.einsum("n,knm->km", self._share, products)[:, None]
         products *= self.scales[:, None, None]
         quadratics = np.einsum("knm,nm->km", products, C)
         return DenseProducts(products.transpose(2, 0, 1), quadratics)
 
     @property
-    def _ones(self) -> Array:
-        return np.ones(self.samples.n_samples)
-
-    @property
     def _share(self) -> Array:
         """Parts of the samples in the means that are subtracted, shape (n_samples,)."""
-        weights = self._ones if self.weights is None else self.weights
-        return np.asarray(weights / weights.sum())
-
-    def _centered(self, K: Array) -> Array:
-        return centered(K) if self.weights is None else deflated(K, self._ones, self._share)
+        return np.asarray(self.weights.values / self.weights.total)
 
     def _blocks(self, tile: Tile, which: Array) -> Array:
         """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""

@@ -10,14 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mercer._gram.samples import Samples, centered_features, check_finite
-from mercer._gram.tiles import Tile, map_tiles, working_memory
+from mercer._gram.tiles import Tile, map_tiles, rounding, working_memory
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import inner_product_columns
-
-_CONSTANT = 1e-13
-"""A feature whose variance is below this fraction of its squared mean is constant."""
-
 
 _FEW_PRODUCTS = 8
 """Up to so many products of a kernel's tile with a column of the target, these take less time than
@@ -215,16 +211,16 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
         return None
     V = samples.X[:, np.concatenate(chosen).astype(int)]
     if sp.issparse(V):
-        weights, n = samples.weights.given, samples.total
-        scaled = V if samples.roots is None else V.multiply(samples.roots[:, None]).tocsr()
-        mean = np.asarray(V.mean(axis=0) if weights is None else weights @ V / n).ravel()
+        weights, n = samples.weights, samples.total
+        scaled = V if weights.is_unit else V.multiply(weights.roots[:, None]).tocsr()
+        mean = weights.mean(V).ravel()
         square = np.asarray((scaled.T @ scaled).todense()) - n * np.outer(mean, mean)
-        constant = np.diag(square) <= _CONSTANT * n * mean**2
+        constant = np.diag(square) <= rounding(len(Y)) * n * mean**2
         square[constant] = square[:, constant] = 0.0
         cross = np.asarray(scaled.T @ Y)
         cross[constant] = 0.0
     else:
-        V = centered_features(V, samples.weights.given)
+        V = centered_features(V, samples.weights)
         square, cross = V.T @ V, V.T @ Y
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
     traces = np.add.reduceat(np.diag(square), starts)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.samples import centered_features
 from mercer._gram.tiles import assembled, tile_plan
 from mercer._typing import Array, Features
@@ -70,12 +71,9 @@ class TableColumns:
         weights : ndarray of shape (n_samples,), default=None
             Weights of the samples, for which the columns are centered if they are.
         """
-        if weights is not None:
-            sparse = weights @ self.sparse.power(2) - weights.sum() * self.means**2
-            return self._joined(weights @ np.square(self.dense), sparse)
-        n = len(self.dense)
-        sparse = self.sparse.power(2).sum(axis=0) - n * self.means**2
-        return self._joined(np.einsum("nk,nk->k", self.dense, self.dense), sparse)
+        values = as_weights(weights, len(self.dense)).values
+        sparse = values @ self.sparse.power(2) - values.sum() * self.means**2
+        return self._joined(np.einsum("n,nk,nk->k", values, self.dense, self.dense), sparse)
 
     def gram(self, weights: Array) -> Array:
         """Weighted sum of the matrices v_k v_k', shape (n_samples, n_samples).
@@ -144,7 +142,7 @@ class TableColumns:
 
 
 def table_columns(
-    X: Features, columns: Array, *, centered: bool, weights: Array | None = None
+    X: Features, columns: Array, weights: SampleWeights, *, centered: bool
 ) -> TableColumns:
     """Columns of a table as factors; those with few nonzero entries are stored sparse.
 
@@ -153,10 +151,10 @@ def table_columns(
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     columns : ndarray of shape (n_columns,)
         Indices of the columns, which may repeat.
+    weights : SampleWeights
+        Of the samples, in the means.
     centered : bool
         Whether the columns are centered.
-    weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples in the means.
     """
     V = X[:, columns]
     if V.shape[0] * V.shape[1] < _MANY_ENTRIES:
@@ -169,10 +167,8 @@ def table_columns(
     sparse = sp.csr_array(sparse)
     if not centered:
         return TableColumns(is_sparse, dense, sparse, np.zeros(sparse.shape[1]))
-    if weights is None:
-        return TableColumns(is_sparse, centered_features(dense), sparse, sparse.mean(axis=0))
-    dense = centered_features(dense, weights) / np.sqrt(weights)[:, None]
-    return TableColumns(is_sparse, dense, sparse, weights @ sparse / weights.sum())
+    dense = centered_features(dense, weights) / weights.roots[:, None]
+    return TableColumns(is_sparse, dense, sparse, weights.mean(sparse))
 
 
 def _columns_times(V: Any, by: Array) -> Any:

@@ -238,7 +238,7 @@ def centered_features(X: Array, weights: SampleWeights | Array | None = None) ->
     ----------
     X : ndarray of shape (n_samples, n_features)
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        Weights of the samples, by whose square roots the result is multiplied.
+        By their square roots the result is multiplied.
     """
     weights = as_weights(weights, len(X))
     mean = weights.mean(X)

@@ -190,6 +190,11 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     return result
 
 
+def rounding(n_samples: int) -> float:
+    """Relative rounding error of sums over the samples, such as means that are subtracted twice."""
+    return float(2 * n_samples * np.finfo(np.float64).eps)
+
+
 def working_memory() -> float:
     """Number of bytes that temporary arrays may take, from scikit-learn's `working_memory`."""
     return float(get_config()["working_memory"]) * 2**20

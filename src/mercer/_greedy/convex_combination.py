@@ -10,7 +10,6 @@ import numpy as np
 from scipy.linalg import norm as euclidean_norm
 
 from mercer._gram.kernel_products import base_grams
-from mercer._gram.sample_weights import scaled_centered
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
@@ -94,13 +93,13 @@ class ConvexCombination(Stage):
         Before the first step it is the centered target kernel, to which c c' tends for kernels that
         tend to zero.
         """
-        weights = self.samples.weights.given
+        weights = self.samples.weights
         factor = self.problems.Y
         if self.learned is not None:
             dual = self.learned.dual_certificate
             # Tiles are multiplied by the roots of the weights, and dual variables divided by them.
-            factor = dual if weights is None else dual / weights[:, None]
-        factor = scaled_centered(factor, weights)
+            factor = dual / weights.values[:, None]
+        factor = weights.centered(factor)
         # Unlike NumPy's, this norm does not overflow by squares.
         norm = float(euclidean_norm((factor.T @ factor).ravel()))
         absolute = float(((self.samples.constant @ np.abs(factor)) ** 2).sum())

@@ -71,7 +71,7 @@ class Sensitivity:
                 part[np.diag_indices_from(part)] += self.identity
         if self.kernels:
             blocks = samples.blocks(self.kernels, tile)
-            center_tiles(blocks, self.row_means, tile, samples.roots)
+            center_tiles(blocks, self.row_means, tile, samples.weights)
             part += np.tensordot(self.coefficients, blocks, axes=1)
         return part
 

@@ -55,8 +55,7 @@ class LearnedMachines:
             Its rows are multiplied by the square roots of the weights.
         weights : SampleWeights
         """
-        roots = None if weights.is_unit else weights.roots
-        return gram_alignment(weights.scaled_gram(self.machines.gram), Y, roots)
+        return gram_alignment(self.machines.gram, Y, weights)
 
 
 class OneStage(KernelEstimator):

@@ -135,7 +135,7 @@ class MeshSearch(FamilySearch):
     def _kernel_weights(self, kernel: Kernel, means: Array) -> Array:
         def weights(tile: Tile) -> Array:
             blocks = self.samples.blocks([kernel], tile)
-            center_tiles(blocks, means[None], tile, self.samples.roots)
+            center_tiles(blocks, means[None], tile, self.samples.weights)
             return self.samples.scaled(blocks, tile)
 
         return self._deposited(weights)
