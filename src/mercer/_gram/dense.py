@@ -66,10 +66,6 @@ def gram_alignment(K: Array, Y: Array, weights: SampleWeights | None = None) -> 
     return inner(K_c @ Y, Y) / (norm * float(np.linalg.norm(Y.T @ Y)))
 
 
-_BLOCK = 128
-"""A triangle is mirrored in blocks of this many rows, so that source and target stay in cache."""
-
-
 def with_diagonal(K: Array, value: float | Array) -> Array:
     """The matrix K + value I, as a new array.
 
@@ -132,16 +128,18 @@ def log_determinant(factor: Array) -> float:
     return 2.0 * float(np.log(np.diag(factor)).sum())
 
 
-def inverted(factor: Array) -> Array:
+def inverted(factor: Array, block: int = 128) -> Array:
     """Inverse of a matrix, from its lower Cholesky factor.
 
     Parameters
     ----------
     factor : ndarray of shape (n_samples, n_samples)
+    block : int, default=128
+        The triangle is mirrored in blocks of this many rows, which stay in cache.
     """
     inverse, _ = dpotri(factor, lower=1)
-    for start in range(0, len(inverse), _BLOCK):
-        stop = start + _BLOCK
+    for start in range(0, len(inverse), block):
+        stop = start + block
         corner = inverse[start:stop, start:stop]
         corner[:] = np.tril(corner) + np.tril(corner, -1).T
         inverse[start:stop, stop:] = inverse[stop:, start:stop].T

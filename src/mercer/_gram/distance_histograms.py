@@ -12,22 +12,9 @@ from mercer._gram.tiles import Tile, map_tiles
 from mercer._typing import Array
 from mercer.kernels._structure import Distance, DistanceFunction
 
-_MANTISSA_BITS = 52
-"""A double-precision number has this many bits of fraction."""
-
-CELL_BITS = 8
-"""A logarithmic mesh has two to this power cells per octave."""
-
 FINE_BITS = 11
 """A logarithmic mesh with a certificate has two to this power cells per octave, so that the proven
 error of the mesh is small."""
-
-_COARSE_BITS = 3
-"""A coarse cell of a logarithmic mesh joins two to this power cells, so that counts in each row of
-the Gram matrix fit in memory."""
-
-_UNIFORM_CELLS = (2**12, 2**20)
-"""Fewest and most cells of a uniform mesh, which bound its error and its memory."""
 
 
 class Mesh:
@@ -61,8 +48,11 @@ class LogarithmicMesh(Mesh):
     ----------
     low, high : float
         Smallest and largest squared distance of the progression.
-    bits : int, default=CELL_BITS
+    bits : int, default=8
         Cells per octave, as a power of two.
+    coarse_bits : int, default=3
+        Cells that a coarse cell joins, as a power of two, so that counts in each row of a Gram
+        matrix fit in memory.
 
     Notes
     -----
@@ -70,11 +60,11 @@ class LogarithmicMesh(Mesh):
     by at most h^2 / 8 max_z z^2 |g''(z)| at every width s: by 1.1e-6 for a Gaussian and eight bits.
     """
 
-    def __init__(self, low: float, high: float, bits: int = CELL_BITS) -> None:
-        self.bits = bits
-        shift = _MANTISSA_BITS - bits
+    def __init__(self, low: float, high: float, bits: int = 8, coarse_bits: int = 3) -> None:
+        self.bits, self.coarse_bits = bits, coarse_bits
+        self._shift = shift = np.finfo(np.float64).nmant - bits
         head = int(np.float64(low).view(np.int64)) >> shift
-        self._first = head >> _COARSE_BITS << _COARSE_BITS
+        self._first = head >> coarse_bits << coarse_bits
         last = (int(np.float64(max(high, low)).view(np.int64)) >> shift) + 1
         heads = np.arange(self._first, last + 1, dtype=np.int64) << shift
         self.nodes = np.concatenate([[0.0], heads.view(np.float64)])
@@ -82,7 +72,7 @@ class LogarithmicMesh(Mesh):
     def locate(self, squared: Array) -> tuple[Array, Array]:
         flat = np.ascontiguousarray(squared).ravel()
         bits = flat.view(np.int64)
-        shift = _MANTISSA_BITS - self.bits
+        shift = self._shift
         cells = bits >> shift
         cells -= self._first - 1
         positions = (bits & ((1 << shift) - 1)) * 2.0**-shift
@@ -101,8 +91,8 @@ class LogarithmicMesh(Mesh):
         """Coarse cell of each cell, an array of int."""
         # The leading bits of node one are a multiple of eight, so that cell zero is not joined.
         coarse = cells + (self._first - 1)
-        coarse >>= _COARSE_BITS
-        coarse -= (self._first >> _COARSE_BITS) - 1
+        coarse >>= self.coarse_bits
+        coarse -= (self._first >> self.coarse_bits) - 1
         return coarse
 
     def coarse_means(self, counts: Array, positions: Array) -> Array:
@@ -139,7 +129,9 @@ class UniformMesh(Mesh):
         Largest squared distance.
     frequency : float
         Largest angular frequency. Its phase advances by at most a hundredth from node to node,
-        unless that takes more than a million nodes.
+        unless that takes more cells than there may be.
+    cells : (int, int), default=(2**12, 2**20)
+        Fewest and most cells, which bound the mesh's error and its memory.
 
     Attributes
     ----------
@@ -147,11 +139,13 @@ class UniformMesh(Mesh):
         Distance between nodes.
     """
 
-    def __init__(self, high: float, frequency: float) -> None:
+    def __init__(
+        self, high: float, frequency: float, cells: tuple[int, int] = (2**12, 2**20)
+    ) -> None:
         length = float(np.sqrt(high)) * (1.0 + 1e-12)
-        cells = int(np.clip(100.0 * length * frequency, *_UNIFORM_CELLS))
-        self.step = length / cells
-        self.nodes = (self.step * np.arange(cells + 1)) ** 2
+        n_cells = int(np.clip(100.0 * length * frequency, *cells))
+        self.step = length / n_cells
+        self.nodes = (self.step * np.arange(n_cells + 1)) ** 2
 
     def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
         """(s h)^2 / 4 for the largest frequency s, nodes h apart; see :meth:`Mesh.chord_error`."""
@@ -163,19 +157,6 @@ class UniformMesh(Mesh):
         cells = positions.astype(np.int64)
         positions -= cells
         return cells, positions
-
-
-_ROUNDING = 1e-18
-"""A squared distance below this fraction of the largest one is zero up to rounding."""
-
-_NEAR_ZERO = 1e-3
-"""Squared distances below this fraction of the smallest squared width are zero to most kernels."""
-
-_NEGLIGIBLE_CHANGE = 0.032
-"""A kernel may change by no more than this up to a distance that is taken as zero."""
-
-_ROW_PARTS = 8
-"""Counts in rows are multiplied in about this many parts, so that all threads take part."""
 
 
 def linear_binning(
@@ -229,45 +210,27 @@ def sum_results(results: object) -> Array:
     return total
 
 
-def squared_range(samples: Samples, distance: Distance) -> tuple[float, float]:
+def squared_range(
+    samples: Samples, distance: Distance, rounding: float = 1e-18
+) -> tuple[float, float]:
     """Smallest and largest positive squared distance between samples; 1 and 1 if all are equal.
 
-    Distances below 1e-18 times the largest are rounding and count as zero.
+    Squared distances below `rounding` times the largest count as zero.
     """
 
     def work(tile: Tile) -> tuple[float, float]:
         squared = samples.squared_distances(distance, tile)
         largest = float(squared.max())
         smallest = float(squared.min())
-        if smallest < _ROUNDING * largest:
-            smallest = float(squared.min(initial=np.inf, where=squared >= _ROUNDING * largest))
+        if smallest < rounding * largest:
+            smallest = float(squared.min(initial=np.inf, where=squared >= rounding * largest))
         return smallest, largest
 
     found = [extremes for extremes in map_tiles(work, samples.plan) if extremes[1] > 0.0]
     if not found:
         return 1.0, 1.0
     high = max(largest for _, largest in found)
-    return max(min(smallest for smallest, _ in found), _ROUNDING * high), high
-
-
-def width_mesh(
-    samples: Samples, distance: Distance, radial: DistanceFunction, log_bounds: Array
-) -> LogarithmicMesh:
-    """The mesh of squared distances that serves every width of an interval.
-
-    Parameters
-    ----------
-    samples : Samples
-    distance : Distance
-    radial : DistanceFunction
-    log_bounds : ndarray of shape (2,)
-        Logarithms of the smallest and the largest width.
-    """
-    low, high = squared_range(samples, distance)
-    fractions = np.geomspace(_NEAR_ZERO, 1e-18, 16)
-    small = np.abs(radial.at_theta(fractions, 0.0)) <= _NEGLIGIBLE_CHANGE
-    negligible = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
-    return LogarithmicMesh(max(low, min(negligible, high)), high)
+    return max(min(smallest for smallest, _ in found), rounding * high), high
 
 
 class DistanceHistogram:
@@ -391,9 +354,9 @@ def _target_tile(Y: Array, tile: Tile) -> Array:
     return np.asarray(Y[tile.rows] @ Y[tile.columns].T)
 
 
-def _gram_of_columns(V: Array) -> Array:
-    """V'V, whose rows are divided among the threads."""
-    parts = np.array_split(V, _ROW_PARTS)
+def _gram_of_columns(V: Array, n_parts: int = 8) -> Array:
+    """V'V, in parts of the rows that the threads share; their number fixes the last digits."""
+    parts = np.array_split(V, n_parts)
     return sum_results(map_tiles(lambda part: part.T @ part, parts))
 
 

@@ -25,18 +25,6 @@ PSD_TOLERANCE = 1e-8
 _SMALLEST_TOLERANCE = 1e-13
 """A tolerance is not tightened below this fraction of a trace, which is rounding."""
 
-_NEARLY_CONSTANT = 0.1
-"""The tolerance is tightened if centering leaves less than this fraction of the trace."""
-
-_FIRST_COLUMNS = 32
-"""Memory is first allocated for this many columns of a factor, and doubled when they are full."""
-
-_FEWEST_COLUMNS = 64
-"""A decomposition from single columns may always take this many, however few the samples."""
-
-_DENSE_FROM = 6
-"""If more than n / 6 columns are needed, a blocked decomposition of the whole matrix is faster."""
-
 
 @dataclass(frozen=True)
 class LowRank:
@@ -63,6 +51,7 @@ def pivoted_cholesky(
     *,
     tol: float = TOLERANCE,
     max_rank: int | None = None,
+    first_columns: int = 32,
 ) -> LowRank:
     """Low-rank factors of Gram matrices, of which only single columns are evaluated.
 
@@ -77,6 +66,8 @@ def pivoted_cholesky(
         Fraction of the trace that a factor may leave out.
     max_rank : int, default=None
         Largest number of columns; n_samples if None.
+    first_columns : int, default=32
+        Memory is allocated for this many columns of a factor, and doubled when they are full.
 
     Returns
     -------
@@ -116,7 +107,7 @@ def pivoted_cholesky(
     most = n if max_rank is None else min(max_rank, n)
     total, largest = left.sum(axis=1), left.max(axis=1, initial=0.0)
     every, rank, ranks = np.arange(count), 0, np.zeros(count, dtype=int)
-    rows = np.empty((count, min(most, _FIRST_COLUMNS), n))
+    rows = np.empty((count, min(most, first_columns), n))
     _check_semidefinite(left, left, largest)
     while rank < most:
         active = left.sum(axis=1) > tol * total
@@ -193,8 +184,14 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
     return gram_factor(gram, f"The kernel {kernel.describe()}", tol)
 
 
-def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
-    """Factor from single columns of the Gram matrix; None if it needs too many of them."""
+def _from_columns(
+    kernel: Kernel, X: Array, tol: float, *, one_in: int = 6, fewest: int = 64
+) -> Array | None:
+    """Factor from single columns of the Gram matrix; None if it needs too many of them.
+
+    More than one in six columns take more time than a blocked decomposition of the whole
+    matrix, unless they are few.
+    """
     diagonal = np.asarray(kernel.diag(X), dtype=float)[None]
     trace, asked = float(diagonal.sum()), tol
     if not trace > 0.0:
@@ -204,7 +201,7 @@ def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
             lambda pivots: np.asarray(kernel(X, X[pivots]), dtype=float).T,
             diagonal,
             tol=tol,
-            max_rank=max(len(X) // _DENSE_FROM, _FEWEST_COLUMNS),
+            max_rank=max(len(X) // one_in, fewest),
         )
         if found.residuals[0] > tol:
             return None
@@ -215,9 +212,11 @@ def _from_columns(kernel: Kernel, X: Array, tol: float) -> Array | None:
         tol = needed
 
 
-def _tightened(tol: float, centered_trace: float, trace: float) -> float:
-    """The tolerance, reduced if most of the trace is a constant that centering removes."""
-    if not trace > 0.0 or centered_trace >= _NEARLY_CONSTANT * trace:
+def _tightened(
+    tol: float, centered_trace: float, trace: float, nearly_constant: float = 0.1
+) -> float:
+    """The tolerance, reduced if centering leaves less than a fraction of the trace."""
+    if not trace > 0.0 or centered_trace >= nearly_constant * trace:
         return tol
     return max(tol * centered_trace / trace, _SMALLEST_TOLERANCE)
 

@@ -15,13 +15,9 @@ from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import inner_product_columns
 
-_FEW_PRODUCTS = 8
-"""Up to so many products of a kernel's tile with a column of the target, these take less time than
-the target's own tile."""
-
-_FEW_KERNELS = 8
-"""Inner products of up to so many long vectors take less time one vector at a time than in a matrix
-product, which is made for shorter ones."""
+_FEW = 8
+"""Up to this many products of a tile take less time one vector at a time than as a matrix product,
+or than the target's own tile."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,7 @@ def _on_tile(
     new, constant = values[first:], samples.constant
     flat = values.reshape(len(values), -1)
     square = _inner_products(flat, first)
-    if new.shape[0] * Y.shape[1] <= _FEW_PRODUCTS:
+    if new.shape[0] * Y.shape[1] <= _FEW:
         columns = np.column_stack([Y[tile.columns], constant[tile.columns]])
         products = new @ columns
         cross, by_row = (products[..., :-1] * Y[tile.rows]).sum(axis=(1, 2)), products[..., -1]
@@ -178,7 +174,7 @@ def _on_tile(
 def _inner_products(flat: Array, first: int) -> Array:
     """Inner products of the rows from index `first` on with all rows, shape (n_new, n_rows)."""
     new = flat[first:]
-    if len(new) > _FEW_KERNELS:
+    if len(new) > _FEW:
         return np.asarray(new @ flat.T)
     products = np.empty((len(new), len(flat)))
     for k, row in enumerate(new):

@@ -16,9 +16,6 @@ from mercer._typing import Array
 _SYMMETRY_TOLERANCE = 1e-8
 """Opposite entries may differ by this fraction of the largest diagonal entry, which is rounding."""
 
-_PSD_ROWS = 256
-"""Definiteness is tested on at most this many rows, evenly spaced, so that the test stays cheap."""
-
 
 def as_stack(X: Any, fitted: tuple[int, int] | None = None) -> Array:
     """A stack of Gram matrices with the kernels last, from one of the usual layouts.
@@ -90,12 +87,14 @@ def _stacked(X: Any, listed: bool) -> Array:
 
 
 @serial_algebra()
-def check_stack(stack: Array) -> None:
+def check_stack(stack: Array, max_rows: int = 256) -> None:
     """Raise an error if a matrix of a stack is not a valid Gram matrix.
 
     Parameters
     ----------
     stack : ndarray of shape (n_samples, n_samples, n_kernels)
+    max_rows : int, default=256
+        Definiteness is tested on at most this many rows, evenly spaced.
 
     Raises
     ------
@@ -104,13 +103,12 @@ def check_stack(stack: Array) -> None:
 
     Notes
     -----
-    One pass over the stack. Definiteness is tested by Cholesky decompositions of at most 256 rows
-    and columns. The test is exact up to 256 samples; for more, it may miss a matrix whose negative
-    eigenvalues are small.
+    One pass over the stack, and Cholesky decompositions of `max_rows` rows and columns. With more
+    samples, a matrix whose negative eigenvalues are small may be missed.
     """
     _check_symmetry(stack)
     n = stack.shape[0]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _PSD_ROWS)).round().astype(int))
+    rows = np.unique(np.linspace(0, n - 1, min(n, max_rows)).round().astype(int))
     part = np.ascontiguousarray(stack[np.ix_(rows, rows)].transpose(2, 0, 1), dtype=np.float64)
     for position, matrix in enumerate(part):
         trace = np.trace(matrix)

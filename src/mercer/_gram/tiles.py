@@ -203,10 +203,6 @@ def working_memory() -> float:
 _MEMINFO = Path("/proc/meminfo")
 """Where Linux reports how much memory can be allocated without swapping."""
 
-_LARGE_PART = 0.5
-"""A computation that needs more than this part of the available memory is announced by a warning.
-"""
-
 
 def available_memory() -> float | None:
     """Number of bytes that can be allocated without swapping, None where it is not known."""
@@ -310,10 +306,10 @@ def memory_size(n_bytes: float) -> str:
     return f"{gib:,.{0 if gib >= 10.0 else 1}f} GiB"
 
 
-def _check(rows: str, needed: float, purpose: str, advice: str) -> None:
-    """Refuse what does not fit into memory, and warn of what takes much of it."""
+def _check(rows: str, needed: float, purpose: str, advice: str, large_part: float = 0.5) -> None:
+    """Refuse what does not fit into memory, and warn of what takes more than a large part of it."""
     available = available_memory()
-    if available is None or needed <= _LARGE_PART * available:
+    if available is None or needed <= large_part * available:
         return
     message = (
         f"{rows} need about {memory_size(needed)} of memory for {purpose}, and "

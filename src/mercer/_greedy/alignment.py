@@ -24,9 +24,6 @@ from mercer.kernels._distances import scaled_features
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import RadialFunction
 
-_SMALLEST_STEP = 0.1
-"""A corrective step is taken only if the alignment grows by this fraction of the tolerance."""
-
 
 @dataclass(frozen=True)
 class Growth:
@@ -37,9 +34,11 @@ class Growth:
     rule : StepRule
     tol : float
         The loop stops after a step by which the alignment grows less than this. That step is kept,
-        as published, unless it is corrective and brings less than a tenth of `tol`.
+        as published, unless it is corrective and brings less than `least_gain`.
     max_kernels : int
         Largest number of steps.
+    least_gain : float, default=0.1
+        In units of `tol`.
     certificate : bool
         Whether each step proves how much better another kernel can be.
     search_tol : float
@@ -55,6 +54,7 @@ class Growth:
     certificate: bool = False
     search_tol: float = STEP_TOLERANCE
     normalize_families: bool = True
+    least_gain: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class _Aligned(Stage):
         is_idle = not rule.moves_kernels and weights[-1] == 0.0
         alignment = self.alignment if is_idle else rule.alignment(weights, extended)
         gain = alignment - self.alignment
-        is_worthwhile = candidate.value > 0.0 and gain > _SMALLEST_STEP * tol
+        is_worthwhile = candidate.value > 0.0 and gain > self.growth.least_gain * tol
         if rule.moves_kernels and self.kernels and not is_worthwhile:
             return replace(self, is_final=True)
         # Stagewise steps are recorded in the scale of F', as published.

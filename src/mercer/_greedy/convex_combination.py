@@ -24,17 +24,44 @@ from mercer.kernels._composition import WeightedSum
 from mercer.kernels._kernel import Kernel
 from mercer.losses._loss import Problems
 
-_WEIGHTS_TOL = 0.05
-"""The duality gap of the weights may be this fraction of the excess that they are solved for."""
-_LINE_SEARCH_TOL = 1e-3
-"""The duality gap of a line search may be this fraction of the tolerance only, as stagewise steps
-lower the objective less and less."""
-_EXPECTED_EXCESS = 0.1
-"""A step is expected to leave this fraction of the excess, beyond which weights gain nothing."""
-_NEW_WEIGHT = 0.1
-"""Weight of a new kernel from which the search for weights starts."""
-_MAX_IDLE_STEPS = 5
-"""Growth stalls after this many steps in a row that do not lower the objective."""
+
+@dataclass(frozen=True)
+class CombinationSettings:
+    """Settings of the greedy growth of a convex combination.
+
+    Attributes
+    ----------
+    corrective : bool
+        Whether all weights are solved for anew after each kernel; else by a line search.
+    tol : float
+        Growth ends where no kernel's c'Kc exceeds that of the learned one by more than this,
+        relatively.
+    max_kernels : int
+        Largest number of steps.
+    local : bool
+        Whether families of one width are searched by gradients as well.
+    width_penalty : WidthPenalty
+    weights_tol, line_search_tol : float, default=0.05 and 1e-3
+        Duality gap of the weights, as a fraction of the excess that the step is expected to leave,
+        and of a line search, as a fraction of `tol`: stagewise steps lower the objective ever less.
+    expected_excess : float, default=0.1
+        A step is expected to leave this fraction of the excess.
+    new_weight : float, default=0.1
+        Weight of a new kernel from which the search for weights starts.
+    max_idle_steps : int, default=5
+        Growth stalls after more steps than this in a row that do not lower the objective.
+    """
+
+    corrective: bool
+    tol: float
+    max_kernels: int
+    local: bool = False
+    width_penalty: WidthPenalty = UNPENALIZED
+    weights_tol: float = 0.05
+    line_search_tol: float = 1e-3
+    expected_excess: float = 0.1
+    new_weight: float = 0.1
+    max_idle_steps: int = 5
 
 
 @dataclass(frozen=True)
@@ -46,10 +73,7 @@ class ConvexCombination(Stage):
     samples : Samples
     problems : Problems
         Machines with an intercept.
-    corrective : bool
-        Whether all weights are solved for anew after each kernel; else a line search mixes the new
-        kernel with the learned one.
-    tol : float
+    settings : CombinationSettings
     kernels : tuple of Kernel
     weights : ndarray of shape (n_kernels,)
         Positive, summing to one; some may be zero after steps that did not lower the objective.
@@ -58,12 +82,12 @@ class ConvexCombination(Stage):
     excess : float
         The certificate of optimality, max_theta c'K_theta c / c'Kc - 1, over the parameters theta
         of all families, with what the searches cannot exclude. Growth ends where the kernels found
-        exceed by no more than `tol`.
+        exceed by no more than the settings' `tol`.
     history : tuple of MixingStep
     n_idle : int
         Number of latest steps in a row that did not lower the objective.
     status : {"growing", "optimal", "stalled"}
-        "optimal" up to `tol`, "stalled" where steps no longer lower the objective.
+        "optimal" up to that, "stalled" where steps no longer lower the objective.
 
     References
     ----------
@@ -72,8 +96,7 @@ class ConvexCombination(Stage):
 
     samples: Samples
     problems: Problems
-    corrective: bool
-    tol: float
+    settings: CombinationSettings
     kernels: tuple[Kernel, ...] = ()
     weights: Array = field(default_factory=lambda: np.empty(0))
     learned: LearnedWeights | None = None
@@ -110,12 +133,12 @@ class ConvexCombination(Stage):
         candidate = max((candidate for _, candidate in found), key=lambda best: best.value)
         proven = self._excess([best.value + (best.gap or 0.0) for _, best in found])
         excess = self._excess([candidate.value])
-        if excess <= self.tol:
+        if excess <= self.settings.tol:
             return replace(self, excess=proven, status="optimal")
         kernels, weights, learned = self._with_kernel(candidate.kernel, excess)
         if self.learned is not None and not learned.objective < self.learned.objective:
             # Dual variables need not be unique: the new ones may certify the optimum.
-            if self.n_idle == _MAX_IDLE_STEPS:
+            if self.n_idle == self.settings.max_idle_steps:
                 return replace(self, excess=proven, status="stalled")
             new = replace(self, kernels=tuple(kernels), weights=weights, learned=learned)
             return replace(new, excess=proven, n_idle=self.n_idle + 1)
@@ -163,7 +186,7 @@ class ConvexCombination(Stage):
         largest = max(*values, float(known.max()))
         if learned > 0.0:
             return largest / learned - 1.0
-        return np.inf if 0.5 * largest > self.tol * self.learned.objective else 0.0
+        return np.inf if 0.5 * largest > self.settings.tol * self.learned.objective else 0.0
 
     def _with_kernel(
         self, kernel: Kernel, excess: float
@@ -172,45 +195,20 @@ class ConvexCombination(Stage):
 
         The weights are as precise as the excess that this step is expected to leave requires.
         """
-        tol = _WEIGHTS_TOL * max(self.tol, min(_EXPECTED_EXCESS * excess, 1.0))
-        kernels = [*self.kernels, kernel]
-        old, pair = self.weights, np.array([1.0 - _NEW_WEIGHT, _NEW_WEIGHT])
-        if self.corrective or not self.kernels:
+        settings, kernels = self.settings, [*self.kernels, kernel]
+        tol = settings.weights_tol * max(settings.tol, min(settings.expected_excess * excess, 1.0))
+        old, pair = self.weights, np.array([1.0 - settings.new_weight, settings.new_weight])
+        if settings.corrective or not self.kernels:
             start = np.append(pair[0] * old, pair[1]) if self.kernels else np.ones(1)
             learned = self._learned(kernels, start, tol)
             return kernels, learned.weights, learned
         both = [WeightedSum(self.kernels, old), kernel]
-        learned = self._learned(both, pair, _LINE_SEARCH_TOL * self.tol)
+        learned = self._learned(both, pair, settings.line_search_tol * settings.tol)
         return kernels, np.append(learned.weights[0] * old, learned.weights[1]), learned
 
     def _learned(self, kernels: Sequence[Kernel], start: Array, tol: float) -> LearnedWeights:
         grams = base_grams(self.samples, kernels, centered=True)
         return learn_weights(self.problems, grams, Simplex(), tol=tol, start=start)
-
-
-@dataclass(frozen=True)
-class CombinationSettings:
-    """Settings of the greedy growth of a convex combination.
-
-    Attributes
-    ----------
-    corrective : bool
-        Whether all weights are solved for anew after each kernel; else by a line search.
-    tol : float
-        Growth ends where no kernel's c'Kc exceeds that of the learned one by more than this,
-        relatively.
-    max_kernels : int
-        Largest number of steps.
-    local : bool
-        Whether families of one width are searched by gradients as well.
-    width_penalty : WidthPenalty
-    """
-
-    corrective: bool
-    tol: float
-    max_kernels: int
-    local: bool = False
-    width_penalty: WidthPenalty = UNPENALIZED
 
 
 @serial_algebra()
@@ -258,6 +256,6 @@ def learn_convex_combination(
         )
         for family, start in zip(families, starts, strict=True)
     ]
-    empty = ConvexCombination(samples, problems, settings.corrective, settings.tol)
+    empty = ConvexCombination(samples, problems, settings)
     grown = grow(empty, searches, settings.max_kernels, on_step)
     return grown if grown.is_final else grown.certified(searches)

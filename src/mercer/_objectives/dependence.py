@@ -11,7 +11,7 @@ from mercer._gram.distance_histograms import (
     DistanceHistogram,
     LogarithmicMesh,
     linear_binning,
-    width_mesh,
+    squared_range,
 )
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, map_tiles
@@ -20,7 +20,7 @@ from mercer._objectives.inner_product import KernelTile, kept, kernel_tiles
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import Distance, RadialFunction
+from mercer.kernels._structure import Distance, DistanceFunction, RadialFunction
 
 
 class Criterion(ABC):
@@ -236,3 +236,33 @@ class Dependence(Objective):
             if tile.count == 2.0:
                 row_sums[tile.columns] += by_column
         return a, q, row_sums
+
+
+def width_mesh(
+    samples: Samples,
+    distance: Distance,
+    radial: DistanceFunction,
+    log_bounds: Array,
+    *,
+    near_zero: float = 1e-3,
+    negligible: float = 0.032,
+) -> LogarithmicMesh:
+    """The mesh of squared distances that serves every width of an interval.
+
+    Parameters
+    ----------
+    samples : Samples
+    distance : Distance
+    radial : DistanceFunction
+    log_bounds : ndarray of shape (2,)
+        Logarithms of the smallest and the largest width.
+    near_zero, negligible : float, default=1e-3 and 0.032
+        Squared distances below some fraction of the smallest squared width count as zero: the
+        largest one, of at most `near_zero`, up to which the kernel changes by no more than
+        `negligible`.
+    """
+    low, high = squared_range(samples, distance)
+    fractions = np.geomspace(near_zero, 1e-18, 16)
+    small = np.abs(radial.at_theta(fractions, 0.0)) <= negligible
+    least = float(fractions[np.argmax(small)] * np.exp(2.0 * log_bounds[0]))
+    return LogarithmicMesh(max(low, min(least, high)), high)

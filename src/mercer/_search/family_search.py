@@ -28,19 +28,6 @@ STEP_TOLERANCE = 2e-2
 """A search by gradients stops at this relative change unless another tolerance is given: a kernel
 whose weight is solved for anew in every step need not be exact."""
 
-_MOST_ITERATIONS = 1000
-"""A search by gradients has at most so many iterations."""
-
-_FIRST_BRACKET = 1e-5
-"""The first interval of log-parameters, on either side of a peak of the mesh, in which the slope on
-the samples is looked for a zero."""
-
-_WIDER = 8.0
-"""The interval grows by this factor until the slope changes its sign in it."""
-
-_ROUNDING = 1e-13
-"""Peaks on the samples are found to this error of the log-parameter."""
-
 
 class FixedSearch(FamilySearch):
     """A kernel without parameters, which is the only candidate.
@@ -74,6 +61,7 @@ class GradientSearch(FamilySearch):
         penalty keeps all widths so near to their mean that the mean itself hardly moves.
     tol : float, default=STEP_TOLERANCE
         The search stops when the objective changes by less than this fraction in an iteration.
+    max_iter : int, default=1000
     """
 
     def __init__(
@@ -85,12 +73,13 @@ class GradientSearch(FamilySearch):
         width_penalty: WidthPenalty = UNPENALIZED,
         isotropic: FamilySearch | None = None,
         tol: float = STEP_TOLERANCE,
+        max_iter: int = 1000,
     ) -> None:
         self.family, self.samples = family, samples
         self.start = start
         self.width_penalty = width_penalty
         self.isotropic = isotropic
-        self.tol = tol
+        self.tol, self.max_iter = tol, max_iter
 
     def best(self, P: Sensitivity) -> Candidate:
         """The best parameters found; see :meth:`FamilySearch.best`.
@@ -111,7 +100,7 @@ class GradientSearch(FamilySearch):
             family,
             starts,
             tol=self.tol,
-            max_iter=_MOST_ITERATIONS,
+            max_iter=self.max_iter,
             last=1,
             width_penalty=self._bound_penalty(starts[-1], objective, P.gram_norm),
         )
@@ -162,22 +151,44 @@ class RefinedSearch(FamilySearch):
         return Candidate(kernels[best], values[best], gap)
 
 
-def _zero_of_slope(slope: Callable[[float], float], start: float, bounds: Array) -> float:
-    """Where the slope vanishes uphill of a start, or the bound that is met before."""
+def _zero_of_slope(
+    slope: Callable[[float], float],
+    start: float,
+    bounds: Array,
+    *,
+    bracket: float = 1e-5,
+    widening: float = 8.0,
+    precision: float = 1e-13,
+) -> float:
+    """Where the slope vanishes uphill of a start, or the bound that is met before.
+
+    Parameters
+    ----------
+    slope : callable
+    start : float
+    bounds : ndarray of shape (2,)
+    bracket : float, default=1e-5
+        Length of the first interval in which the slope may change its sign: about the error of a
+        peak on a mesh.
+    widening : float, default=8.0
+        Factor by which the interval grows until it does.
+    precision : float, default=1e-13
+        Absolute error of the log-parameter that is found.
+    """
     steepness = slope(start)
     if steepness == 0.0:
         return start
-    bound, span = float(bounds[1] if steepness > 0.0 else bounds[0]), _FIRST_BRACKET
+    bound, span = float(bounds[1] if steepness > 0.0 else bounds[0]), bracket
     while abs(bound - start) > span:
         end = start + np.copysign(span, steepness)
         if slope(end) * steepness <= 0.0:
             break
-        span *= _WIDER
+        span *= widening
     else:
         end = bound
         if slope(end) * steepness > 0.0:
             return bound
-    return float(brentq(slope, start, end, xtol=_ROUNDING)) if end != start else start
+    return float(brentq(slope, start, end, xtol=precision)) if end != start else start
 
 
 def _refined(search: FamilySearch) -> FamilySearch:

@@ -11,7 +11,6 @@ from scipy.signal import czt
 
 from mercer._gram.dense import center_tiles
 from mercer._gram.distance_histograms import (
-    CELL_BITS,
     FINE_BITS,
     LogarithmicMesh,
     Mesh,
@@ -27,18 +26,6 @@ from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_m
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._structure import DistanceFunction, RadialFunction
-
-_SAMPLES_PER_PERIOD = 16
-"""A band-limited objective is sampled so often in each period of its fastest component."""
-
-_MAX_REFINED = 20
-"""At most so many peaks of a band-limited objective are refined."""
-
-_GAP_TOLERANCE = 1e-6
-"""Intervals whose bound exceeds the best value by less than this fraction are not bisected."""
-
-_MAX_EVALUATIONS = 20_000
-"""The proof of a gap ends with the bound that it has after so many evaluations."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +104,9 @@ class MeshSearch(FamilySearch):
         low, high = squared_range(self.samples, self.distance)
         if self.radial.band_limited:
             return UniformMesh(high, float(np.exp(self.log_bounds[1])))
-        return LogarithmicMesh(low, high, FINE_BITS if self.certificate else CELL_BITS)
+        if self.certificate:
+            return LogarithmicMesh(low, high, FINE_BITS)
+        return LogarithmicMesh(low, high)
 
     def _deposited(self, weights: Callable[[Tile], Array]) -> Array:
         return linear_binning(self.samples, self.distance, self.mesh, weights)[0]
@@ -206,6 +195,8 @@ def search_frequency(
     log_bounds: Array,
     *,
     certificate: bool = False,
+    per_period: int = 16,
+    max_refined: int = 20,
 ) -> Peak:
     """Largest sum_k weights_k g(s, D_k) over the frequency s of a band-limited kernel.
 
@@ -220,6 +211,10 @@ def search_frequency(
         Interval of log s.
     certificate : bool, default=False
         Whether to tighten the proven gap, which the samples give in any case.
+    per_period : int, default=16
+        Number of samples in each period of the objective's fastest component.
+    max_refined : int, default=20
+        Largest number of peaks that are refined.
 
     Returns
     -------
@@ -228,7 +223,7 @@ def search_frequency(
     Notes
     -----
     As a function of s the fastest component of the objective is cos(s D) for the largest distance
-    D. The objective is sampled at eight times the Nyquist rate, by one chirp transform, and refined
+    D. The objective is sampled by one chirp transform, and refined
     in every interval that can hold the maximum: because |F''| <= B = 2 sum_k |w_k| D_k^2, between
     samples h apart F is below the larger of them plus B h^2 / 8.
     """
@@ -237,7 +232,7 @@ def search_frequency(
     if used.size == 0:
         return Peak(float(log_bounds.mean()), 0.0, 0.0)
     low, high = np.exp(log_bounds)
-    step = 2.0 * np.pi / (_SAMPLES_PER_PERIOD * distances[used[-1]])
+    step = 2.0 * np.pi / (per_period * distances[used[-1]])
     count = int(np.ceil((high - low) / step)) + 2
     step = (high - low) / (count - 1)
     samples = czt(
@@ -258,7 +253,7 @@ def search_frequency(
     peaks = local_maxima(values)
     attainable = np.maximum(bounds[np.maximum(peaks - 1, 0)], bounds[np.minimum(peaks, count - 2)])
     peaks = peaks[attainable >= values.max()]
-    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_REFINED]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:max_refined]
     frequency, value = highest_peak(profile, grid, values, peaks)
     bound = float(bounds.max())
     if certificate:
@@ -330,12 +325,18 @@ def _branch_and_bound(
     bound: Callable[[Array, Array, Array, Array], Array],
     points: Array,
     value: float,
+    *,
+    tol: float = 1e-6,
+    max_evaluations: int = 20_000,
 ) -> float:
-    """Bisect intervals until no bound exceeds the known value by more than the tolerance."""
+    """Bisect intervals until no bound exceeds the known value by more than a fraction `tol` of it.
+
+    After `max_evaluations` it is the bound that is known then.
+    """
     at_points = evaluate(points)
     left, right = points[:-1], points[1:]
     at_left, at_right = at_points[:-1], at_points[1:]
-    target = value + _GAP_TOLERANCE * abs(value)
+    target = value + tol * abs(value)
     closed, used = value, points.size
     while True:
         bounds = bound(left, right, at_left, at_right)
@@ -343,7 +344,7 @@ def _branch_and_bound(
         closed = max(closed, float(bounds[~is_open].max(initial=-np.inf)))
         if not is_open.any():
             return closed
-        if used + int(is_open.sum()) > _MAX_EVALUATIONS:
+        if used + int(is_open.sum()) > max_evaluations:
             return float(bounds.max())
         left, right = left[is_open], right[is_open]
         at_left, at_right = at_left[is_open], at_right[is_open]

@@ -1,4 +1,4 @@
-"""Search of a kernel's parameters: what searches offer, gradients with penalties, and peaks."""
+"""Search of a kernel's parameters: what searches offer, penalties on widths, and gradients."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ from mercer.kernels._kernel import Kernel
 
 Function = Callable[[Array], tuple[float, Array]]
 """Maps log-parameters of shape (n_theta,) to a value and its gradient."""
-
-_LIMIT_REACHED = 1
-"""SciPy reports this status when L-BFGS-B ends at its limit of iterations."""
-
-LAST = 3
-"""A search ends where the last iterations, three of them, gain little on the mean: a single one
-gains little where the search turns into another direction, or has just begun."""
-
-_GRADIENT_TOLERANCE = 1e-2
-"""L-BFGS-B also ends where the scaled gradient is below this fraction of the tolerance."""
 
 _LOG_LIMIT = 150.0
 """Log-parameters without bounds are clipped to this magnitude: a feature of a larger width has no
@@ -132,7 +122,7 @@ class WidthPenalty:
     Afkanpour, Szepesvari, Bowling (2013), eq. (4), for the first form.
     """
 
-    strength: float
+    strength: float = 0.0
     form: PenaltyForm = "widths"
 
     def __post_init__(self) -> None:
@@ -179,8 +169,8 @@ class BoundPenalty:
         p: the cost sums the squares of ((s / s_0)^p - 1) / p, or of log(s / s_0) where p is zero.
     """
 
-    strength: float
-    n_widths: int
+    strength: float = 0.0
+    n_widths: int = 0
     log_width: float | None = None
     power: float = 1.0
 
@@ -207,10 +197,10 @@ class BoundPenalty:
         return self.strength * float(deviation @ deviation), gradient
 
 
-UNPENALIZED = WidthPenalty(0.0)
+UNPENALIZED = WidthPenalty()
 """Widths may differ at no cost."""
 
-NO_PENALTY = BoundPenalty(0.0, 0)
+NO_PENALTY = BoundPenalty()
 """Every vector of log-parameters costs nothing."""
 
 
@@ -266,7 +256,7 @@ def maximize(
     width_penalty: BoundPenalty = NO_PENALTY,
     tol: float = 1e-5,
     max_iter: int = 200,
-    last: int = LAST,
+    last: int = 3,
 ) -> Maximum:
     """Maximize an objective minus a width penalty by L-BFGS-B from one start.
 
@@ -282,7 +272,8 @@ def maximize(
         on the mean.
     max_iter : int, default=200
     last : int, default=3
-        The number of these iterations.
+        The number of these iterations. A single one gains little where the search turns into
+        another direction, or has just begun.
 
     Returns
     -------
@@ -291,7 +282,7 @@ def maximize(
     Notes
     -----
     The objective is divided by its absolute value at the start, on which L-BFGS-B's first step
-    depends.
+    depends. The search also stops where the scaled gradient is below a hundredth of `tol`.
     """
     start = np.clip(start, log_bounds[:, 0], log_bounds[:, 1])
     path, iterates = list[float](), list[Array]()
@@ -315,17 +306,18 @@ def maximize(
             raise StopIteration
 
     settings: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": log_bounds}
-    settings["options"] = {"ftol": 0.0, "gtol": _GRADIENT_TOLERANCE * tol, "maxiter": max_iter}
+    settings["options"] = {"ftol": 0.0, "gtol": 0.01 * tol, "maxiter": max_iter}
     found: Any = minimize(negative, start, callback=record, **settings)
     # A line search that fails at the level of rounding errors may end below the last iterate.
     theta, value = (iterates[-1], path[-1]) if path else (found.x, -scale * float(found.fun))
-    cost, converged = width_penalty(theta)[0], found.get("status") != _LIMIT_REACHED
+    # SciPy reports the status 1 where it ends at its limit of iterations.
+    cost, converged = width_penalty(theta)[0], found.get("status") != 1
     # SciPy's result has no count of iterations where all bounds are equal.
     n_iter = int(found.get("nit", 0))
     return Maximum(theta, value, cost, n_iter, converged, tuple(path), tuple(iterates))
 
 
-def have_slowed(path: Sequence[float], least: float, last: int = LAST) -> bool:
+def have_slowed(path: Sequence[float], least: float, last: int = 3) -> bool:
     """Whether the last iterations changed the objective by less than some amount on the mean.
 
     Parameters

@@ -8,9 +8,10 @@ from functools import cache
 
 import numpy as np
 
-from mercer._gram.distance_histograms import DistanceHistogram, width_mesh
+from mercer._gram.distance_histograms import DistanceHistogram
 from mercer._gram.samples import Samples
 from mercer._objectives import Objective
+from mercer._objectives.dependence import width_mesh
 from mercer._objectives.inner_product import Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, maximize
 from mercer._typing import Array
@@ -21,44 +22,8 @@ from mercer.kernels._structure import RadialFunction
 Profile = Callable[[Array], Array]
 """An objective's values at some parameters, both of shape (n_parameters,)."""
 
-_ZOOM = 0.1
-"""After a parabola has found the top of a peak, the next one is narrower by this factor."""
-
-_PRECISION = 1e-2
-"""Peaks are refined until a parabola spans this fraction of the grid's step: their values, which
-proofs of a gap build on, are then exact to far more than six digits."""
-
-_MAX_PARABOLAS = 12
-"""At most so many parabolas are put through one peak."""
-
 N_WIDTHS = 200
 """Number of widths, in geometric progression, at which <P, K> is first evaluated."""
-
-_STEP = 0.125
-"""A criterion is first evaluated at log-widths this far apart: its peaks are far wider."""
-
-_MESH_PRECISION = 0.1
-"""Fraction of the grid's step to which peaks are refined on the mesh, which is no more exact."""
-
-_NEARLY_EQUAL = 2e-3
-"""Peaks whose values on the mesh differ by less than this fraction are compared on the samples."""
-
-_MAX_PEAKS = 5
-"""At most so many peaks of a criterion are compared on the samples."""
-
-_MESH_ERROR = 1e-2
-"""A width found on the mesh is final if the slope on the samples leaves at most this fraction of
-the tolerance to be gained."""
-
-_POLISH_TOLERANCE = 1e-7
-"""The widths of a dictionary have converged when the alignment changes by less than this fraction
-in an iteration."""
-
-_TRIAL_ITERATIONS = 4
-"""Each start of the joint search of widths has this many iterations; the best one then goes on."""
-
-_SPLIT = 0.3
-"""One start replaces a width by two whose logarithms are this much smaller and larger."""
 
 
 def local_maxima(values: Array) -> Array:
@@ -77,7 +42,13 @@ def local_maxima(values: Array) -> Array:
 
 
 def refined_peak(
-    profile: Profile, grid: Array, peak: int, precision: float = _PRECISION
+    profile: Profile,
+    grid: Array,
+    peak: int,
+    *,
+    precision: float = 1e-2,
+    zoom: float = 0.1,
+    max_parabolas: int = 12,
 ) -> tuple[float, float]:
     """Refine a local maximum on a uniform grid by parabolas through three closer and closer points.
 
@@ -87,8 +58,12 @@ def refined_peak(
     grid : ndarray of shape (n_parameters,)
     peak : int
         Index of the local maximum.
-    precision : float
-        The last parabola spans this fraction of the grid's step on either side.
+    precision : float, default=1e-2
+        The last parabola spans at most this fraction of the grid's step on either side: values are
+        then exact to far more than six digits, which proofs of a gap build on.
+    zoom : float, default=0.1
+        Where a parabola has its top inside, the next one spans this fraction of it.
+    max_parabolas : int, default=12
 
     Returns
     -------
@@ -102,7 +77,7 @@ def refined_peak(
         return top, curvature
     low, high, step = float(grid[0]), float(grid[-1]), float(grid[1] - grid[0])
     span = step
-    for _ in range(_MAX_PARABOLAS):
+    for _ in range(max_parabolas):
         center = min(max(top, low + span), high - span)
         before, middle, after = profile(center + span * np.array([-1.0, 0.0, 1.0]))
         difference = float(2.0 * middle - before - after)
@@ -112,7 +87,7 @@ def refined_peak(
         top = min(max(center + span * shift, low), high)
         curvature = difference / span**2
         if abs(shift) < 1.0:
-            span *= _ZOOM
+            span *= zoom
         if span < precision * step:
             break
     return top, curvature
@@ -142,6 +117,7 @@ def best_width(
     *,
     tol: float = 1e-5,
     max_iter: int = 200,
+    mesh_error: float = 1e-2,
 ) -> Maximum:
     """Maximize an objective over the one width of a radial kernel, within its bounds.
 
@@ -154,6 +130,9 @@ def best_width(
         The search stops where the objective can gain no more than this fraction.
     max_iter : int, default=200
         Largest number of steps on the samples.
+    mesh_error : float, default=1e-2
+        The best width of the profile is final if the slope on the samples leaves at most this
+        fraction of the tolerance to be gained.
 
     Returns
     -------
@@ -182,7 +161,7 @@ def best_width(
     value, slope = at(start)
     # In this unit the objective's logarithm has curvature one, so that the first step is Newton's.
     unit = float(np.sqrt(abs(value) / curvature)) if curvature > 0.0 else 0.1 * (high - low)
-    converged = curvature > 0.0 and 0.5 * slope**2 <= _MESH_ERROR * tol * abs(value) * curvature
+    converged = curvature > 0.0 and 0.5 * slope**2 <= mesh_error * tol * abs(value) * curvature
     outward = slope <= 0.0 if start == low else slope >= 0.0 and start == high
     if converged or outward or unit == 0.0:
         return Maximum(np.array([start]), value, 0.0, 1, True, (value,))
@@ -197,15 +176,37 @@ def best_width(
     return replace(found, theta=theta, n_iter=max(found.n_iter, 1), path=(value, *found.path))
 
 
-def _highest_peaks(profile: Profile, log_bounds: Array) -> list[tuple[float, float]]:
-    """Log-widths of the highest peaks of a profile, each with its curvature."""
+def _highest_peaks(
+    profile: Profile,
+    log_bounds: Array,
+    *,
+    step: float = 0.125,
+    precision: float = 0.1,
+    nearly_equal: float = 2e-3,
+    most: int = 5,
+) -> list[tuple[float, float]]:
+    """Log-widths of the highest peaks of a profile, each with its curvature.
+
+    Parameters
+    ----------
+    profile : callable
+    log_bounds : ndarray of shape (2,)
+    step : float, default=0.125
+        Largest difference of the log-widths of the grid, in which peaks are far wider.
+    precision : float, default=0.1
+        Fraction of the grid's step to which peaks are refined; the profile is no more exact.
+    nearly_equal : float, default=2e-3
+        Peaks are compared on the samples if their values differ by less than this fraction.
+    most : int, default=5
+        Largest number of peaks.
+    """
     low, high = log_bounds
-    grid = np.linspace(low, high, int((high - low) / _STEP) + 3)
+    grid = np.linspace(low, high, int((high - low) / step) + 3)
     values = profile(grid)
     peaks, highest = local_maxima(values), values.max()
-    peaks = peaks[values[peaks] >= highest - _NEARLY_EQUAL * abs(highest)]
-    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:_MAX_PEAKS]
-    return [refined_peak(profile, grid, peak, _MESH_PRECISION) for peak in peaks]
+    peaks = peaks[values[peaks] >= highest - nearly_equal * abs(highest)]
+    peaks = peaks[np.argsort(-values[peaks], kind="stable")][:most]
+    return [refined_peak(profile, grid, peak, precision=precision) for peak in peaks]
 
 
 class HistogramSearch(FamilySearch):
@@ -222,16 +223,31 @@ class HistogramSearch(FamilySearch):
         Centered target factor.
     certified : FamilySearch, default=None
         Finds the width of each step instead, with a proven gap, before widths move jointly.
+    tol : float, default=1e-7
+        Widths have moved enough when an iteration changes the alignment by less than this fraction.
+    trial_iterations : int, default=4
+        Iterations from each start of the joint search; the best one then goes on.
+    split : float, default=0.3
+        One start replaces a width by two whose logarithms are this much smaller and larger.
     """
 
     def __init__(
-        self, family: Kernel, samples: Samples, Y: Array, *, certified: FamilySearch | None = None
+        self,
+        family: Kernel,
+        samples: Samples,
+        Y: Array,
+        *,
+        certified: FamilySearch | None = None,
+        tol: float = 1e-7,
+        trial_iterations: int = 4,
+        split: float = 0.3,
     ) -> None:
         self.family, self.samples = family, samples
         structure = family.structure
         assert isinstance(structure, RadialFunction)
         self.radial = structure.function
         self.certified = certified
+        self.tol, self.trial_iterations, self.split = tol, trial_iterations, split
         self.log_bounds = family.log_bounds(samples.repeated)[0]
         mesh = width_mesh(samples, structure.distance, self.radial, self.log_bounds)
         self._histogram = DistanceHistogram(samples, structure.distance, mesh, Y)
@@ -282,16 +298,14 @@ class HistogramSearch(FamilySearch):
         gains = self._values @ self._weights(P) / self._norms
         starts = [thetas, np.append(thetas[:-1], self._grid[np.argmax(gains)])]
         if thetas.size > 1:
-            split = thetas[-2] + np.array([-_SPLIT, _SPLIT])
+            split = thetas[-2] + np.array([-self.split, self.split])
             starts.append(np.append(thetas[:-2], split))
         bounds = np.tile(self.log_bounds, (thetas.size, 1))
 
         def search(start: Array, max_iter: int = 200) -> Maximum:
-            return maximize(
-                self._alignment, start, bounds, tol=_POLISH_TOLERANCE, max_iter=max_iter
-            )
+            return maximize(self._alignment, start, bounds, tol=self.tol, max_iter=max_iter)
 
-        trials = [search(start, _TRIAL_ITERATIONS) for start in starts]
+        trials = [search(start, self.trial_iterations) for start in starts]
         best = max(trials, key=lambda found: found.value).theta
         best = np.sort(search(best).theta)
         used = best_nonnegative(*self._moments(self._histogram.at(self.radial, best)[0])) > 0.0
