@@ -1,19 +1,22 @@
 """Measures of dependence between two kernels, or a kernel and a target, from Gram matrices.
 
-Each function takes a Gram matrix A and, as B, another Gram matrix, or labels or responses, which
-stand for the Gram matrix of their output kernel. Time and memory are O(n^2).
+Each takes a Gram matrix A and, as B, another one, or labels or responses, which stand for that of
+their output kernel. Time and memory are O(n^2).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from mercer._alignment_bounds import AlignmentBounds, alignment_bounds, checked_gram
 from mercer._gram.dense import centered
-from mercer._targets import Task, as_target
-from mercer._typing import Array
+from mercer._gram.stacks import checked_gram
+from mercer._targets import Target, Task, as_target
+from mercer._typing import Array, Features
+from mercer._validation import check_number
+from mercer.kernels._conversion import as_kernel
 from mercer.kernels._distances import inner
 
 __all__ = ["AlignmentBounds", "alignment", "alignment_bounds", "centered_alignment", "hsic"]
@@ -176,3 +179,221 @@ def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]
             f"Found input variables with inconsistent numbers of samples: [{len(A)}, {len(B)}]"
         )
     return A, B
+
+
+@dataclass(frozen=True)
+class AlignmentBounds:
+    """What the alignment of a kernel with labels or responses guarantees.
+
+    Attributes
+    ----------
+    alignment : float
+        Centered alignment of the sample.
+    deviation : float
+        With probability 1 - delta the alignment of the distribution differs from `alignment` by no
+        more than this (Theorem 1). It exceeds one, and then says nothing, for samples of less than
+        some ten thousand times the square of the kernel's `beta`.
+    beta : float
+        The larger of R^4 / E[K_c^2] for the kernel and for the output kernel, where K(x, x) <= R^2.
+    ratio : float or None
+        Gamma, the largest value of sqrt(E_x'[K_c(x, x')^2] / E[K_c^2]) over the samples x.
+    error : float or None
+        Bound of the error of `predict`'s signs, 1 - alignment / Gamma (Theorem 2), in binary
+        classification.
+    mean_squared_error : float or None
+        Bound of the mean squared error of `predict`, 2 (1 - alignment) (Theorem 3).
+    error_bound, mean_squared_error_bound : float or None
+        The same for the smallest alignment within the deviation.
+    dual_coef : ndarray of shape (n_samples,), or None
+        Coefficients of the predictor h.
+    intercept : float
+    vacuous : tuple of str
+        Names of the bounds that say nothing: a deviation within which all alignments are, from zero
+        to one; a bound of an error of at least one; one of a mean squared error of at least the
+        variance.
+
+    Examples
+    --------
+    >>> from mercer.kernels import Gaussian
+    >>> from mercer.metrics import alignment_bounds
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]
+    >>> bounds = alignment_bounds(Gaussian(), y, X=X)
+    >>> bounds.predict(Gaussian()([[0.0], [1.0]], X)) > 0
+    array([False,  True])
+    """
+
+    alignment: float
+    deviation: float
+    beta: float
+    variance: float | None
+    ratio: float | None
+    error: float | None
+    mean_squared_error: float | None
+    error_bound: float | None
+    mean_squared_error_bound: float | None
+    dual_coef: Array | None
+    intercept: float
+    vacuous: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        limits = {
+            "deviation": max(self.alignment, 1.0 - self.alignment),
+            **dict.fromkeys(("error", "error_bound"), 1.0),
+            **dict.fromkeys(("mean_squared_error", "mean_squared_error_bound"), self.variance),
+        }
+        known = [name for name in limits if getattr(self, name) is not None]
+        vacuous = tuple(name for name in known if getattr(self, name) >= limits[name])
+        object.__setattr__(self, "vacuous", vacuous)
+
+    def predict(self, K: Array) -> Array:
+        """The predictor h(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2]), expectations over the sample.
+
+        Parameters
+        ----------
+        K : array-like of shape (n_new, n_samples)
+            Kernel between new samples and those of the bounds, as it is, not centered.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            For classes, positive where the second of the sorted labels is predicted; for responses,
+            in units of their standard deviation from their mean.
+
+        Raises
+        ------
+        ValueError
+            If the target has several classes or outputs, for which h is not defined.
+        """
+        if self.dual_coef is None:
+            raise ValueError("The predictor needs two classes or one response.")
+        return np.asarray(np.asarray(K, dtype=float) @ self.dual_coef + self.intercept)
+
+
+def alignment_bounds(
+    kernel_or_gram: Any,
+    y: Any,
+    delta: float = 0.05,
+    *,
+    X: Features | None = None,
+    task: Task = "auto",
+    largest: float | None = None,
+) -> AlignmentBounds:
+    """Bounds on the alignment of the distribution, and on errors of a predictor that it implies.
+
+    Parameters
+    ----------
+    kernel_or_gram : array-like of shape (n_samples, n_samples) or kernel
+        A Gram matrix; or a kernel, its name or a callable, which need `X`.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        Labels or responses. Several classes or outputs have the deviation only.
+    delta : float, default=0.05
+        Probability with which the deviation may be exceeded, between zero and one.
+    X : array-like of shape (n_samples, n_features), default=None
+        Samples, where a kernel is given.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether `y` holds labels or responses.
+    largest : float, default=None
+        R^2, the largest K(x, x) of any x; the largest diagonal entry of the Gram matrix where None,
+        which is R^2 for kernels of constant diagonal, such as the Gaussian.
+
+    Returns
+    -------
+    AlignmentBounds
+        The bounds, and the predictor that they are of.
+
+    Raises
+    ------
+    ValueError
+        If the Gram matrix is not square, symmetric or finite, its centered matrix is zero, `y` has
+        another number of samples, one class or constant responses, or `delta` is out of range.
+
+    Notes
+    -----
+    **Deviation** (Theorem 1): for m independent samples and positive definite kernels with
+    K(x, x) <= R^2, |rho - rho_m| <= 18 beta (3 / m + 4 sqrt(log(6 / delta) / (2 m))). The alignment
+    does not depend on either kernel's scale, and R is taken for each of them. The theorem's
+    E[K_c^2] is estimated from the sample, by |K_c|^2 / m^2.
+
+    **Error** (Theorem 2): for labels -1 and 1, Pr[y h(x) < 0] <= 1 - rho s / Gamma.
+
+    **Mean squared error** (Theorem 3): for responses of mean zero and variance one, or labels -1
+    and 1, E[(y - h(x))^2] <= 2 (1 - rho s).
+
+    Here s = sqrt(E[(y y')_c^2]), the variance of y: the paper's proofs take E[y h(x)] for rho,
+    which holds for s = 1, that is for standardized responses and for classes of equal size. Both
+    theorems hold for any distribution; for that of the sample, with rho_m for rho, they bound h's
+    error on the sample itself, without any probability. What they say of new samples is subject to
+    the deviation, and to Gamma and s, which are estimated from the sample too.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh (2010), Two-stage learning kernel algorithms, Theorems 1-3.
+
+    Examples
+    --------
+    >>> from mercer.metrics import alignment_bounds
+    >>> X, y = [[0.0], [0.1], [1.0], [1.1]], [0, 0, 1, 1]
+    >>> bounds = alignment_bounds("gaussian", y, X=X)
+    >>> round(bounds.error, 2), round(bounds.mean_squared_error, 2)
+    (0.06, 0.01)
+
+    Four samples say nothing about the distribution that they are from:
+
+    >>> bounds.vacuous
+    ('deviation', 'error_bound', 'mean_squared_error_bound')
+    """
+    check_number("delta", delta)
+    if not 0.0 < delta < 1.0:
+        raise ValueError(f"delta must be between zero and one; got {delta!r}.")
+    K = _gram_of(kernel_or_gram, X)
+    target = as_target(y, task, len(K))
+    K_c, m = centered(K), len(K)
+    size = float(np.linalg.norm(K_c))
+    if not size > 1e-12 * float(np.abs(K).max()):
+        raise ValueError("The kernel is constant: its centered Gram matrix is zero.")
+    scores = _scores(target)
+    Y = target.factor if scores is None else scores[:, None]
+    signs = target.signs if scores is None else np.ones(1)
+    L_c = target.centered if scores is None else scores[:, None] - scores.mean()
+    target_size = float(np.linalg.norm(L_c.T @ L_c))
+    rho = float(np.sum(K_c @ L_c * L_c)) / (size * target_size)
+    bound = float(np.diag(K).max()) if largest is None else float(largest)
+    beta = m**2 * max((bound / size) ** 2, (float((Y**2 @ signs).max()) / target_size) ** 2)
+    deviation = 18.0 * beta * (3.0 / m + 4.0 * float(np.sqrt(np.log(6.0 / delta) / (2.0 * m))))
+    if scores is None:
+        return AlignmentBounds(rho, deviation, beta, None, None, None, None, None, None, None, 0.0)
+    variance = target_size / m
+    ratio = float(np.sqrt((K_c**2).sum(axis=1).max() * m)) / size
+    reached, assured = (r * variance for r in (rho, max(rho - deviation, 0.0)))
+    binary = target.classes is not None
+    coef = L_c[:, 0] / size
+    return AlignmentBounds(
+        rho,
+        deviation,
+        beta,
+        variance,
+        ratio,
+        1.0 - reached / ratio if binary else None,
+        2.0 * (1.0 - reached),
+        1.0 - assured / ratio if binary else None,
+        2.0 * (1.0 - assured),
+        coef,
+        -float(coef @ K.mean(axis=1)),
+    )
+
+
+def _gram_of(kernel_or_gram: Any, X: Features | None) -> Array:
+    """The Gram matrix that is given, or that of a kernel on samples."""
+    if X is not None:
+        return checked_gram(as_kernel(kernel_or_gram)(X), "kernel(X)")
+    if callable(kernel_or_gram) or isinstance(kernel_or_gram, str):
+        raise ValueError("A kernel needs the samples: pass X, or a Gram matrix.")
+    return checked_gram(kernel_or_gram, "kernel_or_gram")
+
+
+def _scores(target: Target) -> Array | None:
+    """Labels as -1 and 1, or the standardized response; None for several classes or outputs."""
+    if target.classes is not None:
+        return 2.0 * np.asarray(target.codes) - 1.0 if len(target.classes) == 2 else None
+    Y = target.centered
+    return Y[:, 0] / Y[:, 0].std() if Y.shape[1] == 1 else None

@@ -24,7 +24,7 @@ from mercer import ContinuousAlignment
 from mercer._gram.moments import Moments
 from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, grow_dictionary, learn_families
-from mercer._greedy.step_rules import CorrectiveStep, StagewiseStep
+from mercer._greedy.loop import CorrectiveStep, StagewiseStep
 from mercer._search.family_search import family_search
 from mercer._targets import as_target
 from mercer.kernels import (

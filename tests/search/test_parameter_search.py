@@ -1,4 +1,4 @@
-"""Costs of widths against formulas, and maximization under them; peaks of one parameter."""
+"""Costs of widths against formulas, and maximization under them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,7 @@ from mercer._search.parameter_search import (
     BoundPenalty,
     WidthPenalty,
     check_strength,
-    highest_peak,
-    local_maxima,
     maximize,
-    refined_peak,
 )
 
 # --- width penalties ------------------------------------------------------------------------------
@@ -239,49 +236,3 @@ def test_another_search_from_the_end_gains_little() -> None:
         further = maximize(objective, found.theta, bounds, tol=1e-12)
         scale = max(abs(found.value), abs(objective(start)[0]))
         assert further.value - found.value < 10.0 * tol * scale
-
-
-# --- peaks of one parameter -----------------------------------------------------------------------
-
-
-@given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
-def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
-    center: float, second: float
-) -> None:
-    """A second, lower peak lies elsewhere on the grid."""
-    grid = np.linspace(-3.0, 3.0, 61)
-    other = center + 3.0 if center < 0.0 else center - 3.0
-
-    def profile(t: np.ndarray) -> np.ndarray:
-        return np.exp(-9.0 * (t - center) ** 2) + second * np.exp(-9.0 * (t - other) ** 2)
-
-    values = profile(grid)
-    found, value = highest_peak(profile, grid, values, local_maxima(values))
-    assert_allclose(found, center, atol=1e-5)
-    assert_allclose(value, 1.0, rtol=1e-9)
-    curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
-    assert_allclose(curvature, 18.0, rtol=1e-3)
-
-
-@pytest.mark.parametrize("slope", [-2.0, 2.0])
-def test_a_monotone_profile_is_highest_at_an_end(slope: float) -> None:
-    grid = np.linspace(0.0, 1.0, 20)
-    for profile in (
-        lambda t: slope * t,
-        lambda t: np.exp(slope * t),
-        lambda t: -np.exp(-slope * t),
-    ):
-        values = profile(grid)
-        found, value = highest_peak(profile, grid, values, local_maxima(values))
-        assert_allclose(found, 0.0 if slope < 0.0 else 1.0, atol=1e-15)
-        assert value == values.max()
-
-
-@pytest.mark.parametrize("grid", [np.array([0.3]), np.full(5, 0.3)])
-def test_an_interval_of_one_point_leaves_nothing_to_refine(grid: np.ndarray) -> None:
-    found, value = highest_peak(np.sin, grid, np.sin(grid), local_maxima(np.sin(grid)))
-    assert (found, value) == (0.3, np.sin(0.3))
-
-
-def test_local_maxima_are_no_lower_than_their_neighbors() -> None:
-    assert_array_equal(local_maxima(np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0])), [0, 2, 3, 5])

@@ -9,7 +9,9 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from campaign import rotating
-from numpy.testing import assert_allclose
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import alignment, centered_alignment, central_difference, hsic, target_kernel
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -21,7 +23,7 @@ from mercer._gram.samples import Samples
 from mercer._objectives.dependence import CRITERIA, Dependence
 from mercer._objectives.inner_product import has_one_width
 from mercer._search.parameter_search import Maximum
-from mercer._search.width_search import best_width
+from mercer._search.width_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,
@@ -258,3 +260,49 @@ def test_columns_are_searched_alone(name) -> None:
 )
 def test_which_kernels_have_one_width(kernel, expected) -> None:
     assert has_one_width(kernel) is expected
+
+
+# --- peaks of one parameter -----------------------------------------------------------------------
+
+
+@given(center=st.floats(-2.9, 2.9), second=st.floats(0.0, 0.9))
+def test_the_highest_peak_is_refined_far_below_the_step_of_the_grid(
+    center: float, second: float
+) -> None:
+    """A second, lower peak lies elsewhere on the grid."""
+    grid = np.linspace(-3.0, 3.0, 61)
+    other = center + 3.0 if center < 0.0 else center - 3.0
+
+    def profile(t: np.ndarray) -> np.ndarray:
+        return np.exp(-9.0 * (t - center) ** 2) + second * np.exp(-9.0 * (t - other) ** 2)
+
+    values = profile(grid)
+    found, value = highest_peak(profile, grid, values, local_maxima(values))
+    assert_allclose(found, center, atol=1e-5)
+    assert_allclose(value, 1.0, rtol=1e-9)
+    curvature = refined_peak(profile, grid, int(np.argmax(values)))[1]
+    assert_allclose(curvature, 18.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("slope", [-2.0, 2.0])
+def test_a_monotone_profile_is_highest_at_an_end(slope: float) -> None:
+    grid = np.linspace(0.0, 1.0, 20)
+    for profile in (
+        lambda t: slope * t,
+        lambda t: np.exp(slope * t),
+        lambda t: -np.exp(-slope * t),
+    ):
+        values = profile(grid)
+        found, value = highest_peak(profile, grid, values, local_maxima(values))
+        assert_allclose(found, 0.0 if slope < 0.0 else 1.0, atol=1e-15)
+        assert value == values.max()
+
+
+@pytest.mark.parametrize("grid", [np.array([0.3]), np.full(5, 0.3)])
+def test_an_interval_of_one_point_leaves_nothing_to_refine(grid: np.ndarray) -> None:
+    found, value = highest_peak(np.sin, grid, np.sin(grid), local_maxima(np.sin(grid)))
+    assert (found, value) == (0.3, np.sin(0.3))
+
+
+def test_local_maxima_are_no_lower_than_their_neighbors() -> None:
+    assert_array_equal(local_maxima(np.array([3.0, 1.0, 2.0, 2.0, 0.0, 5.0])), [0, 2, 3, 5])

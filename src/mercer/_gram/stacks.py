@@ -1,4 +1,4 @@
-"""Stacks of precomputed Gram matrices: their shape, symmetry and definiteness."""
+"""Gram matrices that users give, single or in stacks: shape, symmetry and definiteness."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 
 from mercer._gram.low_rank import PSD_TOLERANCE
 from mercer._gram.tiles import Tile, map_tiles, serial_algebra, tile_plan
@@ -151,3 +151,28 @@ def check_symmetry(matrix: Array, name: str) -> None:
     difference = float(np.abs(matrix - matrix.T).max())
     if difference > _SYMMETRY_TOLERANCE * float(np.abs(np.diag(matrix)).max()):
         raise ValueError(f"{name} is not symmetric: entries differ by up to {difference:.3g}.")
+
+
+def checked_gram(K: Any, name: str) -> Array:
+    """A given Gram matrix as an array.
+
+    Parameters
+    ----------
+    K : array-like of shape (n_samples, n_samples)
+    name : str
+        What it is called in messages.
+
+    Raises
+    ------
+    ValueError
+        If it is not square, symmetric and finite, or has one sample only.
+    """
+    K = check_array(K, dtype=np.float64, input_name=name, ensure_min_samples=2)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"{name} must be a square Gram matrix; got shape {K.shape}. A kernel returns that of a "
+            'table X: Gaussian("median").bind(X)(X).'
+        )
+    if not np.allclose(K, K.T, rtol=0.0, atol=_SYMMETRY_TOLERANCE * np.abs(K).max()):
+        raise ValueError(f"{name} must be a symmetric Gram matrix.")
+    return K

@@ -11,8 +11,7 @@ import numpy as np
 from mercer._gram.moments import Moments, empty_moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
-from mercer._greedy.loop import Stage, grow, isotropic_starts
-from mercer._greedy.step_rules import StepRule
+from mercer._greedy.loop import Stage, StepRule, grow, isotropic_starts
 from mercer._history import Step
 from mercer._objectives.inner_product import Sensitivity
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
