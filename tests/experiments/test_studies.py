@@ -16,7 +16,7 @@ from experiments.studies.starts import Objective, bfgs, from_features, from_grid
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, grow_dictionary
-from mercer._greedy.step_rules import CorrectiveStep
+from mercer._greedy.loop import CorrectiveStep
 from mercer._search.family_search import family_searches
 from mercer._targets import as_target
 from mercer.datasets import make_sine
