@@ -14,6 +14,7 @@ typer_testing = pytest.importorskip("typer.testing")
 pytest.importorskip("skops.io")
 
 from mercer_command.app import app  # noqa: E402
+from mercer_command.result import Figure, Section  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -57,19 +58,16 @@ def response_table() -> Any:
     return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.sin(X[:, 0]) + 0.1 * X[:, 1]})
 
 
-def recorded_axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The axes of the figures of a report, which are drawn from now on."""
-    from matplotlib.figure import Figure
+def drawn_axes(section: Section) -> list[Any]:
+    """The axes of the figures of a section."""
+    from matplotlib.figure import Figure as Drawing
 
-    found: list[Any] = []
-
-    def figure(draw: Callable[[Any], object], *, height: float = 3.8) -> str:
-        found.append(Figure().subplots())
-        draw(found[-1])
-        return ""
-
-    monkeypatch.setattr("mercer_command.html.figure", figure)
-    return found
+    axes = []
+    for part in section.parts:
+        if isinstance(part, Figure):
+            axes.append(Drawing().subplots())
+            part.draw(axes[-1])
+    return axes
 
 
 def write_folder(frame: Any, folder: Path, n_parts: int = 3) -> None:

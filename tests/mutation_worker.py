@@ -22,7 +22,7 @@ from command_cases import call, pd
 from mutations import mutated_model, mutated_table
 from pyarrow import parquet
 
-from mercer_command.table_columns import recognize_columns
+from mercer_command.columns import recognize_columns
 from mercer_command.tables import read_table
 
 MAX_MEMORY = 2 * 2**30

@@ -31,7 +31,7 @@ CALLS = (
     ("pickle", "loads"),
     ("numpy", "load"),
     ("sklearn.tree._tree", "Tree"),
-    ("mercer_command.app", "fit"),
+    ("mercer_command.commands", "fit"),
     ("functools", "partial"),
     ("operator", "methodcaller"),
 )

@@ -182,7 +182,7 @@ def layer_of(path: Path) -> str:
 
 def imports(path: Path) -> Iterator[str]:
     """Full names of what a file imports from the package, wherever in the file it does."""
-    package = ".".join(("mercer", *path.relative_to(SOURCE).parent.parts))
+    package = ".".join(path.relative_to(SOURCE.parent).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -223,6 +223,15 @@ class TestLayers:
     def test_the_library_does_not_import_the_command(self) -> None:
         found = {name for path in FILES for name in imports(path) if name.startswith("mercer_")}
         assert found == set()
+
+    def test_the_command_imports_public_names_only(self) -> None:
+        command = SOURCE.parent / "mercer_command"
+        found = {name for path in command.rglob("*.py") for name in imports(path)}
+        own = {name for name in found if name.split(".")[0] == "mercer"}
+        public = {f"{module}.{name}" for module, names in PUBLIC_NAMES.items() for name in names}
+        assert "mercer.inspection.kernel_terms" in own
+        assert [path for path in command.rglob("*.py") if "mercer._" in path.read_text()] == []
+        assert own - public - {*PUBLIC_NAMES, "mercer.__version__"} == set()
 
     def test_no_file_name_occurs_twice(self) -> None:
         names = [path.name for path in FILES if path.name != "__init__.py"]

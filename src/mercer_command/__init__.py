@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from io import TextIOWrapper
 
-from mercer_command.errors import one_line
+from mercer_command.messages import one_line
 
 __all__ = ["main"]
 

@@ -1,28 +1,42 @@
-"""Commands and options of the command line; what commands do is imported when one runs."""
+"""The command line; what commands do is imported when one runs."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import sys
+from inspect import Parameter, Signature, getdoc, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from mercer import __version__
-from mercer_command.command_group import OneLineErrors
-from mercer_command.option_names import COMPARED, DESCRIPTIONS, LEARNERS
-from mercer_command.options import (
-    Cluster,
-    ColumnsFile,
-    Repeats,
-    Report,
-    Seed,
-    Table,
-    Tables,
-    Target,
-    TaskName,
-    TestSize,
-    Workers,
-)
+from mercer_command.messages import one_line
+from mercer_command.options import Columns, Compare, Demo, Explain, Fit, Options, Predict
+
+
+class OneLineErrors(TyperGroup):
+    """Commands that end with one readable line and exit code 2 if the input is invalid."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; print one line for an error that the user can correct."""
+        interrupted = 130
+        try:
+            code = super().main(*args, **{**kwargs, "standalone_mode": False})
+        except (KeyboardInterrupt, typer.Abort):
+            code, message = interrupted, "interrupted"
+        except Exception as error:
+            line = one_line(error)
+            if line is None:
+                raise
+            code, message = 2, line
+        else:
+            # Some versions of Typer turn an interruption into this exit code.
+            if code != interrupted:
+                sys.exit(code if isinstance(code, int) else 0)
+            message = "interrupted"
+        sys.stderr.write(f"mercer: {message}\n")
+        sys.exit(code)
+
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -52,157 +66,22 @@ def _start(
         typer.echo(context.get_help())
 
 
-@app.command()
-def fit(
-    table: Tables,
-    target: Target,
-    *,
-    learner: Annotated[
-        str,
-        typer.Option(
-            help="How kernels, their widths and their weights are learned. "
-            + "; ".join(f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS)
-        ),
-    ] = LEARNERS[0],
-    task: TaskName = "auto",
-    columns: ColumnsFile = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")
-    ] = None,
-    report: Report = None,
-    test_size: TestSize = 0.25,
-    seed: Seed = 0,
-    cluster: Cluster = None,
-    workers: Workers = None,
-) -> None:
-    """Learn a kernel and a predictor from a table, and test them on held-out rows.
+def _add_command(options: type[Options]) -> None:
+    """Make a command of the fields of its options; `commands` has the function of its name."""
+    name, hints = options.__name__.lower(), get_type_hints(options, include_extras=True)
 
-    Folders, Parquet files of more than 10,000,000 values, and those read by Dask do not have to fit
-    into memory.
-    """
-    from mercer_command import commands
+    def run(**given: Any) -> None:
+        from mercer_command import commands
 
-    commands.fit(
-        table,
-        target,
-        learner=learner,
-        task=task,
-        columns=columns,
-        out=out,
-        report=report,
-        test_size=test_size,
-        seed=seed,
-        cluster=cluster,
-        workers=workers,
-    )
+        getattr(commands, name)(options(**given))
+
+    parameters = [
+        one.replace(annotation=hints[one.name], kind=Parameter.KEYWORD_ONLY)
+        for one in signature(options).parameters.values()
+    ]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app.command(name, help=getdoc(options))(run)
 
 
-@app.command()
-def predict(
-    model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
-    table: Tables,
-    out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")],
-    interval: Annotated[
-        float | None,
-        typer.Option(
-            help="Add columns of intervals that hold the response with this probability, such as "
-            "0.9, if the model predicts responses.",
-            metavar="COVERAGE",
-        ),
-    ] = None,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="The same as --interval 0.9.")
-    ] = False,
-) -> None:
-    """Predict each row of a table with a saved model.
-
-    A model is loaded only if all its types belong to mercer or scikit-learn. Columns that it was
-    not fitted on, such as the target, are ignored. Parquet files do not have to fit into memory.
-    """
-    from mercer_command import commands
-
-    commands.predict(model, table, out, interval=interval, intervals=intervals)
-
-
-@app.command()
-def explain(
-    model: Annotated[Path, typer.Argument(help="Model saved by mercer fit.")],
-    table: Table,
-    *,
-    report: Report = None,
-    seed: Seed = 0,
-) -> None:
-    """Show what a saved model learned: kernels, and which columns matter for the rows of a table.
-
-    Rows that the model was not fitted to tell more than those that it was.
-    """
-    from mercer_command import commands
-
-    commands.explain(model, table, report=report, seed=seed)
-
-
-@app.command()
-def columns(
-    table: Table,
-    *,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE"),
-    ] = None,
-) -> None:
-    """Show how the columns of a table are read and used, without learning."""
-    from mercer_command import commands
-
-    commands.columns(table, out=out)
-
-
-@app.command()
-def compare(
-    table: Table,
-    target: Target,
-    *,
-    methods: Annotated[
-        str | None,
-        typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
-    ] = None,
-    task: TaskName = "auto",
-    columns: ColumnsFile = None,
-    repeats: Repeats = 5,
-    csv: Annotated[
-        Path | None,
-        typer.Option(help="Write results, CSV or Parquet.", metavar="FILE"),
-    ] = None,
-    report: Report = None,
-    seed: Seed = 0,
-) -> None:
-    """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
-
-    Each split holds out a quarter of the rows.
-    """
-    from mercer_command import commands
-
-    commands.compare(
-        table,
-        target,
-        methods=methods,
-        task=task,
-        columns=columns,
-        repeats=repeats,
-        csv=csv,
-        report=report,
-        seed=seed,
-    )
-
-
-@app.command()
-def demo(
-    out: Annotated[
-        Path | None, typer.Option(help="Save the fitted model (skops).", metavar="FILE")
-    ] = None,
-    report: Report = None,
-    repeats: Repeats = 2,
-) -> None:
-    """Compare methods and fit one on scikit-learn's breast-cancer table, in half a minute."""
-    from mercer_command import commands
-
-    commands.demo(out=out, report=report, repeats=repeats)
+for _options in (Fit, Predict, Explain, Columns, Compare, Demo):
+    _add_command(_options)

@@ -17,14 +17,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer._typing import Array, Features
+from mercer_command.notation import Array
 from mercer_command.problem import Task
 
 CONFIDENCE = 0.95
 """Confidence of intervals, which are approximate for few rows and errors with heavy tails."""
-
-_MOST_ROWS = 5000
-"""The RBF baselines learn from at most this many rows, since their time grows with their square."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +113,12 @@ def is_better(losses: Array, others: Array) -> bool:
 
 def baseline_errors(
     task: Task,
-    train: tuple[Features, npt.NDArray[Any]],
-    test: tuple[Features, npt.NDArray[Any]],
+    train: tuple[Any, npt.NDArray[Any]],
+    test: tuple[Any, npt.NDArray[Any]],
     *,
     seed: int = 0,
     note: str = "",
+    max_rows: int = 5000,
 ) -> tuple[list[HeldOutError], Array]:
     """Fit simple predictors with scikit-learn's default settings, and test them.
 
@@ -133,6 +131,9 @@ def baseline_errors(
         Rows of the RBF predictor are drawn if there are many.
     note : str, default=""
         What distinguishes the training rows from those of the model.
+    max_rows : int, default=5000
+        The RBF predictor learns from at most this number of rows, since its time grows with their
+        square.
 
     Returns
     -------
@@ -144,32 +145,31 @@ def baseline_errors(
     X, y = np.asarray(train[0], dtype=float), train[1]
     X_test = np.asarray(test[0], dtype=float)
     found, losses = [], np.empty(0)
-    for name, (estimator, most) in _predictors(task).items():
+    for name, estimator in _predictors(task).items():
         rows, told = np.arange(len(y)), note
-        if most is not None and len(y) > most:
-            rows = _drawn(y, most, task, seed)
-            told = f"learned from {most:,} rows"
+        if name.startswith("RBF") and len(y) > max_rows:
+            rows = _drawn(y, max_rows, task, seed)
+            told = f"learned from {max_rows:,} rows"
         estimator.fit(X[rows], y[rows])
         losses = losses_of(task, test[1], estimator.predict(X_test))
         found.append(HeldOutError(name, *error_interval(task, losses), note=told))
     return found, losses
 
 
-def _predictors(task: Task) -> dict[str, tuple[BaseEstimator, int | None]]:
-    """Return predictors, and the largest number of rows that each learns from."""
+def _predictors(task: Task) -> dict[str, BaseEstimator]:
     if task == "classification":
         return {
-            "histogram boosting": (HistGradientBoostingClassifier(random_state=0), None),
-            "RBF SVM": (SVC(), _MOST_ROWS),
-            "logistic regression": (LogisticRegression(max_iter=1000), None),
-            "most frequent class": (DummyClassifier(), None),
+            "histogram boosting": HistGradientBoostingClassifier(random_state=0),
+            "RBF SVM": SVC(),
+            "logistic regression": LogisticRegression(max_iter=1000),
+            "most frequent class": DummyClassifier(),
         }
-    scaled = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
+    ridge = KernelRidge(kernel="rbf")
     return {
-        "histogram boosting": (HistGradientBoostingRegressor(random_state=0), None),
-        "RBF kernel ridge": (scaled, _MOST_ROWS),
-        "linear (ridge)": (Ridge(), None),
-        "mean": (DummyRegressor(), None),
+        "histogram boosting": HistGradientBoostingRegressor(random_state=0),
+        "RBF kernel ridge": TransformedTargetRegressor(ridge, transformer=StandardScaler()),
+        "linear (ridge)": Ridge(),
+        "mean": DummyRegressor(),
     }
 
 

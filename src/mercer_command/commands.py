@@ -2,227 +2,169 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from mercer import ParquetSource, pass_hooks
-from mercer_command import comparison, fitting, terminal
-from mercer_command.cluster import check_cluster, cluster_client
-from mercer_command.column_choices import read_choices, write_choices
-from mercer_command.errors import (
-    check_failures,
-    check_packages,
-    checked_name,
-    collected_warnings,
-    in_one_line,
-    postponed,
+from mercer import pass_hooks
+from mercer_command import (
+    figures,
+    files,
+    fitting,
+    html,
+    messages,
+    methods,
+    options,
+    sections,
+    streaming,
+    tables,
+    terminal,
 )
-from mercer_command.explanation import explain as explain_cells
-from mercer_command.files import check_outputs
+from mercer_command.columns import recognize_columns
 from mercer_command.leakage import leakage_notes
-from mercer_command.methods import (
-    check_fit,
-    check_size,
-    check_streamed,
-    feasible,
-    method_names,
-)
-from mercer_command.models import load_model, save_model
-from mercer_command.option_names import DEMONSTRATED, LEARNERS
+from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.prediction import predict_file
-from mercer_command.problem import Problem, Rows, as_problem
-from mercer_command.report import (
-    Run,
-    write_comparison_report,
-    write_explanation,
-    write_fit_report,
-)
-from mercer_command.shown_names import listing, shown
-from mercer_command.streaming import is_streamed, streamed_table
-from mercer_command.table_columns import recognize_columns
-from mercer_command.tables import check_table_format, read_cells, write_table
+from mercer_command.problem import Problem, Rows, as_problem, splits
+from mercer_command.result import Section, Text
+
+DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
+"""The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
-def fit(
-    table: Path,
-    target: str,
-    *,
-    learner: str,
-    task: str,
-    columns: Path | None,
-    out: Path | None,
-    report: Path | None,
-    test_size: float,
-    seed: int,
-    cluster: str | None,
-    workers: int | None,
-) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
-    checked_name("learner", learner, LEARNERS)
-    check_outputs(out, report, inputs=(table,))
-    check_packages(skops=out, matplotlib=report, distributed=cluster or workers)
-    check_cluster(table, cluster, workers)
-    options = {
-        "learner": None if learner == LEARNERS[0] else learner,
-        "task": None if task == "auto" else task,
-        "columns": columns,
-        "out": out,
-        "report": report,
-        "test-size": None if test_size == 0.25 else test_size,
-        "seed": seed,
-        "cluster": cluster,
-        "workers": workers,
-    }
-    run = Run(_words("fit", table, target=target, **options), str(table), _text(out))
-    with cluster_client(cluster, workers) as client:
-        if client is None and not is_streamed(table):
-            problem = _problem(table, target, task, columns)
-            check_fit([learner], problem.task, LEARNERS)
-            [rows] = fitting.splits(problem, test_size=test_size, repeats=1, seed=seed)
-            check_size([learner], len(rows[0]))
-            _fit(problem, learner, rows, out=out, report=report, seed=seed, run=run)
-            return
-        check_streamed(learner)
-        streamed = streamed_table(table, target, task, columns, test_size=test_size, seed=seed)
-        problem, rows = streamed.problem, (streamed.train, streamed.test)
-        check_fit([learner], problem.task, LEARNERS)
-        read = {"source": streamed.source, "client": client}
-        _fit(problem, learner, rows, out=out, report=report, seed=seed, run=run, **read)
+def fit(given: options.Fit) -> None:
+    """Learn from a table; see `mercer_command.options`."""
+    messages.checked_name("learner", given.learner, options.LEARNERS)
+    files.check_outputs(given.out, given.report, inputs=(given.table,))
+    distributed = given.cluster or given.workers
+    messages.check_packages(skops=given.out, matplotlib=given.report, distributed=distributed)
+    streaming.check_cluster(given)
+    with streaming.cluster_client(given.cluster, given.workers) as client:
+        if client is None and not streaming.is_streamed(given.table):
+            problem = _problem(given)
+            methods.check_fit([given.learner], problem.task, options.LEARNERS)
+            [rows] = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
+            methods.check_size([given.learner], len(rows[0]))
+            training = streaming.Training(problem, *rows)
+        else:
+            methods.check_streamed(given.learner)
+            training = streaming.streamed_table(given)
+            methods.check_fit([given.learner], training.problem.task, options.LEARNERS)
+        _fit(training, given, given, client)
 
 
-def predict(
-    model: Path, table: Path, out: Path, *, interval: float | None, intervals: bool
-) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
-    check_table_format(out)
-    check_outputs(out, inputs=(model, table))
-    if intervals and interval is None:
-        interval = fitting.INTERVAL_COVERAGE
+def predict(given: options.Predict) -> None:
+    """Predict the rows of a table; see `mercer_command.options`."""
+    tables.is_parquet(given.out)
+    files.check_outputs(given.out, inputs=(given.model, given.table))
+    coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
-    with in_one_line(f"predict {table} by {model}"), collected_warnings(notes):
-        fitted = load_model(model)
-        with terminal.row_progress() as bar:
+    with (
+        messages.in_one_line(f"predict {given.table} by {given.model}"),
+        collected_warnings(notes),
+    ):
+        model = files.load_model(given.model)
+        with terminal.progress_bar() as bar:
             n_rows, found = predict_file(
-                fitted,
-                table,
-                out,
-                interval,
+                model,
+                given.table,
+                given.out,
+                coverage,
                 on_start=lambda n_rows: bar.step("predicting", n_rows),
                 on_rows=bar.advance,
             )
-    notes += found
-    terminal.print_notes(notes)
-    terminal.print_line(f"{n_rows:,} predictions in {out}")
+    terminal.print_notes([*notes, *found])
+    terminal.print_line(f"{n_rows:,} predictions in {given.out}")
 
 
-def explain(model: Path, table: Path, *, report: Path | None, seed: int) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
-    check_outputs(report, inputs=(model, table))
-    check_packages(matplotlib=report)
+def explain(given: options.Explain) -> None:
+    """Show what a model learned; see `mercer_command.options`."""
+    files.check_outputs(given.report, inputs=(given.model, given.table))
+    messages.check_packages(matplotlib=given.report)
     notes = list[str]()
-    with in_one_line(f"explain {model} by {table}"), collected_warnings(notes):
-        found = explain_cells(load_model(model), read_cells(table), seed)
-        if report is not None:
-            write_explanation(found, report, notes)
-    terminal.show_explanation(found)
+    with (
+        messages.in_one_line(f"explain {given.model} by {given.table}"),
+        collected_warnings(notes),
+    ):
+        trial = fitting.explain(
+            files.load_model(given.model), tables.read_cells(given.table), given.seed
+        )
+        described = sections.describe_trial(trial)
+        found = _learned(trial)
+        if given.report is not None:
+            predictions = [] if trial.y is None else [figures.prediction_section(trial)]
+            page = [*_notes(notes), *predictions, *figures.dependence_section(trial), *found]
+            title = f"What predicts {shown(trial.name)}"
+            html.write_page(given.report, title, f"{described}.", page)
+    terminal.print_line(f"{shown(trial.name)}: {described}")
+    terminal.show(found)
     terminal.print_notes(notes)
-    terminal.show_files(report=report)
+    terminal.show_files(report=given.report)
 
 
-def columns(table: Path, *, out: Path | None) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
-    check_outputs(out, inputs=(table,))
-    cells = read_cells(table)
+def columns(given: options.Columns) -> None:
+    """Show how columns are read; see `mercer_command.options`."""
+    files.check_outputs(given.out, inputs=(given.table,))
+    cells = tables.read_cells(given.table)
     _, found = recognize_columns(cells.frame, separator=cells.separator)
-    terminal.show_columns(found)
+    terminal.show([sections.columns_section(found, n_shown=None)])
     terminal.print_notes(cells.notes)
-    if out is not None:
-        write_choices(found, out)
-        terminal.show_files(columns=out)
+    if given.out is not None:
+        tables.write_choices(found, given.out)
+        terminal.show_files(columns=given.out)
 
 
-def compare(
-    table: Path,
-    target: str,
-    *,
-    methods: str | None,
-    task: str,
-    columns: Path | None,
-    repeats: int,
-    csv: Path | None,
-    report: Path | None,
-    seed: int,
-) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
-    names = method_names(methods)
-    if csv is not None:
-        check_table_format(csv)
-    check_outputs(csv, report, inputs=(table,))
-    check_packages(matplotlib=report)
-    problem = _problem(table, target, task, columns)
-    check_fit(names, problem.task)
-    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=seed)
+def compare(given: options.Compare) -> None:
+    """Compare methods; see `mercer_command.options`."""
+    names = methods.method_names(given.methods)
+    if given.csv is not None:
+        tables.is_parquet(given.csv)
+    files.check_outputs(given.csv, given.report, inputs=(given.table,))
+    messages.check_packages(matplotlib=given.report)
+    problem = _problem(given)
+    methods.check_fit(names, problem.task)
+    rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=given.seed)
     n_rows = len(rows[0][0])
-    if methods is None:
-        slow = [name for name in names if name not in feasible(names, n_rows)]
-        names = feasible(names, n_rows)
-        if slow:
-            note = f"these methods are left out because {n_rows:,} rows take long: {listing(slow)}"
-            terminal.print_notes([note])
-    check_size(names, n_rows)
-    _compare(problem, names, rows, csv=csv, report=report, seed=seed)
+    slow = [name for name in names if name not in methods.feasible(names, n_rows)]
+    if given.methods is None and slow:
+        names = methods.feasible(names, n_rows)
+        note = f"these methods are left out because {n_rows:,} rows take long: {listing(slow)}"
+        terminal.print_notes([note])
+    methods.check_size(names, n_rows)
+    _compare(problem, names, rows, csv=given.csv, report=given.report, seed=given.seed)
 
 
-def demo(*, out: Path | None, report: Path | None, repeats: int) -> None:
-    """Do what the command of this name says; see :mod:`mercer_command.app`."""
+def demo(given: options.Demo) -> None:
+    """Compare methods on a table of scikit-learn; see `mercer_command.options`."""
     from sklearn.datasets import load_breast_cancer
 
-    check_outputs(out, report)
-    check_packages(skops=out, matplotlib=report)
+    files.check_outputs(given.out, given.report)
+    messages.check_packages(skops=given.out, matplotlib=given.report)
     bunch = load_breast_cancer(as_frame=True)
     frame = bunch.data.assign(diagnosis=bunch.target_names[bunch.target])
     problem = as_problem(frame, "diagnosis")
-    rows = fitting.splits(problem, test_size=0.25, repeats=repeats, seed=0)
+    rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
     _compare(problem, list(DEMONSTRATED), rows)
-    options = {"out": out, "report": report, "repeats": repeats}
-    run = Run(_words("demo", **options), "table.csv", _text(out))
-    _fit(problem, LEARNERS[0], rows[0], out=out, report=report, run=run)
-    if report is None:
+    fitted = options.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
+    _fit(streaming.Training(problem, *rows[0]), fitted, given)
+    if given.report is None:
         terminal.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _words(name: str, *arguments: object, **options: object) -> tuple[str, ...]:
-    """Return the words of a command with the options that are given."""
-    given = ((f"--{key}", str(value)) for key, value in options.items() if value is not None)
-    return ("mercer", name, *map(str, arguments), *(word for pair in given for word in pair))
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _problem(table: Path, target: str, task: str, columns: Path | None) -> Problem:
-    cells = read_cells(table)
-    choices = read_choices(columns, list(cells.frame.columns))
-    return as_problem(cells, target, task, choices=choices)
+def _problem(given: options.Fit | options.Compare) -> Problem:
+    cells = tables.read_cells(given.table)
+    choices = tables.read_choices(given.columns, list(cells.frame.columns))
+    return as_problem(cells, given.target, given.task, choices=choices)
 
 
 def _fit(
-    problem: Problem,
-    learner: str,
-    rows: tuple[Rows, Rows],
-    *,
-    out: Path | None,
-    report: Path | None,
-    run: Run,
-    seed: int = 0,
-    source: ParquetSource | None = None,
-    client: Any = None,
+    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
 ) -> None:
-    notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
-    with terminal.row_progress() as bar:
+    """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
+    problem, notes = training.problem, list(training.problem.notes)
+    failures, written = list[str](), dict[str, Path | None]()
+    with terminal.progress_bar() as bar:
         bar.step(f"learning a kernel for {shown(problem.name)}")
 
         def begin(n_rows: int) -> None:
@@ -230,32 +172,64 @@ def _fit(
 
         def save(model: Pipeline) -> None:
             # What follows may fail; the model is safe before.
-            if out is not None:
-                with postponed(failures, f"save the model {out}"):
-                    save_model(model, out)
-                    written["model"] = out
+            if given.out is not None:
+                with postponed(failures, f"save the model {given.out}"):
+                    files.save_model(model, given.out)
+                    written["model"] = given.out
 
         with collected_warnings(notes), pass_hooks(begin, bar.advance, client=client):
-            result = fitting.fit(
-                problem,
-                learner,
-                *rows,
-                seed=seed,
-                source=source,
-                on_step=bar.step,
-                on_fitted=save,
+            fit = fitting.fit(
+                training, given.learner, seed=given.seed, on_step=bar.step, on_fitted=save
             )
-            notes[:0] = leakage_notes(problem, rows[0], seed)
-        if report is not None:
+            notes[:0] = leakage_notes(problem, training.train, given.seed)
+        result = sections.fit_section(fit)
+        learned = _learned(fit.trial, fit.learner)
+        read = sections.columns_section(problem.columns)
+        if given.report is not None:
             bar.step("writing the report")
-            with postponed(failures, f"write the report {report}"):
-                write_fit_report(result, report, run, notes)
-                written["report"] = report
-    terminal.show_problem(problem)
-    terminal.show_fit(result)
+            with postponed(failures, f"write the report {given.report}"):
+                repeat = sections.repeat_section(fit, command, given.table, given.out)
+                write_fit_report(
+                    fit, given.report, [result, *_notes(notes)], [*learned, read, repeat]
+                )
+                written["report"] = given.report
+    terminal.print_line(f"{shown(problem.name)}: {sections.describe_problem(problem)}")
+    terminal.show([result, *learned, read])
+    _finish(notes, failures, written)
+
+
+def write_fit_report(
+    fit: fitting.Fit, path: Path, first: Iterable[Section], last: Iterable[Section]
+) -> None:
+    """Write the sections of a fit, and between them figures of its predictions."""
+    trial, described = fit.trial, sections.describe_problem(fit.problem)
+    between = [
+        figures.prediction_section(trial),
+        *figures.dependence_section(trial),
+        Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
+    ]
+    error = sections.format_error(fit.errors[0].error, trial.task)
+    title = f"Predicting {shown(trial.name)}: error {error}"
+    html.write_page(path, title, f"{described}.", [*first, *between, *last])
+
+
+def _learned(trial: fitting.Trial, learner: str = "") -> list[Section]:
+    return [
+        sections.importance_section(trial.importances, trial.task, trial.unit),
+        sections.kernel_section(trial, learner),
+    ]
+
+
+def _notes(notes: list[str]) -> list[Section]:
+    return [Section("Notes", [Text(note, "note") for note in notes])] if notes else []
+
+
+def _finish(notes: list[str], failures: list[str], written: dict[str, Path | None]) -> None:
+    """Print remarks and written files, and raise what failed at the end."""
     terminal.print_notes(notes)
     terminal.show_files(**written)
-    check_failures(failures)
+    if failures:
+        raise messages.InputError("; ".join(failures))
 
 
 def _compare(
@@ -267,19 +241,24 @@ def _compare(
     report: Path | None = None,
     seed: int = 0,
 ) -> None:
-    notes, failures, written = list(problem.notes), list[str](), dict[str, Path]()
-    with terminal.progress(len(methods) * len(rows)) as step, collected_warnings(notes):
-        result = comparison.compare(problem, methods, rows, seed=seed, on_step=step)
+    notes = list(problem.notes)
+    failures, written = list[str](), dict[str, Path | None]()
+    with terminal.progress_bar("fits") as bar, collected_warnings(notes):
+        bar.step("comparing", len(methods) * len(rows))
+        result = fitting.compare(
+            problem, methods, rows, seed=seed, on_step=lambda told: bar.advance(1, told)
+        )
+    found = sections.comparison_section(result, problem.task)
+    described = sections.describe_problem(problem)
     if csv is not None:
         with postponed(failures, f"write the results {csv}"):
-            write_table(result.as_frame(), csv)
+            tables.write_table(result.as_frame(), csv)
             written["results"] = csv
     if report is not None:
         with postponed(failures, f"write the report {report}"):
-            write_comparison_report(result, problem, report, notes)
+            title = f"Comparison of methods that predict {shown(problem.name)}"
+            html.write_page(report, title, f"{described}.", [found, *_notes(notes)])
             written["report"] = report
-    terminal.show_problem(problem)
-    terminal.show_comparison(result, problem)
-    terminal.print_notes(notes)
-    terminal.show_files(**written)
-    check_failures(failures)
+    terminal.print_line(f"{shown(problem.name)}: {described}")
+    terminal.show([found])
+    _finish(notes, failures, written)

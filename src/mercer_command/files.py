@@ -1,4 +1,4 @@
-"""Output files: checked before any work, and replaced at once by complete ones."""
+"""Output files and models: checked before any work, and replaced at once by complete ones."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from pathlib import Path
 from secrets import token_hex
 from shutil import copymode
 
-from mercer_command.errors import InputError
+from sklearn.pipeline import Pipeline
+
+import mercer
+from mercer_command.messages import InputError
 
 if sys.platform != "win32":  # Windows has no such locks.
     import fcntl
 
 _PREFIX = ".mercer-"
 """Names of temporary files begin with this."""
-
-_MOST_SUFFIXES = 40
-"""Temporary names end with at most this many characters of the suffixes, as long names fail."""
-
-_FULL = {EDQUOT, EFBIG, ENOSPC}
-"""Error numbers of a write that the disk, a quota or a limit of the process leaves no room for."""
 
 
 @contextmanager
@@ -99,7 +96,7 @@ def _refused(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in {EDQUOT, EFBIG, ENOSPC}:
             raise
         raise InputError(f"cannot write {path}: {error.strerror}") from error
 
@@ -120,7 +117,7 @@ def _locked_file(path: Path) -> Iterator[Path]:
 
 def _created(path: Path) -> tuple[Path, int]:
     """Create an empty file beside another, with its last suffixes, and lock it."""
-    suffixes = "".join(path.suffixes[-2:])[-_MOST_SUFFIXES:]
+    suffixes = "".join(path.suffixes[-2:])[-40:]  # Long names fail.
     while True:
         temporary = path.with_name(f"{_PREFIX}{token_hex(8)}{suffixes}")
         try:
@@ -197,3 +194,29 @@ def check_outputs(*outputs: Path | None, inputs: tuple[Path, ...] = ()) -> None:
             raise InputError(f"{path} would overwrite another file of this command")
         taken.add(path.resolve())
         remove_leftovers(path.resolve().parent)
+
+
+def save_model(model: Pipeline, path: Path) -> None:
+    """Write a fitted model; an interruption leaves the old file or the new one."""
+    with replacing(path) as temporary:
+        mercer.save(model, temporary)
+
+
+def load_model(path: Path) -> Pipeline:
+    """Read a model written by `save_model`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not such a model, or holds types that are not trusted, in which
+        case nothing is loaded.
+    """
+    if not path.is_file():
+        raise InputError(f"there is no model file {path}")
+    try:
+        model = mercer.load(path)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if not (isinstance(model, Pipeline) and hasattr(model, "feature_names_in_")):
+        raise InputError(f"{path} holds a {type(model).__name__}, not a model of mercer fit")
+    return model

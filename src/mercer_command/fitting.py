@@ -1,80 +1,70 @@
-"""Learning from a table, testing on held-out rows, and predicting."""
+"""Learning from a table and testing on held-out rows, by one method or by several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import r2_score, root_mean_squared_error, zero_one_loss
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+import pandas as pd
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import unique_labels
 
-from mercer._blocks import ParquetSource
-from mercer._stacking.kernel_stacking import EvaluatedCandidate
-from mercer._typing import Array, Features
 from mercer.inspection import kernel_terms
-from mercer.inspection._display import learned
-from mercer_command.baselines import (
-    HeldOutError,
-    baseline_errors,
-    error_interval,
-    is_better,
-    losses_of,
-)
-from mercer_command.errors import InputError
+from mercer.preprocessing import convert
+from mercer_command import baselines
+from mercer_command.columns import DATES, Choice, recognize_columns
 from mercer_command.importance import ColumnImportance, column_importances
+from mercer_command.messages import InputError, listing, one_line
 from mercer_command.methods import learned_alignment, make_model
-from mercer_command.problem import Problem, Rows, Task
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-_MOST_TESTED = 10_000
-"""At most this many rows are held out; all others are learned from."""
-
-INTERVAL_COVERAGE = 0.9
-"""The report of a response says how many held-out rows intervals of this coverage hold."""
+from mercer_command.notation import Array
+from mercer_command.problem import Problem, Rows, Task, unit_of
+from mercer_command.streaming import Training
+from mercer_command.tables import Cells
 
 
 @dataclass(frozen=True)
-class LearnedKernel:
-    """What a method learned that combines kernels.
+class Trial:
+    """A fitted model, and rows that it was not fitted to.
 
     Attributes
     ----------
-    alignment, test_alignment : float
-        Centered alignment of the learned kernel with the target on the training and test rows.
-    kernels : list of (str, float, float)
-        Description, weight and share of each base kernel; the largest share comes first.
+    model : fitted Pipeline
+    name : str
+        Name of the target's column.
+    task : {"classification", "regression"}
+    unit : str
+        What a response is measured in.
+    X : DataFrame of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,) or None
+        The targets, if they are known.
+    importances : sequence of ColumnImportance
+        How much each column matters.
     """
 
-    alignment: float
-    test_alignment: float
-    kernels: list[tuple[str, float, float]]
+    model: Pipeline
+    name: str
+    task: Task
+    unit: str
+    X: pd.DataFrame
+    y: npt.NDArray[Any] | None
+    importances: Sequence[ColumnImportance] = ()
 
+    @property
+    def has_dates(self) -> bool:
+        """Whether responses are dates, as days since 1970."""
+        return self.task == "regression" and self.model["reader"].target[1] == "date"
 
-@dataclass(frozen=True)
-class Stack:
-    """What stacking learned, which combines predictions.
-
-    Attributes
-    ----------
-    candidates : list of EvaluatedCandidate
-        The largest weight comes first, and the lowest error among those that were left out.
-    loo_score : float
-        Accuracy, or R², of the leave-one-out predictions.
-    covered : float or None
-        Share of the held-out rows whose response is in its prediction interval; None for classes.
-    """
-
-    candidates: list[EvaluatedCandidate]
-    loo_score: float
-    covered: float | None
+    @property
+    def learner(self) -> Any:
+        """The estimator that learned the kernel: of a search, the best."""
+        step = self.model[-1]
+        return getattr(step, "best_estimator_", step)
 
 
 @dataclass(frozen=True)
@@ -83,95 +73,38 @@ class Fit:
 
     Attributes
     ----------
-    model : fitted Pipeline
+    trial : Trial
+        The model, and its test rows.
     problem : Problem
     learner : str
         Name of the method.
-    n_train : int
-        Number of training rows.
-    test : ndarray of int
-        Positions of the test rows in the problem.
-    own : HeldOutError
-        Error of the model on the test rows.
-    baselines : tuple of HeldOutError
-        Errors of simple predictors on the same rows; the last is the constant.
-    beats_constant : bool
-        Whether the model is better than the constant, beyond what chance explains.
-    importances : tuple of ColumnImportance
-        How much each column matters.
     seed : int
         Seed of the split and of learners that draw random numbers.
-    r2 : float or None
-        Share of the response's variance that is explained on the test rows; None for classes.
-    learned : LearnedKernel or Stack
+    n_train : int
+        Number of training rows.
+    errors : tuple of HeldOutError
+        Errors of the model, of simple predictors, and of the constant, on the test rows.
+    beats_constant : bool
+        Whether the model is better than the constant, beyond what chance explains.
+    scores : tuple of str
+        What is known of the model besides its error, one line each.
     """
 
-    model: Pipeline
+    trial: Trial
     problem: Problem
     learner: str
-    n_train: int
-    test: Rows
-    own: HeldOutError
-    baselines: tuple[HeldOutError, ...]
-    beats_constant: bool
-    importances: tuple[ColumnImportance, ...]
     seed: int
-    r2: float | None
-    learned: LearnedKernel | Stack
-
-
-def splits(
-    problem: Problem, *, test_size: float | int, repeats: int, seed: int
-) -> list[tuple[Rows, Rows]]:
-    """Draw training rows and test rows; for classes, the draw is stratified.
-
-    Parameters
-    ----------
-    problem : Problem
-    test_size : float or int
-        Share of the test rows in all rows, or their number. At most 10,000 rows are held out, by
-        which errors are known to a few hundredths of their size.
-    repeats : int
-        Number of independent draws.
-    seed : int
-
-    Returns
-    -------
-    list of (ndarray of int, ndarray of int)
-    """
-    n_rows = len(problem.target)
-    n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
-    sizes = {"train_size": n_rows - n_test, "test_size": n_test, "random_state": seed}
-    if problem.task == "regression":
-        return list(ShuffleSplit(repeats, **sizes).split(problem.features))
-    n_classes = unique_labels(problem.target).size
-    if min(sizes["train_size"], sizes["test_size"]) < n_classes:
-        raise InputError(
-            f"{sizes['train_size']} rows to learn from and {sizes['test_size']} to test on are too "
-            f"few for {n_classes} classes"
-        )
-    return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))
-
-
-def n_tested(n_rows: int, test_size: float) -> int:
-    """Return the number of rows that are held out for a share of them, at most 10,000."""
-    return min(max(1, round(test_size * n_rows)), _MOST_TESTED)
-
-
-def error_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> float:
-    """Return the share of misclassified rows, or the root mean squared error."""
-    score = zero_one_loss if task == "classification" else root_mean_squared_error
-    return float(score(truth, predicted))
+    n_train: int
+    errors: tuple[baselines.HeldOutError, ...]
+    beats_constant: bool
+    scores: tuple[str, ...]
 
 
 def fit(
-    problem: Problem,
+    training: Training,
     learner: str,
-    train: Rows,
-    test: Rows,
     *,
     seed: int = 0,
-    source: ParquetSource | None = None,
     on_step: Callable[[str], None] = lambda description: None,
     on_fitted: Callable[[Pipeline], None] = lambda model: None,
 ) -> Fit:
@@ -179,15 +112,12 @@ def fit(
 
     Parameters
     ----------
-    problem : Problem
+    training : Training
+        If it has a source, the columns' encoder is fitted to the training rows of the sample, and
+        the predictor to all.
     learner : str
-        One of `mercer_command.methods.LEARNERS`.
-    train, test : ndarray of int
-        Positions of the rows.
+        One of `mercer_command.options.LEARNERS`.
     seed : int, default=0
-    source : ParquetSource, default=None
-        All training rows, if the problem holds a sample of the table. The columns' encoder is then
-        fitted to the training rows of the sample.
     on_step : callable, default=nothing
         Called before each step, with its description.
     on_fitted : callable, default=nothing
@@ -197,6 +127,7 @@ def fit(
     -------
     Fit
     """
+    problem, train, source = training.problem, training.train, training.source
     X, y, task = problem.features, problem.target, problem.task
     model = make_model(learner, problem, train, seed)
     if source is None:
@@ -204,96 +135,55 @@ def fit(
     else:
         model[-1].fit(source.with_encoder(model[:-1].fit(X.iloc[train], y[train])))
     on_fitted(model)
-    n_train = len(train) if source is None else source.count_rows()
     on_step("testing")
-    predicted = model.predict(X.iloc[test])
-    losses = losses_of(task, y[test], predicted)
-    others, constant = _baselines(problem, model, train, test, seed, sampled=len(train) < n_train)
-    on_step("measuring the importance of columns")
-    held_out = X.iloc[test], y[test]
-    is_stack = kernel_terms(model).combines == "predictions"
-    return Fit(
-        model=model,
-        problem=problem,
-        learner=learner,
-        n_train=n_train,
-        test=test,
-        own=HeldOutError(f"mercer, {learner}", *error_interval(task, losses)),
-        baselines=tuple(others),
-        beats_constant=is_better(losses, constant),
-        importances=tuple(column_importances(model, *held_out, task, seed=seed)),
-        seed=seed,
-        r2=None if task == "classification" else float(r2_score(y[test], predicted)),
-        learned=_stack(model, *held_out) if is_stack else _kernel(model, *held_out, task),
-    )
-
-
-def _baselines(
-    problem: Problem, model: Pipeline, train: Rows, test: Rows, seed: int, *, sampled: bool
-) -> tuple[list[HeldOutError], Array]:
-    """Return the errors of simple predictors of the encoded columns, and the constant's losses."""
-    X, y = problem.features, problem.target
+    X_test, y_test = X.iloc[training.test], y[training.test]
+    predicted = model.predict(X_test)
+    losses = baselines.losses_of(task, y_test, predicted)
     # Categories of many levels are encoded by other rows' targets, but for rows to predict.
     encoder = clone(model[:-1])
     encoded = encoder.fit_transform(X.iloc[train], y[train])
-    return baseline_errors(
-        problem.task,
+    others, constant = baselines.baseline_errors(
+        task,
         (encoded, y[train]),
-        (encoder.transform(X.iloc[test]), y[test]),
+        (encoder.transform(X_test), y_test),
         seed=seed,
-        note=f"learned from a sample of {len(train):,} rows" if sampled else "",
+        note="" if source is None else f"learned from a sample of {len(train):,} rows",
+    )
+    on_step("measuring the importance of columns")
+    found = column_importances(model, X_test, y_test, task, seed=seed)
+    trial = Trial(model, problem.name, task, problem.unit, X_test, y_test, found)
+    own = baselines.HeldOutError(f"mercer, {learner}", *baselines.error_interval(task, losses))
+    scores = [f"{training.n_train:,} training rows", *_scores(trial)]
+    if task == "regression":
+        r2 = r2_score(y_test, predicted)
+        scores.insert(1, f"R², the explained share of the variance, held-out rows: {r2:.3f}")
+    beats = baselines.is_better(losses, constant)
+    return Fit(
+        trial, problem, learner, seed, training.n_train, (own, *others), beats, tuple(scores)
     )
 
 
-def _kernel(model: Pipeline, X: DataFrame, y: npt.NDArray[Any], task: Task) -> LearnedKernel:
-    """Read the learned kernel off a model, and its alignment on held-out rows."""
-    return LearnedKernel(
-        alignment=float(learned(model).alignment_),
-        test_alignment=learned_alignment(model, X, y, task),
-        kernels=learned_shares(model),
-    )
+def _scores(trial: Trial) -> list[str]:
+    """Return what the learned kernel, or the stack, tells of itself."""
+    model, y, task = trial.model, trial.y, trial.task
+    assert y is not None
+    if kernel_terms(model).combines == "kernels":
+        aligned = learned_alignment(model, trial.X, y, task)
+        training = trial.learner.alignment_
+        told = f"{aligned:.3f} on held-out rows, {training:.3f} on training rows"
+        return [f"alignment with the target: {told}"]
+    loo = trial.learner.loo_score_
+    if task == "classification":
+        return [f"error, leave-one-out, training rows: {1.0 - loo:.1%}"]
+    low, high = intervals(model[-1], model[:-1].transform(trial.X)).T
+    covered = float(((low <= y) & (y <= high)).mean())
+    return [
+        f"R², leave-one-out, training rows: {loo:.3f}",
+        f"held-out responses in 90% intervals: {covered:.1%}",
+    ]
 
 
-def learned_shares(model: Pipeline) -> list[tuple[str, float, float]]:
-    """Return description, weight and share of each base kernel; the largest share comes first.
-
-    Parameters
-    ----------
-    model : fitted Pipeline
-    """
-    terms = kernel_terms(model)
-    shares = np.abs(terms.shares)
-    order = np.argsort(-shares, kind="stable")
-    return [(terms.labels[k], float(terms.weights[k]), float(shares[k])) for k in order]
-
-
-def _stack(model: Pipeline, X: DataFrame, y: npt.NDArray[Any]) -> Stack:
-    """Read candidates and scores off a model of stacking, and try its intervals."""
-    step, covered = model[-1], None
-    if hasattr(step, "predict_interval"):
-        low, high = intervals(step, model[:-1].transform(X), INTERVAL_COVERAGE).T
-        covered = float(((low <= y) & (y <= high)).mean())
-    return learned_stack(model, covered)
-
-
-def learned_stack(model: Pipeline, covered: float | None = None) -> Stack:
-    """Read candidates and scores off a model of stacking.
-
-    Parameters
-    ----------
-    model : fitted Pipeline
-    covered : float, default=None
-        Share of held-out responses in their intervals, if it is known.
-    """
-    step = model[-1]
-    return Stack(
-        candidates=sorted(step.candidates_, key=lambda c: (-c.weight, c.loo_error)),
-        loo_score=step.loo_score_,
-        covered=covered,
-    )
-
-
-def intervals(step: BaseEstimator, encoded: Features, coverage: float) -> Array:
+def intervals(step: BaseEstimator, encoded: Any, coverage: float = 0.9) -> Array:
     """Predict intervals that hold the response with some probability.
 
     Parameters
@@ -302,7 +192,7 @@ def intervals(step: BaseEstimator, encoded: Features, coverage: float) -> Array:
         The last step of a model of `fit`.
     encoded : array-like of shape (n_rows, n_features)
         Encoded columns.
-    coverage : float
+    coverage : float, default=0.9
         The probability, between zero and one.
 
     Returns
@@ -322,3 +212,150 @@ def intervals(step: BaseEstimator, encoded: Features, coverage: float) -> Array:
             "target is a response"
         )
     return np.asarray(step.predict_interval(encoded, coverage))
+
+
+def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
+    """Try a saved model on the rows of a table.
+
+    Parameters
+    ----------
+    model : fitted Pipeline of `fit`
+    cells : Cells
+        A table with the columns of the model and, if it is to tell which matter, the target.
+    seed : int, default=0
+        Of the shuffles.
+
+    Returns
+    -------
+    Trial
+
+    Raises
+    ------
+    InputError
+        If the table lacks columns of the model.
+    """
+    frame, (name, role, notation) = cells.frame, model["reader"].target
+    missing = [column for column in model.feature_names_in_ if column not in frame.columns]
+    if missing:
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
+    task: Task = "classification" if is_classifier(model) else "regression"
+    y = None
+    if name in frame.columns:
+        choice = Choice(role, "" if notation == "flag" else notation)
+        typed, _ = recognize_columns(frame[[name]], {name: choice})
+        known = typed[name].notna().to_numpy()
+        frame, y = frame[known], _target(typed.loc[known, [name]], model, role)
+    X = model["reader"].transform(frame)
+    found = column_importances(model, X, y, task, seed=seed)
+    return Trial(model, name, task, unit_of(role), X, y, found)
+
+
+def _target(column: pd.DataFrame, model: Pipeline, role: str) -> npt.NDArray[Any]:
+    """Return known targets in the form in which the model predicts them."""
+    if role in DATES:
+        return convert(column, "date")[:, 0]
+    kind = model.classes_.dtype.kind if is_classifier(model) else "f"
+    if kind in "iuf":
+        numbers = convert(column, "number")[:, 0]
+        return numbers.astype(model.classes_.dtype) if is_classifier(model) else numbers
+    texts = convert(column, "category")[:, 0].astype(str)
+    return np.char.lower(texts) == "true" if kind == "b" else texts
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results of each method on each split.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Names, of length n_methods.
+    errors, alignments, seconds : ndarray of shape (n_methods, n_splits)
+        Error and alignment on the test rows, and the time to fit.
+    """
+
+    methods: tuple[str, ...]
+    errors: Array
+    alignments: Array
+    seconds: Array
+
+    @property
+    def n_splits(self) -> int:
+        """Number of splits into training rows and test rows."""
+        return int(self.errors.shape[1])
+
+    def as_frame(self) -> pd.DataFrame:
+        """Return one row per method: means, deviations, mean rank, and the error of each split.
+
+        The method of the best mean rank comes first; of equal ranks, that of the smallest error.
+        Deviations over splits are zero for one split.
+        """
+        ddof = min(1, self.n_splits - 1)
+        frame = pd.DataFrame(
+            {
+                "method": self.methods,
+                "error": self.errors.mean(axis=1),
+                "error_std": self.errors.std(axis=1, ddof=ddof),
+                "test_alignment": self.alignments.mean(axis=1),
+                "test_alignment_std": self.alignments.std(axis=1, ddof=ddof),
+                "fit_seconds": self.seconds.mean(axis=1),
+                "rank": rankdata(self.errors, axis=0).mean(axis=1),
+                **{f"error_split_{r + 1}": split for r, split in enumerate(self.errors.T)},
+            }
+        )
+        return frame.sort_values(["rank", "error"], kind="stable", ignore_index=True)
+
+
+def compare(
+    problem: Problem,
+    methods: Sequence[str],
+    splits: Sequence[tuple[Rows, Rows]],
+    *,
+    seed: int = 0,
+    on_step: Callable[[str], None] = lambda description: None,
+) -> Comparison:
+    """Fit every method on every split.
+
+    Parameters
+    ----------
+    problem : Problem
+    methods : sequence of str
+        Keys of `mercer_command.methods.METHODS`.
+    splits : sequence of (ndarray of int, ndarray of int)
+        Rows to learn from and to test on, the same for all methods.
+    seed : int, default=0
+    on_step : callable, default=nothing
+        It is called before each fit, with its description.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    InputError
+        If a method fails; the message says which.
+    """
+    found = np.empty((3, len(methods), len(splits)))
+    for r, rows in enumerate(splits):
+        for m, name in enumerate(methods):
+            on_step(f"{name}, split {r + 1} of {len(splits)}")
+            try:
+                found[:, m, r] = _measure(problem, name, *rows, seed)
+            except ValueError as error:
+                raise InputError(f"method '{name}' failed: {one_line(error)}") from error
+    return Comparison(tuple(methods), *found)
+
+
+def _measure(
+    problem: Problem, method: str, train: Rows, test: Rows, seed: int
+) -> tuple[float, float, float]:
+    """Return error and alignment on the test rows, and the time to fit in seconds."""
+    X, y, task = problem.features, problem.target, problem.task
+    model = make_model(method, problem, train, seed)
+    start = perf_counter()
+    model.fit(X.iloc[train], y[train])
+    seconds = perf_counter() - start
+    losses = baselines.losses_of(task, y[test], model.predict(X.iloc[test]))
+    alignment = learned_alignment(model, X.iloc[test], y[test], task)
+    return baselines.error_interval(task, losses)[0], alignment, seconds

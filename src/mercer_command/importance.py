@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from sklearn.inspection import permutation_importance
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import Array
 from mercer.inspection import kernel_terms
-from mercer_command.encoding import source_columns
+from mercer_command.notation import Array
 from mercer_command.problem import Task
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-_REPEATS = 5
-"""Each column is shuffled this often."""
-
-_MOST_ROWS = 500
-"""At most this many rows are predicted anew for each shuffle."""
-
-_MOST_PREDICTIONS = 50_000
-"""At most this many rows are predicted in all; of more columns, the most relevant are shuffled."""
-
-
-_SCORING: dict[Task, str] = {
-    "classification": "accuracy",
-    "regression": "neg_root_mean_squared_error",
-}
-"""scikit-learn's names of the scores whose decrease is the importance."""
+from mercer_command.table_reader import source_columns
 
 
 @dataclass(frozen=True)
@@ -81,11 +63,14 @@ def column_relevances(model: Pipeline) -> dict[str, float]:
 
 def column_importances(
     model: Pipeline,
-    X: DataFrame,
+    X: pd.DataFrame,
     y: npt.NDArray[Any] | None,
     task: Task,
     *,
     seed: int = 0,
+    repeats: int = 5,
+    max_rows: int = 500,
+    max_predictions: int = 50_000,
 ) -> list[ColumnImportance]:
     """Measure how much columns matter by shuffling each of them in held-out rows.
 
@@ -97,6 +82,13 @@ def column_importances(
         The target; without it, nothing is shuffled.
     task : {"classification", "regression"}
     seed : int, default=0
+    repeats : int, default=5
+        Number of shuffles of each column.
+    max_rows : int, default=500
+        Number of rows that are predicted anew for each shuffle; they are drawn if there are more.
+    max_predictions : int, default=50_000
+        Number of rows that are predicted in all; if there are many columns, the most relevant ones
+        are shuffled.
 
     Returns
     -------
@@ -106,12 +98,21 @@ def column_importances(
     relevances = column_relevances(model)
     found = {name: ColumnImportance(name, share) for name, share in relevances.items()}
     if y is not None and len(y) > 1:
-        rows = _drawn_rows(len(y), seed)
-        shuffled = _shuffled_columns(relevances, len(rows))
-        # The other columns stay as they are, and cost no predictions.
-        drawn = X.iloc[rows], y[rows]
-        measured = _measured(model, *drawn, shuffled, scoring=_SCORING[task], seed=seed)
-        for name, increases in measured.items():
+        rows = np.sort(np.random.default_rng(seed).permutation(len(y))[:max_rows])
+        by_relevance = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
+        names = by_relevance[: max(1, max_predictions // (repeats * len(rows)))]
+        scoring = "accuracy" if task == "classification" else "neg_root_mean_squared_error"
+        drawn = X.iloc[rows]
+        measured = permutation_importance(
+            # The other columns stay as they are, and cost no predictions.
+            _OfColumns(model, drawn.drop(columns=names)),
+            drawn[names],
+            y[rows],
+            scoring=scoring,
+            n_repeats=repeats,
+            random_state=seed,
+        )
+        for name, increases in zip(names, measured.importances, strict=True):
             mean, deviation = float(increases.mean()), float(increases.std(ddof=1))
             found[name] = ColumnImportance(name, relevances[name], mean, deviation)
     return sorted(found.values(), key=_order)
@@ -119,56 +120,26 @@ def column_importances(
 
 def _order(column: ColumnImportance) -> tuple[float, float]:
     increase = -np.inf if np.isnan(column.increase) else column.increase
-    relevance = 0.0 if np.isnan(column.relevance) else column.relevance
-    return -increase, -relevance
-
-
-def _drawn_rows(n_rows: int, seed: int) -> npt.NDArray[np.intp]:
-    return np.sort(np.random.default_rng(seed).permutation(n_rows)[:_MOST_ROWS])
-
-
-def _shuffled_columns(relevances: dict[str, float], n_rows: int) -> list[str]:
-    """Return the columns that are shuffled, the most relevant ones if there are many."""
-    n_columns = max(1, _MOST_PREDICTIONS // (_REPEATS * n_rows))
-    names = sorted(relevances, key=lambda name: -np.nan_to_num(relevances[name]))
-    return names[:n_columns]
-
-
-def _measured(
-    model: Pipeline,
-    X: DataFrame,
-    y: npt.NDArray[Any],
-    names: list[str],
-    *,
-    scoring: str,
-    seed: int,
-) -> dict[str, Array]:
-    predictor = _OfColumns(model, X.drop(columns=names))
-    found = permutation_importance(
-        predictor, X[names], y, scoring=scoring, n_repeats=_REPEATS, random_state=seed
-    )
-    return dict(zip(names, found.importances, strict=True))
+    return -increase, -np.nan_to_num(column.relevance)
 
 
 class _OfColumns:
     """A fitted model as a function of some columns, the others of which do not change."""
 
-    def __init__(self, model: Pipeline, rest: DataFrame) -> None:
+    def __init__(self, model: Pipeline, rest: pd.DataFrame) -> None:
         self._model = model
         self._rest = rest
         self._estimator_type = getattr(model, "_estimator_type", None)
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
 
-    def fit(self, X: DataFrame, y: Any) -> _OfColumns:
+    def fit(self, X: pd.DataFrame, y: Any) -> _OfColumns:
         """Do nothing: the model is fitted."""
         return self
 
-    def predict(self, X: DataFrame) -> Array:
+    def predict(self, X: pd.DataFrame) -> Array:
         """Predict with the other columns as they are."""
-        from pandas import concat
-
-        return self._model.predict(concat([X, self._rest], axis="columns"))
+        return self._model.predict(pd.concat([X, self._rest], axis="columns"))
 
     def __sklearn_tags__(self) -> Any:
         return self._model.__sklearn_tags__()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -17,69 +17,30 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from mercer._learners import (
-    AlignmentMaximization,
-    ContinuousAlignment,
-    HSICWeights,
-    IndependentAlignment,
-    KernelOptimization,
-    UniformCombination,
-)
-from mercer._one_stage import (
-    L1SVM,
-    L2KRR,
-    ContinuousMKLClassifier,
-    ContinuousMKLRegressor,
-    MKLClassifier,
-    MKLRegressor,
-)
-from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
-from mercer._two_stage import C_GRID, TwoStageClassifier, TwoStageRegressor
-from mercer._typing import Array, Features
-from mercer.inspection._display import best_of
+import mercer
 from mercer.kernels import Gaussian
-from mercer.metrics import centered_alignment
-from mercer.probabilistic import BayesianMKLClassifier, BayesianMKLRegressor
-from mercer_command.encoding import problem_encoder, table_reader
-from mercer_command.errors import InputError, checked_name
-from mercer_command.option_names import COMPARED, DESCRIPTIONS, LEARNERS
+from mercer_command.messages import InputError, checked_name, listing
+from mercer_command.notation import Array
+from mercer_command.options import COMPARED, LEARNERS
 from mercer_command.problem import Problem, Rows, Task
-from mercer_command.shown_names import listing
+from mercer_command.table_reader import problem_encoder, problem_reader
 
-_GAMMA_GRID: Array = 2.0 ** np.arange(-15, 4, 2)
-"""`grid` chooses gamma from these values, which the guide to LIBSVM recommends."""
-
-_ALPHA_GRID: Array = 10.0 ** np.arange(-3, 4)
-"""`grid` chooses the penalty of kernel ridge regression from these values. They are fewer than in
-two-stage learning, because each of them costs a fit per fold."""
-
-_ONE_STAGE_C: Array = 10.0 ** np.arange(-1, 3)
-"""One-stage classifiers choose C from these values, few because each learns the kernel anew. On a
-dozen sets of a few hundred rows, smaller values increased the error and larger ones did not reduce
-it. Of equally good values, the first is chosen."""
-
-_ONE_STAGE_ALPHA: Array = 10.0 ** np.arange(1, -4, -1)
-"""One-stage regressors choose alpha from these values, for the same reasons."""
-
-_CR_TOL = 1e-2
-"""The tolerance of `cr`: a tenth of it takes several times as long, and changes the error by less
-than it varies between splits."""
-
-_BAYES_MAX_ROWS = 2000
-"""`bayes` learns from at most this many rows, because its time grows with their third power."""
-
-_EXACT_MAX_ROWS = 10_000
+_EXACT_ROWS = 10_000
 """One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
-of all of them in memory."""
+of all of them in memory, for each kernel and fold."""
 
-_ALIGNED_ROWS = 2000
-"""The alignment of a kernel with the target is computed on at most this many rows."""
-
-_FAILED_SCORE = -1e9
-"""The score of a regression that fails in a search; it is lower than that of any that succeeds."""
-
-Factory: TypeAlias = Callable[[], BaseEstimator]
-FactoryWithFolds: TypeAlias = Callable[[int], BaseEstimator]
+_GRIDS: dict[str, dict[str, Any]] = {
+    "one-stage": {"C": 10.0 ** np.arange(-1, 3), "alpha": 10.0 ** np.arange(1, -4, -1)},
+    "grid": {
+        "gamma": 2.0 ** np.arange(-15, 4, 2),
+        "C": 2.0 ** np.arange(-5, 16, 2),
+        "alpha": 10.0 ** np.arange(-3, 4),
+    },
+}
+"""Values that searches try. Those of `grid` are the ones of the guide to LIBSVM (Hsu, Chang, Lin
+2003). One-stage learning tries few, because each learns the kernel anew: on a dozen sets of a few
+hundred rows, smaller C increased the error and larger ones did not reduce it. Of equally good
+values, the first is chosen."""
 
 
 @dataclass(frozen=True)
@@ -88,114 +49,96 @@ class Method:
 
     Attributes
     ----------
-    description : str
-        A few words on how it finds kernels, their widths and their weights.
-    factories : mapping from {"classification", "regression"} to callable
-        For each task that it supports, a function that makes the unfitted estimator for a number of
-        folds.
+    makers : mapping from {"classification", "regression"} to callable
+        For each task that it supports, a function that makes the unfitted estimator.
+    grids : mapping from {"classification", "regression"} to dict
+        Settings that are searched for by cross-validation, and the values that are tried.
     max_rows : int or None
         The largest number of rows that it can learn from in reasonable time; None if any.
     """
 
-    description: str
-    factories: Mapping[Task, FactoryWithFolds]
+    makers: Mapping[Task, Callable[[], BaseEstimator]]
+    grids: Mapping[Task, dict[str, Array]] = field(default_factory=dict)
     max_rows: int | None = None
 
+    def estimator(self, task: Task, n_folds: int) -> BaseEstimator:
+        """Make the unfitted estimator, with a search in a number of folds if it needs one."""
+        made = self.makers[task]()
+        if task not in self.grids:
+            return made
+        # A fold that fails for all values, such as one of a single class, does not influence the
+        # choice: its score is that of wrong labels, or of the constant response.
+        return GridSearchCV(made, self.grids[task], cv=n_folds, error_score=0.0)
 
-def _two_stage(description: str, learner: Callable[[], BaseEstimator | str]) -> Method:
+
+def _two_stage(learner: Callable[..., Any], **settings: Any) -> Method:
     return Method(
-        description,
         {
-            "classification": lambda n_folds: TwoStageClassifier(learner()),
-            "regression": lambda n_folds: TwoStageRegressor(learner()),
-        },
+            "classification": lambda: mercer.TwoStageClassifier(learner(**settings)),
+            "regression": lambda: mercer.TwoStageRegressor(learner(**settings)),
+        }
     )
 
 
-def _one_stage(
-    description: str, *, classifier: Factory | None = None, regressor: Factory | None = None
-) -> Method:
-    factories: dict[Task, FactoryWithFolds] = {}
-    if classifier is not None:
-        factories["classification"] = lambda n_folds: _search(
-            classifier(), {"C": _ONE_STAGE_C}, n_folds
-        )
-    if regressor is not None:
-        factories["regression"] = lambda n_folds: _search(
-            regressor(), {"alpha": _ONE_STAGE_ALPHA}, n_folds
-        )
-    return Method(description, factories, max_rows=_EXACT_MAX_ROWS)
+def _one_stage(classifier: Any = None, regressor: Any = None, **settings: Any) -> Method:
+    grids = _GRIDS["one-stage"]
+    found: dict[Task, Any] = {"classification": classifier, "regression": regressor}
+    return Method(
+        {task: partial(made, **settings) for task, made in found.items() if made is not None},
+        {"classification": {"C": grids["C"]}, "regression": {"alpha": grids["alpha"]}},
+        _EXACT_ROWS,
+    )
 
 
-def _search(estimator: BaseEstimator, grid: dict[str, Array], n_folds: int) -> GridSearchCV:
-    # A fold with one class only fails for all values, so that it does not influence the choice.
-    worst = 0.0 if is_classifier(estimator) else _FAILED_SCORE
-    return GridSearchCV(estimator, grid, cv=n_folds, error_score=worst)
-
-
-def _grid_svm(n_folds: int) -> GridSearchCV:
-    return _search(SVC(), {"gamma": _GAMMA_GRID, "C": C_GRID}, n_folds)
-
-
-def _grid_ridge(n_folds: int) -> GridSearchCV:
-    # Kernel ridge regression has no intercept, and a response of mean zero needs none.
-    ridge = TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
-    grid = {"regressor__gamma": _GAMMA_GRID, "regressor__alpha": _ALPHA_GRID}
-    return GridSearchCV(ridge, grid, cv=n_folds, scoring="neg_mean_squared_error")
+def _scaled_ridge() -> BaseEstimator:
+    """Return kernel ridge regression of a response of mean zero, as it has no intercept."""
+    return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
 METHODS: dict[str, Method] = {
     "stacking": Method(
-        DESCRIPTIONS["stacking"],
         {
-            "classification": lambda n_folds: KernelStackingClassifier(),
-            "regression": lambda n_folds: KernelStackingRegressor(),
-        },
+            "classification": mercer.KernelStackingClassifier,
+            "regression": mercer.KernelStackingRegressor,
+        }
     ),
-    "ca": _two_stage(DESCRIPTIONS["ca"], ContinuousAlignment),
+    "ca": _two_stage(mercer.ContinuousAlignment),
     "ca-nd": _two_stage(
-        DESCRIPTIONS["ca-nd"],
-        lambda: ContinuousAlignment(
-            family=Gaussian(ard=True), width_penalty="auto", width_penalty_on="log_widths"
-        ),
+        mercer.ContinuousAlignment,
+        family=Gaussian(ard=True),
+        width_penalty="auto",
+        width_penalty_on="log_widths",
     ),
-    "auto": _two_stage(DESCRIPTIONS["auto"], lambda: "auto"),
-    "alignf": _two_stage(DESCRIPTIONS["alignf"], AlignmentMaximization),
-    "align": _two_stage(DESCRIPTIONS["align"], IndependentAlignment),
-    "hsic-w": _two_stage(DESCRIPTIONS["hsic-w"], HSICWeights),
-    "uniform": _two_stage(DESCRIPTIONS["uniform"], UniformCombination),
-    "hsic": _two_stage(DESCRIPTIONS["hsic"], lambda: KernelOptimization(criterion="hsic")),
-    "cka": _two_stage(DESCRIPTIONS["cka"], lambda: KernelOptimization(criterion="cka")),
-    "ka": _two_stage(DESCRIPTIONS["ka"], lambda: KernelOptimization(criterion="ka")),
-    "mkl": _one_stage(
-        DESCRIPTIONS["mkl"],
-        classifier=lambda: MKLClassifier(norm=1.0),
-        regressor=lambda: MKLRegressor(norm=1.0),
-    ),
-    "mkl-2": _one_stage(
-        DESCRIPTIONS["mkl-2"],
-        classifier=lambda: MKLClassifier(norm=2.0),
-        regressor=lambda: MKLRegressor(norm=2.0),
-    ),
-    "cr": _one_stage(
-        DESCRIPTIONS["cr"],
-        classifier=lambda: ContinuousMKLClassifier(tol=_CR_TOL),
-        regressor=lambda: ContinuousMKLRegressor(tol=_CR_TOL),
-    ),
+    "auto": _two_stage(lambda: "auto"),
+    "alignf": _two_stage(mercer.AlignmentMaximization),
+    "align": _two_stage(mercer.IndependentAlignment),
+    "hsic-w": _two_stage(mercer.HSICWeights),
+    "uniform": _two_stage(mercer.UniformCombination),
+    "hsic": _two_stage(mercer.KernelOptimization, criterion="hsic"),
+    "cka": _two_stage(mercer.KernelOptimization, criterion="cka"),
+    "ka": _two_stage(mercer.KernelOptimization, criterion="ka"),
+    "mkl": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=1.0),
+    "mkl-2": _one_stage(mercer.MKLClassifier, mercer.MKLRegressor, norm=2.0),
+    # A tenth of the tolerance takes several times as long, and changes the error by less than it
+    # varies between splits.
+    "cr": _one_stage(mercer.ContinuousMKLClassifier, mercer.ContinuousMKLRegressor, tol=1e-2),
+    # Its time grows with the third power of the number of rows.
     "bayes": Method(
-        DESCRIPTIONS["bayes"],
         {
-            "classification": lambda n_folds: BayesianMKLClassifier(),
-            "regression": lambda n_folds: BayesianMKLRegressor(),
+            "classification": mercer.BayesianMKLClassifier,
+            "regression": mercer.BayesianMKLRegressor,
         },
-        max_rows=_BAYES_MAX_ROWS,
+        max_rows=2000,
     ),
-    "l1-svm": _one_stage(DESCRIPTIONS["l1-svm"], classifier=L1SVM),
-    "l2-krr": _one_stage(DESCRIPTIONS["l2-krr"], regressor=L2KRR),
+    "l1-svm": _one_stage(classifier=mercer.L1SVM),
+    "l2-krr": _one_stage(regressor=mercer.L2KRR),
     "grid": Method(
-        DESCRIPTIONS["grid"],
-        {"classification": _grid_svm, "regression": _grid_ridge},
-        max_rows=_EXACT_MAX_ROWS,
+        {"classification": SVC, "regression": _scaled_ridge},
+        {
+            "classification": {name: _GRIDS["grid"][name] for name in ("gamma", "C")},
+            "regression": {f"regressor__{n}": _GRIDS["grid"][n] for n in ("gamma", "alpha")},
+        },
+        _EXACT_ROWS,
     ),
 }
 """Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
@@ -234,9 +177,9 @@ def check_fit(names: Iterable[str], task: Task, options: Iterable[str] = METHODS
     InputError
         If some do not; the message names them.
     """
-    unsuitable = [name for name in names if task not in METHODS[name].factories]
+    unsuitable = [name for name in names if task not in METHODS[name].makers]
     if unsuitable:
-        suitable = ", ".join(name for name in options if task in METHODS[name].factories)
+        suitable = ", ".join(name for name in options if task in METHODS[name].makers)
         raise InputError(f"not for {task}: {listing(unsuitable)}; choose from {suitable}")
 
 
@@ -256,27 +199,15 @@ def check_size(names: Iterable[str], n_rows: int) -> None:
         If one would; the message names it.
     """
     for name in names:
-        max_rows = METHODS[name].max_rows
-        if max_rows is not None and n_rows > max_rows:
+        if not feasible([name], n_rows):
             raise InputError(
                 f"{name} takes too long to learn from {n_rows:,} rows; it is for at most "
-                f"{max_rows:,}"
+                f"{METHODS[name].max_rows:,}"
             )
 
 
 def check_streamed(name: str) -> None:
-    """Check that a method learns from tables that are read in parts.
-
-    Parameters
-    ----------
-    name : str
-        A key of `METHODS`.
-
-    Raises
-    ------
-    InputError
-        If it needs all rows in memory.
-    """
+    """Refuse a method that needs all rows in memory by an `InputError`."""
     if METHODS[name].max_rows is not None:
         able = ", ".join(other for other in LEARNERS if METHODS[other].max_rows is None)
         raise InputError(f"{name} needs all rows in memory; for this table, choose from {able}")
@@ -318,21 +249,24 @@ def make_model(name: str, problem: Problem, rows: Rows, seed: int = 0) -> Pipeli
         If there is no such method, or it does not support the problem's task.
     """
     check_fit([checked_name("method", name, METHODS)], problem.task)
-    estimator = METHODS[name].factories[problem.task](_n_folds(problem, rows))
-    if name == "stacking":
-        estimator.set_params(random_state=seed)
-    elif "learner__random_state" in estimator.get_params():
-        estimator.set_params(learner__random_state=seed)
+    largest = len(rows)
+    if problem.task == "classification":
+        # Stratified folds cannot exceed the size of the largest class.
+        largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
+    estimator = METHODS[name].estimator(problem.task, max(2, min(5, largest)))
+    seeds = {"random_state", "learner__random_state"} & set(estimator.get_params())
     return Pipeline(
         [
-            ("reader", table_reader(problem)),
+            ("reader", problem_reader(problem)),
             ("columns", problem_encoder(problem, rows, seed)),
-            ("model", estimator),
+            ("model", estimator.set_params(**dict.fromkeys(sorted(seeds), seed))),
         ]
     )
 
 
-def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: Task) -> float:
+def learned_alignment(
+    model: Pipeline, X: Any, y: Array, task: Task, *, max_rows: int = 2000
+) -> float:
     """Compute the centered alignment of a fitted model's kernel with the target.
 
     Parameters
@@ -341,31 +275,22 @@ def learned_alignment(model: Pipeline, X: Features, y: npt.NDArray[Any], task: T
     X : DataFrame of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     task : {"classification", "regression"}
+    max_rows : int, default=2000
+        Of more rows, this number is drawn, as the Gram matrix is in memory.
 
     Returns
     -------
     float
         A number from 0 to 1 for a positive semi-definite kernel. For a stack, that of the weighted
-        sum of its kernels. Of more than 2,000 rows, so many are drawn.
+        sum of its kernels.
     """
-    if len(y) > _ALIGNED_ROWS:
-        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:_ALIGNED_ROWS])
+    if len(y) > max_rows:
+        drawn = np.sort(np.random.default_rng(0).permutation(len(y))[:max_rows])
         X, y = X.iloc[drawn], y[drawn]
-    estimator, features = best_of(model[-1]), model[:-1].transform(X)
-    if hasattr(estimator, "learned_gram"):
-        gram = estimator.learned_gram(np.asarray(features))
-    else:
-        gram = rbf_kernel(np.asarray(features), gamma=_grid_gamma(model[-1].best_params_))
-    return centered_alignment(gram, y, task=task)
-
-
-def _n_folds(problem: Problem, rows: Rows) -> int:
-    """Return five, or the size of the largest class, which stratified folds cannot exceed."""
-    largest = len(rows)
-    if problem.task == "classification":
-        largest = int(np.unique(problem.target[rows], return_counts=True)[1].max())
-    return max(2, min(5, largest))
-
-
-def _grid_gamma(best: dict[str, Any]) -> float:
-    return float(best["gamma"] if "gamma" in best else best["regressor__gamma"])
+    features, step = np.asarray(model[:-1].transform(X)), model[-1]
+    step = getattr(step, "best_estimator_", step)
+    if hasattr(step, "learned_gram"):
+        gram = step.learned_gram(features)
+    else:  # That of `grid`, whose regression is inside a transformation of the target.
+        gram = rbf_kernel(features, gamma=getattr(step, "regressor_", step).gamma)
+    return mercer.centered_alignment(gram, y, task=task)

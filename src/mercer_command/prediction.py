@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 from sklearn.pipeline import Pipeline
 
-from mercer._typing import Array
-from mercer.preprocessing._column_kinds import as_categories
-from mercer_command.date_cells import as_dates, format_dates
-from mercer_command.errors import InputError
+from mercer.preprocessing import convert
 from mercer_command.fitting import intervals
-from mercer_command.shown_names import listing, shown
+from mercer_command.messages import InputError, listing, shown
+from mercer_command.notation import Array, as_dates, format_dates
 from mercer_command.streaming import parquet_source
 from mercer_command.tables import appended_table, is_parquet, read_cells
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+NewCategories: TypeAlias = dict[str, Counter[str]]
+"""Numbers of rows with categories that a model was not fitted on, of each column."""
 
 
 def predict_file(
@@ -66,28 +64,33 @@ def predict_file(
     Parquet files are read in parts, so that memory does not depend on their number of rows. Rows
     in which the target is missing are predicted too.
     """
-    names, total, frames = _parts(model, table)
-    found = Categories()
+    needed = [str(name) for name in model.feature_names_in_]
+    names, total, frames = _parts(needed, table)
+    found: NewCategories = {}
     on_start(total)
     with appended_table(out) as append:
         for frame in frames:
             append(predict(model, frame, coverage, found))
             on_rows(len(frame))
-    extra = [name for name in names if name not in model.feature_names_in_]
+    extra = [name for name in names if name not in needed]
     notes = [f"columns that the model does not use are ignored: {listing(extra)}"] if extra else []
-    return total, notes + found.notes()
+    new = (
+        f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not fitted "
+        f"on: {listing(counts, most=4)}"
+        for name, counts in found.items()
+    )
+    return total, [*notes, *new]
 
 
-def _parts(model: Pipeline, table: Path) -> tuple[list[str], int, Iterator[DataFrame]]:
-    """Return the names of a table's columns, its number of rows, and its parts."""
-    needed = list(model.feature_names_in_)
-    if not (table.exists() and is_parquet(table)):
-        cells = read_cells(table)
-        names = list(cells.frame.columns)
-        _check_names(needed, names)
+def _parts(needed: list[str], table: Path) -> tuple[list[str], int, Iterator[pd.DataFrame]]:
+    """Return the names of a table's columns, its number of rows, and parts of the needed ones."""
+    cells = None if table.exists() and is_parquet(table) else read_cells(table)
+    names = [*(parquet_source(table).column_names if cells is None else cells.frame.columns)]
+    missing = [name for name in needed if name not in names]
+    if missing:
+        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
+    if cells is not None:
         return names, len(cells.frame), iter([cells.frame[needed]])
-    names = list(parquet_source(table).column_names)
-    _check_names(needed, names)
     source = parquet_source(table, columns=needed)
     n_rows = source.count_rows()
     if n_rows == 0:
@@ -95,35 +98,9 @@ def _parts(model: Pipeline, table: Path) -> tuple[list[str], int, Iterator[DataF
     return names, n_rows, (source.as_input(raw.X) for raw in source.raw_blocks())
 
 
-def _check_names(needed: list[str], names: list[str]) -> None:
-    missing = [name for name in needed if name not in names]
-    if missing:
-        raise InputError(f"the table lacks columns of the model: {listing(missing)}")
-
-
-@dataclass
-class Categories:
-    """Numbers of rows with categories that a model was not fitted on, of each column.
-
-    Attributes
-    ----------
-    new : dict of str to Counter
-    """
-
-    new: dict[str, Counter[str]] = field(default_factory=dict)
-
-    def notes(self) -> list[str]:
-        """Return one line for each column."""
-        return [
-            f"{counts.total()} rows hold categories of '{shown(name)}' that the model was not "
-            f"fitted on: {listing(counts, most=4)}"
-            for name, counts in self.new.items()
-        ]
-
-
 def predict(
-    model: Pipeline, frame: DataFrame, coverage: float | None, found: Categories
-) -> DataFrame:
+    model: Pipeline, frame: pd.DataFrame, coverage: float | None, found: NewCategories
+) -> pd.DataFrame:
     """Predict each row of a part of a table.
 
     Parameters
@@ -133,7 +110,7 @@ def predict(
         The columns that the model was fitted on, in that order.
     coverage : float or None
         Coverage of prediction intervals; no intervals if None.
-    found : Categories
+    found : dict of str to Counter
         The categories that the model was not fitted on are added.
 
     Returns
@@ -151,12 +128,11 @@ def predict(
         If columns hold text where the model was fitted on numbers; or if the model predicts no
         intervals.
     """
-    import pandas as pd
-
     typed = model["reader"].transform(frame)
     _count_new_categories(model, typed, found)
     encoded, step = model["columns"].transform(typed), model[-1]
-    role, notation = target_format(model)
+    target = model["reader"].target
+    role, notation = target[1:] if target else ("", "")
     predictions = pd.DataFrame({"prediction": _as_target(step.predict(encoded), role, notation)})
     if hasattr(step, "decision_function"):
         values: Array = step.decision_function(encoded)
@@ -176,17 +152,6 @@ def predict(
     return predictions
 
 
-def target_format(model: Pipeline) -> tuple[str, str]:
-    """Return the role and the format of the column that a model predicts.
-
-    Parameters
-    ----------
-    model : fitted Pipeline
-    """
-    target = model["reader"].target
-    return (target[1], target[2]) if target else ("", "")
-
-
 def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
     """Return predictions of dates as dates: in their notation, if they were text."""
     if role not in ("date", "time"):
@@ -194,15 +159,13 @@ def _as_target(predicted: Array, role: str, notation: str) -> Array | list[str]:
     return format_dates(predicted, notation) if notation else as_dates(predicted)
 
 
-def _count_new_categories(model: Pipeline, typed: DataFrame, found: Categories) -> None:
-    prepared = {name: (step, columns) for name, step, columns in model["columns"].transformers_}
-    for key in ("categories", "levels"):
-        encoder, names = prepared.get(key, (None, []))
-        if not len(names):
+def _count_new_categories(model: Pipeline, typed: pd.DataFrame, found: NewCategories) -> None:
+    for key, encoder, names in model["columns"].transformers_:
+        if key not in ("categories", "levels") or not len(names):
             continue
-        step = encoder[-1] if hasattr(encoder[-1], "categories_") else encoder[-2]
-        for name, known in zip(names, step.categories_, strict=True):
-            values = as_categories(typed[[name]])[:, 0]
+        [categories] = [step.categories_ for step in encoder if hasattr(step, "categories_")]
+        for name, known in zip(names, categories, strict=True):
+            values = convert(typed[[name]], "category")[:, 0]
             new = values[~np.isin(values.astype(str), known.astype(str)) & typed[name].notna()]
             if len(new):
-                found.new.setdefault(name, Counter()).update(new)
+                found.setdefault(name, Counter()).update(new)

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from mercer import infer_task
-from mercer.preprocessing._column_kinds import as_categories, as_days, as_numbers, kind_of
-from mercer_command.errors import InputError, checked_name, collected_warnings
-from mercer_command.shown_names import listing, shown
-from mercer_command.table_columns import Choice, Column, left_out_notes, recognize_columns
+from mercer.preprocessing import convert, kind_of
+from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
+from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.tables import Cells
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
 
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = npt.NDArray[np.intp]
 
 MIN_ROWS = 10
-"""Fewer rows than this cannot be split into training and test rows, and those into folds."""
-
-_LARGEST = 1e100
-"""Larger responses are refused, because sums of their squares may overflow."""
+"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +47,7 @@ class Problem:
         Number of rows of the table, if the problem holds a sample of them; None if all.
     """
 
-    features: DataFrame
+    features: pd.DataFrame
     target: npt.NDArray[Any]
     name: str
     task: Task
@@ -64,12 +59,16 @@ class Problem:
     @property
     def unit(self) -> str:
         """What a response is measured in."""
-        is_day = self.target_column.role in ("date", "time", "duration")
-        return "days" if is_day else "the target's unit"
+        return unit_of(self.target_column.role)
+
+
+def unit_of(role: str) -> str:
+    """Return what a response of some role is measured in."""
+    return "days" if role in DATES else "the target's unit"
 
 
 def as_problem(
-    table: DataFrame | Cells,
+    table: pd.DataFrame | Cells,
     target: str,
     task: str = "auto",
     *,
@@ -83,7 +82,7 @@ def as_problem(
     target : str
         Name of the column to predict. Rows in which it is missing are left out.
     task : {"auto", "classification", "regression"}, default="auto"
-        If "auto", the target's values determine it; see `option_names.TASK_RULE`.
+        If "auto", the target's values determine it.
     choices : mapping from str to Choice, default=None
         How columns are read and used; the others are recognized.
 
@@ -113,7 +112,7 @@ def as_problem(
     if not features.shape[1]:
         raise InputError(f"no column is left to learn from ({'; '.join(notes) or 'none is given'})")
     numbers = [column.name for column in rest if column.role == "number"]
-    as_numbers(features[numbers])  # It refuses infinite numbers.
+    convert(features[numbers], "number")  # It refuses infinite numbers.
     return Problem(features, values, target, decided, rest, target_column, tuple(notes))
 
 
@@ -125,7 +124,7 @@ def _found(target: str, names: list[str]) -> str:
 
 
 def _known_target(
-    typed: DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
+    typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
 ) -> tuple[Rows, npt.NDArray[Any], Task, Column]:
     """Return the rows that can be learned from, and the target in them."""
     [column] = [column for column in columns if column.name == target]
@@ -152,35 +151,32 @@ def _known_target(
     return used, values, decided, column
 
 
-def _target_values(target: Series[Any], name: str, task: str) -> tuple[npt.NDArray[Any], Task]:
+def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[npt.NDArray[Any], Task]:
     """Return the target's values and its task, after checking that they suit each other."""
-    task, kind = (
-        checked_name("task", task, ("auto", "classification", "regression")),
-        kind_of(target),
-    )
+    checked_name("task", task, ("auto", "classification", "regression"))
+    kind, frame = kind_of(target), target.to_frame()
     if kind == "other":
         raise InputError(f"'{name}' holds neither numbers nor categories")
     if target.nunique() == 1:
         raise InputError(f"'{name}' has the same value in every row; there is nothing to learn")
-    if kind == "number":
-        values = as_numbers(target.to_frame())[:, 0]
-        if (np.abs(values) > _LARGEST).any():
-            raise InputError(f"'{name}' holds numbers beyond {_LARGEST:g}")
-    elif kind == "date":
+    if kind == "date":
         check_no_dates(task, name)
-        return as_days(target.to_frame())[:, 0], "regression"
+        return convert(frame, "date")[:, 0], "regression"
+    if kind == "number":
+        values = convert(frame, "number")[:, 0]
+        if (np.abs(values) > 1e100).any():  # Sums of their squares may overflow.
+            raise InputError(f"'{name}' holds numbers beyond 1e+100")
     elif isinstance(target.iloc[0], bool | np.bool_):
         values = target.to_numpy(bool)
     else:
-        values = as_categories(target.to_frame())[:, 0].astype(str)
-    decided = infer_task(values) if task == "auto" else task
-    if decided == "regression":
+        values = convert(frame, "category")[:, 0].astype(str)
+    if (infer_task(values) if task == "auto" else task) == "regression":
         _check_responses(values, name, inferred=task == "auto")
         return values, "regression"
     return _as_classes(values, name), "classification"
 
 
-def _all_whole(values: npt.NDArray[Any]) -> bool:
+def _are_whole(values: npt.NDArray[Any]) -> bool:
     return bool(np.all(values == np.round(values)))
 
 
@@ -189,7 +185,7 @@ def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> 
     if values.dtype.kind != "f":
         raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
     n_values = np.unique(values).size
-    if inferred and _all_whole(values) and n_values == np.ptp(values) + 1 == len(values):
+    if inferred and _are_whole(values) and n_values == np.ptp(values) + 1 == len(values):
         raise InputError(
             f"'{name}' numbers the rows, as an identifier does; if it is a measurement, say "
             "--task regression"
@@ -197,27 +193,15 @@ def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> 
 
 
 def check_whole(values: npt.NDArray[Any], name: str) -> None:
-    """Check that labels that are numbers have no fractions.
-
-    Raises
-    ------
-    InputError
-        If some have.
-    """
-    if values.dtype.kind == "f" and not _all_whole(values):
+    """Refuse labels that are numbers with fractions by an `InputError`."""
+    if values.dtype.kind == "f" and not _are_whole(values):
         raise InputError(
             f"'{name}' holds numbers with fractions: it cannot be the target of classification"
         )
 
 
 def check_no_dates(task: str, name: str) -> None:
-    """Check that dates are not to be classified.
-
-    Raises
-    ------
-    InputError
-        If they are.
-    """
+    """Refuse dates that are to be classified by an `InputError`."""
     if task == "classification":
         raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
 
@@ -225,26 +209,23 @@ def check_no_dates(task: str, name: str) -> None:
 def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return values as classes, after checking that they do not identify the rows."""
     check_whole(values, name)
-    if values.dtype.kind == "f":
-        values = values.astype(int)
     if np.unique(values).size == values.size:
         raise InputError(
             f"'{name}' has a different value in every row, as an identifier does: there are no "
             "classes to learn"
         )
-    return values
+    return values.astype(int) if values.dtype.kind == "f" else values
 
 
 def _frequent(values: npt.NDArray[Any], name: str, notes: list[str]) -> Rows:
     """Return the rows of classes that have two rows at least, one to learn from and one to test."""
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     rare = classes[counts < 2]
-    if rare.size:
-        if rare.size >= classes.size - 1:
-            raise InputError(
-                f"'{name}' has one class only that has two rows or more: there is nothing to learn"
-            )
-        notes.append(single_class_note(name, rare))
+    if rare.size and rare.size >= classes.size - 1:
+        raise InputError(
+            f"'{name}' has one class only that has two rows or more: there is nothing to learn"
+        )
+    notes += [single_class_note(name, rare)] if rare.size else []
     return np.flatnonzero(counts[codes] >= 2)
 
 
@@ -262,3 +243,43 @@ def single_class_note(name: str, classes: npt.NDArray[Any]) -> str:
         f"{classes.size} {rows} left out, because '{name}' has one row only of {noun} "
         f"{listing(classes)}"
     )
+
+
+def n_tested(n_rows: int, test_size: float) -> int:
+    """Return the number of rows that are held out for a share of them.
+
+    There are at most 10,000, by which errors are known to a few hundredths of their size.
+    """
+    return min(max(1, round(test_size * n_rows)), 10_000)
+
+
+def splits(
+    problem: Problem, *, test_size: float | int, repeats: int, seed: int
+) -> list[tuple[Rows, Rows]]:
+    """Draw training rows and test rows; for classes, the draw is stratified.
+
+    Parameters
+    ----------
+    problem : Problem
+    test_size : float or int
+        Share of the test rows in all rows, or their number; see `n_tested`.
+    repeats : int
+        Number of independent draws.
+    seed : int
+
+    Returns
+    -------
+    list of (ndarray of int, ndarray of int)
+    """
+    n_rows = len(problem.target)
+    n_test = test_size if isinstance(test_size, int) else n_tested(n_rows, test_size)
+    sizes = {"train_size": n_rows - n_test, "test_size": n_test, "random_state": seed}
+    if problem.task == "regression":
+        return list(ShuffleSplit(repeats, **sizes).split(problem.features))
+    n_classes = np.unique(problem.target).size
+    if min(n_rows - n_test, n_test) < n_classes:
+        raise InputError(
+            f"{n_rows - n_test} rows to learn from and {n_test} to test on are too few for "
+            f"{n_classes} classes"
+        )
+    return list(StratifiedShuffleSplit(repeats, **sizes).split(problem.features, problem.target))

@@ -1,68 +1,61 @@
-"""Training and test rows of Parquet files that are read in parts."""
+"""Training and test rows of Parquet files that are read in parts, also on Dask clusters."""
 
 from __future__ import annotations
 
+import logging
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from mercer import infer_task
-from mercer._blocks import (
-    ClassCounts,
-    ParquetSource,
-    class_counts,
-)
-from mercer._blocks.parquet_files import find_parquet
-from mercer._typing import Array
-from mercer_command.column_choices import read_choices
-from mercer_command.date_cells import as_dates
-from mercer_command.errors import InputError, checked_name, collected_warnings, one_line
-from mercer_command.fitting import n_tested, splits
-from mercer_command.problem import (
-    Problem,
-    Rows,
-    Task,
-    as_problem,
-    check_no_dates,
-    check_whole,
-    single_class_note,
-)
-from mercer_command.shown_names import listing, shown
-from mercer_command.table_columns import Choice
-from mercer_command.tables import is_parquet
-
-_SAMPLED_ROWS = 20_000
-"""What columns hold and how they are encoded is learned from at most this many rows."""
-
-_VALUES_IN_MEMORY = 10**7
-"""Tables with more values than this are read in parts."""
+from mercer import ParquetSource, infer_task
+from mercer_command import problem as problems
+from mercer_command.columns import Choice
+from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.notation import Array, as_dates
+from mercer_command.options import Fit
+from mercer_command.tables import is_parquet, read_choices, readable
 
 
 @dataclass(frozen=True)
-class StreamedTable:
-    """Training rows that are read in parts, and a sample of the table in memory.
+class Training:
+    """The rows that a model is learned from and those that it is tested on.
 
     Attributes
     ----------
     problem : Problem
-        The sample.
+        All rows in memory, or a sample of a table that is read in parts.
     train, test : ndarray of int
-        Positions in the sample of its training rows and of all test rows.
-    source : ParquetSource
-        All rows but the test rows, as the files hold them.
+        Positions of training rows and test rows in the problem.
+    source : ParquetSource or None
+        All rows but the test rows, as the files hold them, if the problem is a sample.
     """
 
-    problem: Problem
-    train: Rows
-    test: Rows
-    source: ParquetSource
+    problem: problems.Problem
+    train: problems.Rows
+    test: problems.Rows
+    source: ParquetSource | None = None
+
+    @property
+    def n_train(self) -> int:
+        """Number of rows that the model is learned from."""
+        return len(self.train) if self.source is None else self.source.count_rows()
 
 
-def is_streamed(path: Path) -> bool:
-    """Whether a table is read in parts: any folder, and a Parquet file of more than 10^7 values.
+def is_streamed(path: Path, max_values: int = 10**7) -> bool:
+    """Whether a table is read in parts: any folder, and a Parquet file of many values.
+
+    Parameters
+    ----------
+    path : Path
+    max_values : int, default=10**7
+        Larger files are read in parts; in double precision, these are 80 megabytes.
 
     Raises
     ------
@@ -71,9 +64,8 @@ def is_streamed(path: Path) -> bool:
     """
     if not (path.exists() and is_parquet(path)):
         return False
-    with _readable(path):
-        files = find_parquet(path)
-    return path.is_dir() or files.n_rows * len(files.schema.names) > _VALUES_IN_MEMORY
+    source = parquet_source(path)
+    return path.is_dir() or source.count_rows() * len(source.column_names) > max_values
 
 
 def parquet_source(
@@ -96,133 +88,199 @@ def parquet_source(
     """
     if not path.exists():
         raise InputError(f"there is no file {path}")
-    with _readable(path):
-        names = find_parquet(path).schema.names
-    absent = [
-        name for name in (*([target] if target else []), *(columns or [])) if name not in names
-    ]
-    if absent:
+    with readable(path):
+        names, wanted = ParquetSource(path).column_names, [target] if target else []
+    if absent := [name for name in (*wanted, *(columns or [])) if name not in names]:
         raise InputError(f"the table has no column {listing(absent)}; it has {listing(names)}")
-    with _readable(path):
+    with readable(path):
         # Workers of a cluster may have another current folder.
         return ParquetSource(path.resolve(), target, columns)
 
 
-def streamed_table(
-    path: Path,
-    target: str,
-    task: str,
-    columns: Path | None = None,
-    *,
-    test_size: float,
-    seed: int,
-) -> StreamedTable:
+def streamed_table(options: Fit, *, n_sampled: int = 20_000) -> Training:
     """Hold out test rows of a Parquet file or a folder of them, and draw a sample.
 
     Parameters
     ----------
-    path : Path
-    target : str
-        Column to predict. Rows in which it is missing are left out.
-    task : {"auto", "classification", "regression"}
-    columns : Path, default=None
-        File of the user's choices for columns.
-    test_size : float
-        Share of test rows, of which there are at most 10,000.
-    seed : int
+    options : Fit
+        Those that name the table, its target, the task, the columns, the share of test rows (of
+        which there are at most 10,000), and the seed.
+    n_sampled : int, default=20_000
+        What columns hold and how they are encoded is learned from at most this number of rows.
 
     Raises
     ------
     InputError
         If the files cannot be read, or the target or the columns are not suitable; see
-        `mercer_command.tables.as_problem`.
+        `mercer_command.problem.as_problem`.
 
     Notes
     -----
     A few passes over the target alone, and one over all columns.
     """
-    source, notes = parquet_source(path, target), list[str]()
+    target, name, notes = options.target, shown(options.target), list[str]()
+    source = parquet_source(options.table, target)
     if missing := source.without_target().count_rows() - source.count_rows():
-        notes.append(f"{missing:,} rows without '{shown(target)}' are left out")
+        notes.append(f"{missing:,} rows without '{name}' are left out")
+    if not source.count_rows():
+        raise InputError(f"'{name}' is known in no row")
     with collected_warnings(notes):
-        decided = _task_of(source, shown(target), task)
+        task = _task_of(source, name, options.task, n_sampled)
     single = np.empty(0, dtype=np.intp)
-    if decided == "classification":
-        found = class_counts(source)
-        is_single = found.counts < 2
+    if task == "classification":
+        classes, counts = _class_counts(source)
         # A table of hardly any other classes is refused with all of them.
-        if is_single.any() and np.sum(~is_single) > 1:
-            notes.append(single_class_note(shown(target), found.classes[is_single]))
-            single = _rows_of(source, found, is_single)
+        if np.any(counts < 2) and np.sum(counts > 1) > 1:
+            notes.append(problems.single_class_note(name, classes[counts < 2]))
+            single = _rows_of(source, classes[counts < 2])
             source = source.without_rows(single)
     n_rows = source.count_rows()
-    n_test = n_tested(n_rows, test_size)
-    positions = source.sample_positions(
-        n_test + _SAMPLED_ROWS, seed, stratify=decided == "classification"
-    )
+    n_test = problems.n_tested(n_rows, options.test_size)
+    is_classes = task == "classification"
+    positions = source.sample_positions(n_test + n_sampled, options.seed, stratify=is_classes)
+    problem = _sampled_problem(source, positions, task, options)
+    if len(positions) < n_rows:
+        drawn = f"{len(positions) - n_test:,} rows that are drawn from {n_rows:,}"
+        notes.append(f"what columns hold is found in {drawn}")
+    problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
+    [(train, test)] = problems.splits(problem, test_size=n_test, repeats=1, seed=options.seed)
+    names = [str(name) for name in problem.features]
+    useful = parquet_source(options.table, target, names).without_rows(single)
+    return Training(problem, train, test, useful.without_rows(np.sort(positions[test])))
+
+
+def _sampled_problem(
+    source: ParquetSource, positions: Array, task: problems.Task, options: Fit
+) -> problems.Problem:
+    """Return the problem of some rows."""
     drawn, values = source.take_raw(positions)
     assert values is not None
-    frame = source.as_input(drawn).assign(
-        **{target: as_dates(values) if source.has_date_target else values}
-    )
-    choices = read_choices(columns, list(frame.columns))
-    if decided == "classification":
+    values = as_dates(values) if source.has_date_target else values
+    frame = source.as_input(drawn).assign(**{options.target: values})
+    choices = read_choices(options.columns, list(frame.columns))
+    if task == "classification":
         # Labels that read as numbers are text in the files.
-        choices[target] = Choice("category")
-    problem = as_problem(frame, target, decided, choices=choices)
-    if len(positions) < n_rows:
-        notes.append(
-            f"what columns hold is found in {len(positions) - n_test:,} rows that are drawn "
-            f"from {n_rows:,}"
-        )
-    problem = replace(problem, notes=(*notes, *problem.notes), n_rows=n_rows)
-    [(train, test)] = splits(problem, test_size=n_test, repeats=1, seed=seed)
-    useful = parquet_source(path, target, list(problem.features.columns)).without_rows(single)
-    return StreamedTable(problem, train, test, useful.without_rows(np.sort(positions[test])))
+        choices[options.target] = Choice("category")
+    return problems.as_problem(frame, options.target, task, choices=choices)
 
 
-def _rows_of(source: ParquetSource, found: ClassCounts, wanted: Array) -> Array:
+def _class_counts(source: ParquetSource) -> tuple[Array, Array]:
+    """Return the classes of a target, and the number of rows of each."""
+    counts = pd.concat([pd.Series(labels).value_counts() for _, labels in source.targets()])
+    counts = counts.groupby(level=0).sum()
+    return counts.index.to_numpy(), counts.to_numpy()
+
+
+def _rows_of(source: ParquetSource, classes: Array) -> Array:
     """Return the positions of the rows of some classes, increasing."""
-    rows = [
-        start + np.flatnonzero(wanted[found.codes(labels)]) for start, labels in source.targets()
-    ]
+    rows = [start + np.flatnonzero(pd.Series(y).isin(classes)) for start, y in source.targets()]
     return np.concatenate(rows)
 
 
-def _task_of(source: ParquetSource, name: str, task: str) -> Task:
+def _task_of(source: ParquetSource, name: str, task: str, n_sampled: int) -> problems.Task:
     """Return the task, inferred from the target's values if it is "auto"."""
-    task = checked_name("task", task, ("auto", "classification", "regression"))
+    checked_name("task", task, ("auto", "classification", "regression"))
     if source.has_date_target:
-        check_no_dates(task, name)
+        problems.check_no_dates(task, name)
         return "regression"
-    labels = _sampled_target(source)
+    rows = source.sample_positions(n_sampled, 0)
+    drawn = [y[np.isin(start + np.arange(len(y)), rows)] for start, y in source.targets()]
+    labels = np.concatenate(drawn)
     if labels.dtype.kind in "mM" or not (
         labels.dtype.kind != "O" or all(isinstance(label, str) for label in labels)
     ):
         raise InputError(f"'{name}' holds neither numbers nor categories")
     if task == "regression" or (task == "auto" and infer_task(labels) == "regression"):
         return "regression"
-    check_whole(labels, name)
-    if task == "classification":
-        return "classification"
+    problems.check_whole(labels, name)
     # A sample may lack some of the values that tell whether numbers are classes.
-    return infer_task(class_counts(source).classes)
+    return "classification" if task == "classification" else infer_task(_class_counts(source)[0])
 
 
-def _sampled_target(source: ParquetSource) -> Array:
-    """The target's values in a sample of rows."""
-    rows = source.sample_positions(_SAMPLED_ROWS, 0)
-    found: list[Array] = []
-    for start, y in source.targets():
-        here = np.searchsorted(rows, [start, start + len(y)])
-        found.append(y[rows[slice(*here)] - start])
-    return np.concatenate(found) if found else np.empty(0)
+def check_cluster(options: Fit) -> None:
+    """Check that at most one cluster is given, and that the table can be read there.
+
+    Parameters
+    ----------
+    options : Fit
+
+    Raises
+    ------
+    InputError
+        If both are given, or one for a table that is not Parquet.
+    """
+    address, workers, table = options.cluster, options.workers, options.table
+    if address is not None and workers is not None:
+        raise InputError("--cluster and --workers exclude each other")
+    if (address is not None or workers is not None) and not is_parquet(table):
+        raise InputError(f"--cluster and --workers are for Parquet files, and {table} is none")
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn errors of reading files into one line that names them."""
+def cluster_client(address: str | None, workers: int | None, timeout: str = "10s") -> Iterator[Any]:
+    """Connect to a Dask cluster, or start one on this machine until the block ends.
+
+    Parameters
+    ----------
+    address : str or None
+        Of the scheduler of a cluster, whose workers can read the table's files.
+    workers : int or None
+        Number of processes to start, of one thread each.
+    timeout : str, default="10s"
+        The scheduler of a cluster must answer within this time.
+
+    Yields
+    ------
+    distributed.Client or None
+        None if neither is given.
+
+    Raises
+    ------
+    InputError
+        If there is no cluster at the address, or it is lost inside the block.
+    """
+    if address is None and workers is None:
+        yield None
+        return
+    from distributed import Client, LocalCluster
+
+    own = None
+    if address is None:
+        with _interruptions_ignored():
+            own = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+    try:
+        client = Client(own or address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"there is no Dask cluster at {address}") from error
+    try:
+        yield client
+    except RuntimeError as error:
+        if "Dask" not in str(error):
+            raise
+        raise InputError(str(error)) from error
+    finally:
+        client.close()
+        if own is not None:
+            own.close()
+
+
+@contextmanager
+def _interruptions_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C, also in processes that are started inside the block.
+
+    A terminal sends it to all processes. Only this one must react, which ends the others.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
-    except (ValueError, OSError) as error:
-        raise InputError(f"cannot read {path} as a table: {one_line(error)}") from error
+    finally:
+        signal.signal(signal.SIGINT, before)

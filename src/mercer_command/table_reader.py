@@ -1,4 +1,4 @@
-"""The first step of a model of the command: it reads tables as the training table was read."""
+"""The first steps of a model of the command: reading of a table's columns, and their encoding."""
 
 from __future__ import annotations
 
@@ -6,26 +6,23 @@ import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
+import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, TargetEncoder
+from sklearn.utils.fixes import parse_version
 
-from mercer._typing import Array
-from mercer_command.date_cells import as_dates
-from mercer_command.number_cells import READABLE, known_cells
-from mercer_command.shown_names import listing, shown
-from mercer_command.text_columns import (
-    CellReading,
-    ReadAs,
-    cell_readings,
-    is_text,
-    parse_cells,
-    unreadable,
-)
+from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
+from mercer_command import text_columns
+from mercer_command.columns import DATES, MANY_LEVELS, Choice, Role
+from mercer_command.messages import listing, shown
+from mercer_command.notation import READABLE, Array, as_dates, known_cells
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
-
-_READ_AS: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
-"""How the cells of columns of these roles are read."""
+    from mercer_command.problem import Problem, Rows
 
 
 class TableReader(TransformerMixin, BaseEstimator):
@@ -39,7 +36,7 @@ class TableReader(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : list of (str, str, str)
-        Name, role and format of each column; see `mercer_command.table_columns.Column`.
+        Name, role and format of each column; see `mercer_command.columns.Column`.
     target : (str, str, str) or None, default=None
         Those of the column that is predicted.
 
@@ -56,7 +53,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         self.columns = columns
         self.target = target
 
-    def fit(self, X: DataFrame, y: Any = None) -> Self:
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Self:
         """Store the names of the columns.
 
         Parameters
@@ -65,11 +62,11 @@ class TableReader(TransformerMixin, BaseEstimator):
         y : None
             Ignored.
         """
-        self.feature_names_in_ = np.array([name for name, _, _ in self.columns], dtype=object)
+        self.feature_names_in_ = self.get_feature_names_out()
         self.n_features_in_ = len(self.columns)
         return self
 
-    def transform(self, X: DataFrame) -> DataFrame:
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Convert columns.
 
         Parameters
@@ -88,8 +85,6 @@ class TableReader(TransformerMixin, BaseEstimator):
         ValueError
             If columns are missing, or hold text that cannot be read.
         """
-        import pandas as pd
-
         if not hasattr(X, "columns"):
             raise TypeError("The model predicts from data frames, which have names of columns.")
         if not hasattr(X, "iloc"):
@@ -97,16 +92,16 @@ class TableReader(TransformerMixin, BaseEstimator):
         absent = [name for name, _, _ in self.columns if name not in X.columns]
         if absent:
             raise ValueError(f"The table lacks columns of the model: {listing(absent)}.")
-        text = {name: is_text(X[name]) for name, _, _ in self.columns}
-        readings = self._readings(X[[name for name, found in text.items() if found]])
-        typed: dict[str, Series[Any]] = {}
+        readings = self._readings(
+            X[[name for name, _, _ in self.columns if text_columns.is_text(X[name])]]
+        )
+        typed: dict[str, pd.Series[Any]] = {}
         for name, role, _ in self.columns:
-            if text[name]:
+            typed[name] = X[name]
+            if name in readings:
                 typed[name] = _read(name, X[name], readings[name])
             elif role in ("date", "time") and X[name].dtype.kind in "iuf":
                 typed[name] = pd.Series(as_dates(X[name].to_numpy(dtype=float)), X.index)
-            else:
-                typed[name] = X[name]
         return pd.DataFrame(typed, index=X.index)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -119,15 +114,14 @@ class TableReader(TransformerMixin, BaseEstimator):
         """
         return np.array([name for name, _, _ in self.columns], dtype=object)
 
-    def _readings(self, text: DataFrame) -> dict[str, CellReading]:
+    def _readings(self, text: pd.DataFrame) -> dict[str, text_columns.CellReading]:
         stored = {name: (role, notation) for name, role, notation in self.columns}
-        wanted: dict[str, tuple[ReadAs | None, str]] = {}
+        wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {}
         for name in text.columns:
             role, notation = stored[name]
-            is_flag = notation == "flag"
-            wanted[name] = ("flag" if is_flag else _READ_AS.get(role, "text"), "")
+            wanted[name] = ("flag" if notation == "flag" else _read_as(role), "")
         preferred = {name: notation for name, (_, notation) in stored.items()}
-        return cell_readings(text, wanted, preferred=preferred)
+        return text_columns.cell_readings(text, wanted, preferred=preferred)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,24 +131,116 @@ class TableReader(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read(name: str, cells: Series[Any], reading: CellReading) -> Series[Any]:
+def _read_as(role: Any) -> text_columns.ReadAs:
+    return Choice(role).read_as
+
+
+def _read(name: str, cells: pd.Series[Any], reading: text_columns.CellReading) -> pd.Series[Any]:
     """Convert the cells of a column, and warn of those that cannot be read."""
-    values = parse_cells(cells, reading)
-    odd = unreadable(cells, values, reading)
+    values = text_columns.parse_cells(cells, reading)
+    odd = text_columns.unreadable(cells, values, reading)
+    told = [f"column '{shown(name)}': {text}" for text in reading.warnings]
     if len(odd):
-        n_known = len(odd) + int(values.notna().sum())
-        if len(odd) > (1.0 - READABLE) * n_known:
-            needed = {"number": "numbers", "date": "dates", "time": "times"}[reading.read_as]
+        named = listing(known_cells(odd), most=4)
+        if len(odd) > (1.0 - READABLE) * (len(odd) + int(values.notna().sum())):
             raise ValueError(
-                f"Column '{shown(name)}' holds text, but the model needs {needed}: "
-                f"{listing(known_cells(odd), most=4)}."
+                f"Column '{shown(name)}' holds text, but the model needs {reading.read_as}s: "
+                f"{named}."
             )
-        warnings.warn(
+        told.insert(
+            0,
             f"{len(odd)} cells of '{shown(name)}' count as missing, because they cannot be read: "
-            f"{listing(known_cells(odd), most=4)}.",
-            UserWarning,
-            stacklevel=2,
+            f"{named}.",
         )
-    for text in reading.warnings:
-        warnings.warn(f"column '{shown(name)}': {text}", UserWarning, stacklevel=2)
+    for text in told:
+        warnings.warn(text, UserWarning, stacklevel=2)
     return values
+
+
+def problem_reader(problem: Problem) -> TableReader:
+    """Return the reader of tables like that of a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    """
+    used = [(c.name, c.role, c.format) for c in (*problem.columns, problem.target_column)]
+    kept = {column.name for column in problem.columns if column.is_used}
+    return TableReader([column for column in used[:-1] if column[0] in kept], used[-1])
+
+
+def problem_encoder(problem: Problem, rows: Rows, seed: int = 0) -> ColumnTransformer:
+    """Return the encoder of a problem's columns; names that would clash get prefixes.
+
+    Parameters
+    ----------
+    problem : Problem
+    rows : ndarray of int
+        The rows to learn from.
+    seed : int, default=0
+        Categories of many levels are encoded by the means of the target in other folds, which are
+        drawn.
+
+    Returns
+    -------
+    ColumnTransformer
+        Unfitted. It needs the target.
+    """
+
+    def of(*roles: Role) -> list[str]:
+        return [column.name for column in problem.columns if column.role in roles]
+
+    many = [name for name in of("category") if problem.features[name].nunique() > MANY_LEVELS]
+    names = {
+        "numbers": of("number"),
+        "dates": of(*DATES),
+        "calendar": of(*DATES),
+        "categories": [name for name in of("category") if name not in many],
+        "levels": many,
+        "text": of("text"),
+    }
+    encoders = {**column_encoders(), "levels": _levels(problem, rows, seed)}
+    derived = (
+        f"{name}_" for key in names if key not in ("numbers", "dates") for name in names[key]
+    )
+    prefixes = ("missingindicator_", *derived)
+    encoder = ColumnTransformer(
+        [(key, encoders[key], names[key]) for key in names],
+        sparse_threshold=0.0,
+        verbose_feature_names_out=any(str(name).startswith(prefixes) for name in problem.features),
+    )
+    return encoder.set_output(transform="pandas")
+
+
+def _levels(problem: Problem, rows: Rows, seed: int) -> Any:
+    """Return an encoder of categories by the target's means."""
+    kind, n_folds, folds = "continuous", 5, KFold
+    if problem.task == "classification":
+        counts = np.unique(problem.target[rows], return_counts=True)[1]
+        kind = "binary" if len(counts) == 2 else "multiclass"
+        n_folds, folds = int(np.clip(counts.min(), 2, 5)), StratifiedKFold
+    # The shuffle was a setting of the encoder before scikit-learn 1.9.
+    drawn: dict[str, Any] = {"cv": n_folds, "random_state": seed}
+    if parse_version(sklearn.__version__) >= parse_version("1.9"):
+        drawn = {"cv": folds(n_folds, shuffle=True, random_state=seed)}
+    converter = FunctionTransformer(
+        convert, feature_names_out="one-to-one", kw_args={"kind": "category"}
+    )
+    return make_pipeline(converter, TargetEncoder(target_type=kind, **drawn), SoftClippingScaler())
+
+
+def source_columns(encoder: ColumnTransformer) -> list[str]:
+    """Return the column of the table that each output of a fitted encoder was made from.
+
+    Parameters
+    ----------
+    encoder : fitted ColumnTransformer of `problem_encoder`
+    """
+    sources, outputs = [], encoder.get_feature_names_out()
+    for key, _, names in encoder.transformers_:
+        prefix = f"{key}__" if encoder.verbose_feature_names_out else ""
+        for out in outputs[encoder.output_indices_[key]] if key != "remainder" else ():
+            bare = str(out).removeprefix(prefix).removeprefix("missingindicator_")
+            fitting = [name for name in names if bare == name or bare.startswith(f"{name}_")]
+            sources.append(max(fitting, key=len))
+    return sources

@@ -1,24 +1,21 @@
-"""Reading and writing tables."""
+"""Reading and writing tables, and files in which a user says how columns are read and used."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
-from mercer_command.errors import InputError, one_line
+import pandas as pd
+
+from mercer_command.columns import Choice, Column, recognize_columns
 from mercer_command.files import replacing
-from mercer_command.table_columns import recognize_columns
+from mercer_command.messages import InputError, checked_name, listing, one_line, shown
+from mercer_command.options import CHOICES
 from mercer_command.text_files import COMPRESSED, read_text_table, recognize_format
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Spreadsheets take text that begins so for a formula, which may run a program."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Cells:
         What is unusual about the file.
     """
 
-    frame: DataFrame
+    frame: pd.DataFrame
     separator: str = ""
     notes: tuple[str, ...] = ()
 
@@ -56,18 +53,28 @@ def read_cells(path: Path) -> Cells:
         raise InputError(f"there is no file {path}")
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a table")
-    reader = _read_parquet if _table_format(path) == "parquet" else _read_text
-    try:
-        cells = reader(path)
-    except (ValueError, OSError, EOFError, InputError) as error:
-        raise InputError(f"cannot read {path} as a table: {one_line(error) or error}") from error
+    with readable(path):
+        if is_parquet(path):
+            cells = Cells(pd.read_parquet(path))
+        else:
+            frame, found = read_text_table(path)
+            cells = Cells(frame, found.separator, found.notes)
     if cells.frame.empty:
         raise InputError(f"the table {path} has no rows")
     cells.frame.columns = [str(name) for name in cells.frame.columns]
     return cells
 
 
-def read_table(path: Path) -> DataFrame:
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turn errors of reading a file into one line that names it."""
+    try:
+        yield
+    except (ValueError, OSError, EOFError, InputError) as error:
+        raise InputError(f"cannot read {path} as a table: {one_line(error) or error}") from error
+
+
+def read_table(path: Path) -> pd.DataFrame:
     """Read a table, and convert the cells of text files to what they are recognized as.
 
     Parameters
@@ -83,14 +90,73 @@ def read_table(path: Path) -> DataFrame:
     return recognize_columns(cells.frame, separator=cells.separator)[0]
 
 
-def write_table(frame: DataFrame, path: Path) -> None:
+def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:
+    """Read a table of names, roles and formats of columns.
+
+    Parameters
+    ----------
+    path : Path or None
+        CSV with the columns ``name``, ``role`` and, if needed, ``format``. There are no choices
+        if None.
+    names : sequence of str
+        The names of the columns of the table.
+
+    Returns
+    -------
+    dict of str to Choice
+        Without the columns whose role is empty.
+
+    Raises
+    ------
+    InputError
+        If the file has other columns, an unknown role, or the name of no column.
+    """
+    if path is None:
+        return {}
+    frame = read_cells(path).frame
+    if list(frame.columns)[:2] != ["name", "role"]:
+        raise InputError(f"{path} must have the columns name, role, format")
+    choices = {}
+    for row in frame.itertuples(index=False):
+        name, role, notation = [*(str(cell).strip() for cell in row[:3]), ""][:3]
+        # A name that a spreadsheet would take for a formula was written behind an apostrophe.
+        name = name.removeprefix("'") if name not in names else name
+        if name not in names:
+            named = f"{path} names a column '{shown(name)}'"
+            raise InputError(f"{named}, and the table has {listing(names)}")
+        if role:
+            choices[name] = Choice(checked_name("role", role, CHOICES), notation)  # type: ignore[arg-type]
+    return choices
+
+
+def write_choices(columns: Iterable[Column], path: Path) -> None:
+    """Write how columns were recognized, in the form that `read_choices` reads.
+
+    Parameters
+    ----------
+    columns : iterable of Column
+    path : Path
+    """
+    rows = [
+        (
+            column.name,
+            column.role if column.role in CHOICES else "ignored",
+            column.format if column.role in ("number", "date", "time") else "",
+            column.describe(),
+        )
+        for column in columns
+    ]
+    write_table(pd.DataFrame(rows, columns=["name", "role", "format", "recognized"]), path)
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> None:
     """Write CSV or Parquet, by the file's suffix; an interruption leaves no incomplete file."""
     with appended_table(path) as append:
         append(frame)
 
 
 @contextmanager
-def appended_table(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+def appended_table(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Write a table part by part; an interruption leaves no incomplete file.
 
     Parameters
@@ -103,20 +169,20 @@ def appended_table(path: Path) -> Iterator[Callable[[DataFrame], None]]:
     callable
         It appends a data frame, each with the same columns.
     """
-    append = _append_parquet if _table_format(path) == "parquet" else _append_csv
+    append = _append_parquet if is_parquet(path) else _append_csv
     with replacing(path) as temporary, append(temporary) as write:
         yield write
 
 
 @contextmanager
-def _append_parquet(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+def _append_parquet(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
     with ExitStack() as opened:
         writers: list[ParquetWriter] = []
 
-        def write(frame: DataFrame) -> None:
+        def write(frame: pd.DataFrame) -> None:
             schema = writers[0].schema if writers else None
             table = pa.Table.from_pandas(frame, schema, preserve_index=False)
             if not writers:
@@ -127,13 +193,13 @@ def _append_parquet(path: Path) -> Iterator[Callable[[DataFrame], None]]:
 
 
 @contextmanager
-def _append_csv(path: Path) -> Iterator[Callable[[DataFrame], None]]:
+def _append_csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     opener: Callable[..., Any] = gzip.open if path.suffix.lower() == ".gz" else open
     separator = "\t" if ".tsv" in path.suffixes else ","
     first = iter([True])
     with opener(path, "wt", encoding="utf-8", newline="") as file:
 
-        def write(frame: DataFrame) -> None:
+        def write(frame: pd.DataFrame) -> None:
             safe = safe_for_spreadsheets(frame)
             safe.to_csv(file, index=False, sep=separator, header=next(first, False))
 
@@ -161,47 +227,31 @@ def pandas_call(path: Path) -> str:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a table is in a Parquet file or a folder of these, by the path's name."""
-    return path.is_dir() or _table_format(path) == "parquet"
+    """Tell Parquet files, and folders of them, and CSV files apart, by the suffix.
 
-
-def check_table_format(path: Path) -> None:
-    """Check that the suffix of a file name is that of a table.
+    Parameters
+    ----------
+    path : Path
 
     Raises
     ------
     InputError
-        If it is neither that of CSV nor that of Parquet.
+        If the suffix is neither that of CSV nor that of Parquet.
     """
-    _table_format(path)
-
-
-def _table_format(path: Path) -> Literal["csv", "parquet"]:
+    if path.is_dir():
+        return True
     name = path.name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
-    if name.endswith((".csv", ".tsv", ".txt")):
-        return "csv"
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    raise InputError(
-        f"{path.name} must end in .csv, .tsv, .txt (or these with {', '.join(COMPRESSED)}), or in "
-        ".parquet"
-    )
+    if not name.endswith((".csv", ".tsv", ".txt", ".parquet", ".pq")):
+        raise InputError(
+            f"{path.name} must end in .csv, .tsv, .txt (or these with {', '.join(COMPRESSED)}), or "
+            "in .parquet"
+        )
+    return name.endswith((".parquet", ".pq"))
 
 
-def _read_text(path: Path) -> Cells:
-    frame, found = read_text_table(path)
-    return Cells(frame, found.separator, found.notes)
-
-
-def _read_parquet(path: Path) -> Cells:
-    import pandas as pd
-
-    return Cells(pd.read_parquet(path))
-
-
-def safe_for_spreadsheets(frame: DataFrame) -> DataFrame:
+def safe_for_spreadsheets(frame: pd.DataFrame) -> pd.DataFrame:
     """Put an apostrophe before text that a spreadsheet would take for a formula.
 
     Parameters
@@ -218,4 +268,5 @@ def safe_for_spreadsheets(frame: DataFrame) -> DataFrame:
 
 
 def _safe(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    is_formula = isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{cell}" if is_formula else cell

@@ -3,38 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
-from mercer_command.date_cells import (
-    ISO,
-    date_formats,
-    is_compact,
-    parse_dates,
-    parse_times,
-    time_format,
-)
-from mercer_command.number_cells import (
-    MISSING,
-    MISSING_NUMBERS,
-    Decimal,
-    Readings,
-    known_cells,
-    number_readings,
-    parse_numbers,
-)
+import pandas as pd
 
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from mercer_command import notation
+from mercer_command.notation import ISO, Decimal, Readings
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
-FORMATTED: tuple[ReadAs, ...] = ("number", "date", "time")
-"""Cells of these kinds are text in some format."""
-
 _OTHERWISE = "a file of --columns can say otherwise"
-"""Notes on what was decided without certainty end so."""
 
 
 @dataclass(frozen=True)
@@ -55,23 +35,24 @@ class CellReading:
     facts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
-    @property
-    def missing(self) -> frozenset[str]:
-        """Text that stands for a missing value."""
-        return MISSING if self.read_as == "text" else MISSING_NUMBERS
+    def known(self, cells: pd.Series[Any]) -> pd.Series[Any]:
+        """Return cells without spaces around them; those that stand for missing values are NaN."""
+        text = cells.str.strip()
+        missing = notation.MISSING if self.read_as == "text" else notation.MISSING_NUMBERS
+        return text.mask(text.isin(list(missing)))
 
 
 @dataclass(frozen=True)
-class _Options:
-    """What the cells of one column allow."""
+class _Possible:
+    """How the cells of one column can be read; `others` are further formats that fit as well."""
 
-    numbers: Readings | None
-    dates: list[str]
-    time: str | None
-    is_flag: bool
+    reading: CellReading
+    numbers: Readings | None = None
+    dates: tuple[str, ...] = ()
+    is_decided: bool = False
 
 
-def is_text(column: Series[Any]) -> bool:
+def is_text(column: pd.Series[Any]) -> bool:
     """Whether all known cells of a column are text, and it is no category of pandas.
 
     Parameters
@@ -87,7 +68,7 @@ def is_text(column: Series[Any]) -> bool:
 
 
 def cell_readings(
-    frame: DataFrame,
+    frame: pd.DataFrame,
     wanted: Mapping[str, tuple[ReadAs | None, str]],
     *,
     separator: str = "",
@@ -111,25 +92,22 @@ def cell_readings(
         Where the cells of a column allow several formats, columns that allow only one decide.
     """
     likely = preferred or {}
-    options = {
-        name: _options(frame[name], wanted[name][0], likely.get(name, "")) for name in frame.columns
-    }
-    decimal = _only_decimal(options.values())
-    order = _only_order(options.values())
+    found = {n: _possible(frame[n], *wanted[n], likely.get(n, "")) for n in frame.columns}
+    marks = [p.numbers.decimals for p in found.values() if p.numbers]
+    dates = [p.dates for p in found.values() if p.dates]
+    decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
+    order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
     return {
-        name: _decide(
-            found,
-            wanted[name],
-            decimal=decimal,
-            order=order,
-            separator=separator,
-            preferred=likely.get(name, ""),
-        )
-        for name, found in options.items()
+        name: one.reading
+        if one.is_decided
+        else _decide_number(one.numbers, decimal, separator, likely.get(name, ""))
+        if one.numbers
+        else _decide_date(one.dates, order, decimal, likely.get(name, ""))
+        for name, one in found.items()
     }
 
 
-def parse_cells(cells: Series[Any], reading: CellReading) -> Series[Any]:
+def parse_cells(cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
     """Convert the cells of a column; those that are missing or cannot be read are missing.
 
     Parameters
@@ -142,17 +120,14 @@ def parse_cells(cells: Series[Any], reading: CellReading) -> Series[Any]:
     Series
         Numbers, dates, times of day on the first of January 1970, or text without spaces around.
     """
-    import pandas as pd
-
-    text = stripped(cells)
-    text = text.mask(text.isin(list(reading.missing)))
+    text = reading.known(cells)
     if reading.read_as == "number":
         decimal: Decimal = "comma" if reading.format == "comma" else "point"
-        return pd.Series(parse_numbers(text, decimal), cells.index)
+        return pd.Series(notation.parse_numbers(text, decimal), cells.index)
     if reading.read_as == "date":
-        return pd.Series(parse_dates(text, reading.format or ISO), cells.index)
+        return pd.Series(notation.parse_dates(text, reading.format or ISO), cells.index)
     if reading.read_as == "time":
-        return pd.Series(parse_times(text, reading.format or "%H:%M"), cells.index)
+        return pd.Series(notation.parse_times(text, reading.format or "%H:%M"), cells.index)
     values = text.astype(object).where(text.notna(), None)
     if reading.read_as == "flag":
         values = values.map(lambda cell: None if cell is None else cell.lower() == "true")
@@ -160,44 +135,57 @@ def parse_cells(cells: Series[Any], reading: CellReading) -> Series[Any]:
     return values
 
 
-def stripped(cells: Series[Any]) -> Series[Any]:
-    """Return cells without spaces around them.
+def unreadable(
+    cells: pd.Series[Any], values: pd.Series[Any], reading: CellReading
+) -> pd.Series[Any]:
+    """Return the cells that are not missing but could not be read.
 
     Parameters
     ----------
     cells : Series of str
+    values : Series
+        The converted cells.
+    reading : CellReading
     """
-    return cells.str.strip()
+    if reading.read_as in ("flag", "text"):
+        return cells.iloc[:0]
+    known = reading.known(cells)
+    return known[known.notna() & values.isna().to_numpy()]
 
 
-def _options(cells: Series[Any], wanted: ReadAs | None, likely: str) -> _Options:
-    if wanted in ("text", "flag"):
-        return _Options(None, [], None, wanted == "flag")
-    known = known_cells(cells, MISSING_NUMBERS)
-    if wanted is None and len(known) and set(known.str.lower()) <= {"true", "false"}:
-        return _Options(None, [], None, True)
-    if wanted is None and is_compact(known):
-        return _Options(None, ["%Y%m%d"], None, False)
-    numbers = number_readings(known) if wanted in (None, "number") else None
+def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str) -> _Possible:
+    """Find how cells can be read, in the given role and format if these are known."""
+    if role not in (None, "text") and name:
+        fact = f"decimal {name}" if role == "number" else _readable(name)
+        return _decided(CellReading(role, name, (fact,)))
+    known = notation.known_cells(cells, notation.MISSING_NUMBERS)
+    if role == "flag" or (role is None and _are_flags(known)):
+        return _decided(CellReading("flag"))
+    if role is None and notation.is_compact(known):
+        return _Possible(CellReading("date"), dates=("%Y%m%d",))
+    numbers = notation.number_readings(known) if role in (None, "number") else None
     if numbers is not None:
-        return _Options(numbers, [], None, False)
-    time = time_format(known) if wanted in (None, "time") else None
-    dates = date_formats(known, likely) if wanted in (None, "date") and not time else []
-    return _Options(None, dates, time, False)
+        return _Possible(CellReading("number"), numbers)
+    if role in (None, "time") and (time := notation.time_format(known)):
+        return _decided(CellReading("time", time))
+    if role in (None, "date") and (dates := notation.date_formats(known, likely)):
+        return _Possible(CellReading("date"), dates=tuple(dates))
+    # What cannot be read as wanted is seen by the missing values of all its cells.
+    return _decided(CellReading(role or "text", name or likely))
 
 
-def _only_decimal(options: Any) -> Decimal | None:
-    """Return the decimal mark of most columns that allow only one."""
-    marks = [found.numbers.decimals for found in options if found.numbers]
-    told = [decimals[0] for decimals in marks if len(decimals) == 1]
-    return Counter(told).most_common(1)[0][0] if told else None
+def _decided(reading: CellReading) -> _Possible:
+    return _Possible(reading, is_decided=True)
 
 
-def _only_order(options: Any) -> bool | None:
-    """Return whether days stand before months in most columns that allow only one order."""
-    told = [_day_first(found.dates[0]) for found in options if len(found.dates) == 1]
-    known = [is_first for is_first in told if is_first is not None]
-    return Counter(known).most_common(1)[0][0] if known else None
+def _are_flags(known: pd.Series[Any]) -> bool:
+    return bool(len(known)) and set(known.str.lower()) <= {"true", "false"}
+
+
+def _most_common(told: Iterable[Any]) -> Any:
+    """Return what most columns tell, or None if none does."""
+    counts = Counter(one for one in told if one is not None)
+    return counts.most_common(1)[0][0] if counts else None
 
 
 def _day_first(name: str) -> bool | None:
@@ -207,68 +195,43 @@ def _day_first(name: str) -> bool | None:
     return name.index("%d") < name.index("%m")
 
 
-def _decide(
-    found: _Options,
-    wanted: tuple[ReadAs | None, str],
-    *,
-    decimal: Decimal | None,
-    order: bool | None,
-    separator: str,
-    preferred: str,
-) -> CellReading:
-    role, name = wanted
-    if role is not None and role != "text" and name:
-        fact = f"decimal {name}" if role == "number" else _readable(name)
-        return CellReading(role, name, (fact,))
-    if found.is_flag:
-        return CellReading("flag")
-    if found.numbers is not None:
-        return _decide_number(found.numbers, decimal, separator, preferred)
-    if found.time is not None:
-        return CellReading("time", found.time)
-    if found.dates:
-        return _decide_date(found.dates, order, decimal, preferred)
-    # What cannot be read as wanted is seen by the missing values of all its cells.
-    return CellReading(role or "text", name or preferred)
-
-
 def _decide_number(
     numbers: Readings, decimal: Decimal | None, separator: str, preferred: str
 ) -> CellReading:
     chosen, warnings = numbers.decimals[0], list[str]()
     if len(numbers.decimals) > 1 and numbers.differ:
-        has_comma = "," in numbers.marks
         if decimal is not None:
             chosen = decimal
         elif preferred:
             chosen = "comma" if preferred == "comma" else "point"
-        elif has_comma or separator == ";":
+        elif numbers.has_comma or separator == ";":
             # Decimal commas go with semicolons between cells.
-            chosen = "comma" if has_comma and separator == ";" else "point"
-            mark = "comma" if has_comma else "point"
+            chosen = "comma" if numbers.has_comma and separator == ";" else "point"
+            mark = "comma" if numbers.has_comma else "point"
             reading = "decimal mark" if mark == chosen else "separator of thousands"
             warnings.append(f"the {mark} is taken for a {reading}; {_OTHERWISE}")
-    return CellReading("number", chosen, tuple(numbers.facts(chosen)), tuple(warnings))
+    return CellReading("number", chosen, tuple(numbers.facts[chosen]), tuple(warnings))
 
 
 def _decide_date(
-    names: list[str], order: bool | None, decimal: Decimal | None, preferred: str
+    names: tuple[str, ...], order: bool | None, decimal: Decimal | None, preferred: str
 ) -> CellReading:
     orders = {_day_first(name): name for name in reversed(names)}
-    warnings: tuple[str, ...] = ()
+    chosen = names[0]
+    reading = CellReading("date", chosen, (_readable(chosen),))
     if not {True, False} <= set(orders):
-        chosen = names[0]
-    elif preferred in names:
-        chosen = preferred
-    elif order is not None:
-        chosen = orders[order]
-    elif "." in orders[True]:
-        # Only days are written before points.
-        chosen = orders[True]
-    else:
-        chosen = orders[decimal == "comma"]
-        warnings = (f"read as {_readable(chosen)}; if days and months are swapped, {_OTHERWISE}",)
-    return CellReading("date", chosen, (_readable(chosen),), warnings)
+        return reading
+    # Only days are written before points.
+    known = True if "." in orders[True] else None
+    first = order if order is not None else known
+    chosen = (
+        preferred if preferred in names else orders[decimal == "comma" if first is None else first]
+    )
+    reading = CellReading("date", chosen, (_readable(chosen),))
+    if preferred in names or first is not None:
+        return reading
+    guess = f"read as {_readable(chosen)}; if days and months are swapped, {_OTHERWISE}"
+    return replace(reading, warnings=(guess,))
 
 
 _PARTS = {
@@ -286,19 +249,3 @@ def _readable(name: str) -> str:
     for code, word in _PARTS.items():
         name = name.replace(code, word)
     return name
-
-
-def unreadable(cells: Series[Any], values: Series[Any], reading: CellReading) -> Series[Any]:
-    """Return the cells that are not missing but could not be read.
-
-    Parameters
-    ----------
-    cells : Series of str
-    values : Series
-        The converted cells.
-    reading : CellReading
-    """
-    if reading.read_as not in FORMATTED:
-        return cells.iloc[:0]
-    known = stripped(cells)
-    return known[known.notna() & ~known.isin(list(reading.missing)) & values.isna().to_numpy()]

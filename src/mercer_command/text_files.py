@@ -13,50 +13,25 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from warnings import catch_warnings, simplefilter
 
-from mercer_command.errors import InputError, one_line
-from mercer_command.shown_names import listing
+import pandas as pd
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+from mercer_command.messages import InputError, listing, one_line
 
 _SEPARATORS = (",", ";", "\t", "|")
 """Characters that separate cells, besides spaces."""
 
-_INSPECTED_ROWS = 200
-"""Separator and quotes are recognized in this many rows."""
-
-_BLOCK = 1 << 20
-"""Bytes that are read at once."""
-
 _MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig", "UTF-8"),
-    (codecs.BOM_UTF32_LE, "utf-32", "UTF-32"),
-    (codecs.BOM_UTF32_BE, "utf-32", "UTF-32"),
-    (codecs.BOM_UTF16_LE, "utf-16", "UTF-16"),
-    (codecs.BOM_UTF16_BE, "utf-16", "UTF-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    # That of UTF-32 begins with that of UTF-16.
+    *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+    *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
-"""Byte order marks, and the names of the encodings for Python and for people. That of UTF-32 begins
-with that of UTF-16, and stands before it."""
-
-_NO_TABLES = (
-    ("JSON", "[{"),
-    ("JSON", '{"'),
-    ("HTML", "<!doctype html"),
-    ("HTML", "<html"),
-    ("XML", "<?xml"),
-)
-"""What files that hold no cells are, and how they begin."""
-
-_MOST_ABOVE = 20
-"""At most so many lines of titles and comments stand above the header."""
-
-_AGREEING = 0.9
-"""Lines are taken for titles if this share of the rows below them has the same number of cells."""
+"""Byte order marks, and the encodings that they stand for."""
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
 """Suffixes of compressed files."""
@@ -90,7 +65,7 @@ class TextFormat:
     notes: tuple[str, ...]
 
 
-def read_text_table(path: Path) -> tuple[DataFrame, TextFormat]:
+def read_text_table(path: Path) -> tuple[pd.DataFrame, TextFormat]:
     """Read the cells of a text file as text, without interpreting them.
 
     Parameters
@@ -111,8 +86,6 @@ def read_text_table(path: Path) -> tuple[DataFrame, TextFormat]:
     ValueError, OSError, EOFError
         If it cannot be decompressed.
     """
-    import pandas as pd
-
     found = recognize_format(path)
     space = found.separator == r"\s+"
     with _opened(path) as file, catch_warnings():
@@ -166,24 +139,20 @@ def recognize_format(path: Path) -> TextFormat:
     encoding, notes = _encoding(path)
     with _opened(path) as file:
         text = codecs.getreader(encoding)(file)
-        lines = [line.rstrip("\r\n") for line in islice(text, _INSPECTED_ROWS)]
-    # Excel writes the separator into a line of its own.
-    told = lines[0].strip('"').strip() if lines else ""
-    separator = told[4:5] if told.lower().startswith("sep=") and len(told) in (4, 5) else ""
-    skipped = int(told.lower().startswith("sep=") and len(told) in (4, 5))
-    lines = lines[skipped:]
-    if not any(lines):
-        raise InputError("the file is empty")
-    if kind := next((kind for kind, start in _NO_TABLES if told.lower().startswith(start)), ""):
+        lines = [line.rstrip("\r\n") for line in islice(text, 200)]
+    told = lines[0].strip('"').strip().lower() if lines else ""
+    starts = {"[{": "JSON", '{"': "JSON", "<!doctype html": "HTML", "<html": "HTML", "<?xml": "XML"}
+    if kind := next((starts[start] for start in starts if told.startswith(start)), ""):
         raise InputError(f"the file is {kind}, not a table of cells")
-    if skipped:
-        separator = separator or "\t"
-    else:
-        separator, skipped = _separator(lines)
-        lines = lines[skipped:]
-        if skipped:
-            above = "first line is" if skipped == 1 else f"first {skipped} lines are"
-            notes.append(f"the {above} left out, as titles or comments above the header")
+    # Excel writes the separator into a line of its own.
+    is_told = told.startswith("sep=") and len(told) in (4, 5)
+    if not any(lines[is_told:]):
+        raise InputError("the file is empty")
+    separator, skipped = (told[4:] or "\t", 1) if is_told else _separator(lines)
+    lines = lines[skipped:]
+    if skipped and not is_told:
+        above = "first line is" if skipped == 1 else f"first {skipped} lines are"
+        notes.append(f"the {above} left out, as titles or comments above the header")
     quote = _quote(lines, separator)
     rows = _parsed(lines, separator, quote)
     names, more = _names(rows)
@@ -211,29 +180,27 @@ def _encoding(path: Path) -> tuple[str, list[str]]:
     """Return the encoding, by the mark, by NUL bytes between letters, or by validity as UTF-8."""
     with _opened(path) as file:
         start = file.read(4096)
-        for mark, encoding, _ in _MARKS:
+        for mark, encoding in _MARKS:
             if start.startswith(mark):
                 return encoding, []
         if b"\0" in start:
             return _utf16_without_mark(start)
         decoder = codecs.getincrementaldecoder("utf-8")()
-        unusual = set(start)
-        block = start
-        is_utf8 = True
+        found, block, is_utf8 = set(start), start, True
         while block:
             if b"\0" in block:
                 raise InputError("the file holds NUL bytes, as no text does")
-            unusual.update(block)
-            if is_utf8:
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    is_utf8 = False
-            block = file.read(_BLOCK)
+            found.update(block)
+            try:
+                decoder.decode(block if is_utf8 else b"")
+            except UnicodeDecodeError:
+                is_utf8 = False
+                decoder.reset()
+            block = file.read(2**20)
     if is_utf8:
         return "utf-8", []
     # Windows-1252 has letters where Latin-1 has control characters, but for five bytes.
-    windows = unusual.isdisjoint({0x81, 0x8D, 0x8F, 0x90, 0x9D})
+    windows = found.isdisjoint({0x81, 0x8D, 0x8F, 0x90, 0x9D})
     name, encoding = ("Windows-1252", "cp1252") if windows else ("Latin-1", "latin-1")
     note = (
         f"the file is not UTF-8, and is read as {name}; if letters look wrong, convert the file to "
@@ -271,28 +238,28 @@ def _separator(lines: list[str]) -> tuple[str, int]:
     """
     scores = {separator: _score(lines, separator) for separator in _SEPARATORS}
     best = max(scores, key=lambda separator: scores[separator])
-    if scores[best][0] > 0.0:
+    if scores[best] > 0.0:
         return best, 0
     # Titles of as many words as there are columns do not make spaces of tabs, nor do decimal commas
     # make separators of commas.
     unlike_decimals = [separator for separator in _SEPARATORS if separator != ","]
     if (found := _below_titles(lines, unlike_decimals)) is not None:
         return found
-    if _score(lines, r"\s+")[0] == 1.0:
+    if _score(lines, r"\s+") == 1.0:
         return r"\s+", 0
     return _below_titles(lines, [","]) or (",", 0)
 
 
 def _below_titles(lines: list[str], separators: list[str]) -> tuple[str, int] | None:
-    """Return the separator of the lines below some first ones, and how many these are."""
-    for n_above in range(1, min(_MOST_ABOVE, len(lines) - 2) + 1):
+    """Return the separator of the lines below at most 20 first ones, and how many these are."""
+    for n_above in range(1, min(20, len(lines) - 2) + 1):
         for separator in separators if lines[n_above] else []:
-            if _score(lines[n_above:], separator)[0] >= _AGREEING:
+            if _score(lines[n_above:], separator) >= 0.9:
                 return separator, n_above
     return None
 
 
-def _score(lines: list[str], separator: str) -> tuple[float, int]:
+def _score(lines: list[str], separator: str) -> float:
     """Return the share of rows that have the usual number of cells, if that is the header's too."""
     rows = _parsed(lines, separator)
     # The last row may be cut within a quoted cell.
@@ -300,7 +267,7 @@ def _score(lines: list[str], separator: str) -> tuple[float, int]:
     n_cells = Counter(sizes[1:] or sizes).most_common(1)[0][0]
     agreeing = sum(size == n_cells for size in sizes) / len(sizes)
     fits = abs(len(rows[0]) - n_cells) <= 1
-    return (agreeing if n_cells > 1 and fits else 0.0), n_cells
+    return agreeing if n_cells > 1 and fits else 0.0
 
 
 def _quote(lines: list[str], separator: str) -> str:
@@ -342,19 +309,16 @@ def _names(rows: list[list[str]]) -> tuple[tuple[str, ...], list[str]]:
 
 def _numbered(names: list[str]) -> list[str]:
     """Append .1, .2, ... to names that occurred before."""
-    taken = set(names)
-    seen: set[str] = set()
-    out = []
+    taken, out = set(names), dict[str, None]()
     for name in names:
-        new, count = name, 0
-        while new in seen:
-            count += 1
-            new = f"{name}.{count}"
-            if new in taken and new not in seen:
-                new = name
-        seen.add(new)
-        out.append(new)
-    return out
+        numbered = (f"{name}.{number}" for number in count(1))
+        new = (
+            name
+            if name not in out
+            else next(n for n in numbered if n not in taken and n not in out)
+        )
+        out[new] = None
+    return list(out)
 
 
 def _is_number(text: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table
 
 from mercer_command import main
-from mercer_command.models import load_model
+from mercer_command.files import load_model
 from mercer_command.tables import read_table
 
 
@@ -364,7 +364,7 @@ def test_an_interrupted_run_ends_with_exit_code_130(
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mercer_command.commands.read_cells", interrupt)
+    monkeypatch.setattr("mercer_command.tables.read_cells", interrupt)
     result = run("fit", "table.csv", "--target", "y")
     assert result.exit_code == 130
     assert result.stderr.strip() == "mercer: interrupted"

@@ -82,9 +82,8 @@ def test_simple_predictors_are_those_of_scikit_learn(task: str) -> None:
     np.testing.assert_allclose(constant, losses_of(task, y[150:], predicted))
 
 
-def test_many_rows_are_drawn_for_the_rbf_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer_command.baselines._MOST_ROWS", 30)
+def test_many_rows_are_drawn_for_the_rbf_machine() -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(100, 2)), np.r_[np.zeros(99), 1.0].astype(int)
-    found, _ = baseline_errors("classification", (X, y), (X, y), note="of a sample")
+    found, _ = baseline_errors("classification", (X, y), (X, y), note="of a sample", max_rows=30)
     assert [one.note for one in found][:2] == ["of a sample", "learned from 30 rows"]

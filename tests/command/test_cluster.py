@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from command_cases import Run, call, error_line, response_table, write_folder
 
-from mercer_command.cluster import cluster_client
-from mercer_command.errors import InputError
-from mercer_command.models import load_model
+from mercer_command.files import load_model
+from mercer_command.messages import InputError
+from mercer_command.streaming import cluster_client
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
@@ -45,15 +45,18 @@ def test_a_running_cluster_is_used_and_left_running(run: Run) -> None:
             assert result.exit_code == 0, result.output
 
 
-def test_clusters_that_cannot_be_used(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mercer_command.cluster._CONNECT", "0.1s")
+def test_clusters_that_cannot_be_used(run: Run) -> None:
     Path("t.csv").write_text("a,y\n1,2\n")
     line = error_line(run("fit", "t.csv", "--target", "y", "--workers", 2))
     assert "are for Parquet files, and t.csv is none" in line
     line = error_line(run("fit", "t", "--target", "y", "--workers", 2, "--cluster", "tcp://a:1"))
     assert "exclude each other" in line
-    line = error_line(run("fit", "t", "--target", "y", "--cluster", "tcp://127.0.0.1:9"))
-    assert "there is no Dask cluster at tcp://127.0.0.1:9" in line
+    address = "tcp://127.0.0.1:9"
+    with (
+        pytest.raises(InputError, match=f"there is no Dask cluster at {address}"),
+        cluster_client(address, None, timeout="0.1s"),
+    ):
+        pass
 
 
 def test_a_lost_cluster_is_an_error_in_one_line_and_defects_are_not() -> None:

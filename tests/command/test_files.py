@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from mercer_command.errors import InputError
 from mercer_command.files import check_outputs, remove_leftovers, replacing
+from mercer_command.messages import InputError
 
 
 def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:

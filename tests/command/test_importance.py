@@ -9,12 +9,11 @@ import pytest
 from command_cases import pd
 from sklearn.inspection import permutation_importance
 
-from mercer_command import importance
-from mercer_command.encoding import source_columns
 from mercer_command.importance import column_importances, column_relevances
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
-from mercer_command.wording import importance_cells
+from mercer_command.sections import importance_cells
+from mercer_command.table_reader import source_columns
 
 N = 120
 
@@ -75,10 +74,9 @@ def test_each_feature_belongs_to_its_column() -> None:
     assert all(np.isnan(share) for share in column_relevances(model).values())
 
 
-def test_of_many_columns_the_most_relevant_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_columns_the_most_relevant_are_shuffled() -> None:
     model, X, y = fitted("stacking")
-    monkeypatch.setattr(importance, "_MOST_PREDICTIONS", 5 * len(y))
-    found = column_importances(model, X, y, "regression")
+    found = column_importances(model, X, y, "regression", max_predictions=5 * len(y))
     relevances = column_relevances(model)
     assert [np.isnan(column.increase) for column in found] == [False, True, True, True]
     assert found[0].name == max(relevances, key=relevances.__getitem__)

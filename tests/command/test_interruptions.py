@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from command_cases import call, class_table, pd
 
-from mercer_command.files import check_outputs
-from mercer_command.models import load_model
+from mercer_command.files import check_outputs, load_model
 
 _N_RUNS = 20
 
@@ -21,7 +20,7 @@ import json, os, signal, sys, time
 from pathlib import Path
 from random import Random
 from mercer_command.app import app
-from mercer_command.models import load_model, save_model
+from mercer_command.files import load_model, save_model
 
 models = [load_model(Path(name)) for name in ("a.skops", "b.skops")]
 

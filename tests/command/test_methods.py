@@ -13,8 +13,10 @@ from sklearn.exceptions import FitFailedWarning
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
 from mercer._history import MixingStep, WeightStep
 from mercer._two_stage.learner_choice import FORMS
-from mercer_command.errors import InputError
+from mercer_command.commands import DEMONSTRATED
+from mercer_command.files import load_model
 from mercer_command.importance import column_relevances
+from mercer_command.messages import InputError
 from mercer_command.methods import (
     METHODS,
     check_fit,
@@ -22,8 +24,7 @@ from mercer_command.methods import (
     feasible,
     make_model,
 )
-from mercer_command.models import load_model
-from mercer_command.option_names import COMPARED, DEMONSTRATED, DESCRIPTIONS, LEARNERS
+from mercer_command.options import COMPARED, DESCRIPTIONS, LEARNERS
 from mercer_command.problem import as_problem
 from mercer_command.tables import read_table
 
@@ -33,7 +34,7 @@ SEARCHED = {"mkl": WeightStep, "cr": MixingStep}
 
 
 def learners(task: Any) -> list[str]:
-    return [name for name in LEARNERS if task in METHODS[name].factories]
+    return [name for name in LEARNERS if task in METHODS[name].makers]
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ class TestFit:
         if report:
             page = Path("r.html").read_text(encoding="utf-8")
             assert page.count("<svg") >= 7
-            assert METHODS[learner].description in page
+            assert DESCRIPTIONS[learner] in page
             assert "Progress of the search after each step" in page
         result = run("predict", "m.skops", "responses.csv", "--out", "p.csv")
         assert result.exit_code == 0, result.output
@@ -200,7 +201,7 @@ class TestUnsupportedTask:
         assert "not for regression: 'l1-svm'" in line
 
     def test_compare_fails_before_any_work(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.delattr("mercer_command.comparison.make_model")
+        monkeypatch.delattr("mercer_command.fitting.make_model")
         arguments = ("--target", "kind", "--methods", "ca,l2-krr")
         assert "not for classification: 'l2-krr'" in error_line(
             run("compare", "classes.csv", *arguments)

@@ -18,7 +18,7 @@ from skops.io import dump, dumps, get_untrusted_types
 from mercer import KernelStackingClassifier, TwoStageClassifier
 from mercer._saved_models import trusted_types
 from mercer._saved_models.seals import seal
-from mercer_command.models import save_model
+from mercer_command.files import save_model
 
 
 class _Untrusted(DecisionTreeClassifier):

@@ -10,9 +10,9 @@ import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
 from mercer import ParquetSource
+from mercer_command.files import load_model
 from mercer_command.methods import make_model
-from mercer_command.models import load_model
-from mercer_command.prediction import Categories, predict
+from mercer_command.prediction import NewCategories, predict
 from mercer_command.problem import as_problem
 
 pytest.importorskip("pyarrow")
@@ -53,8 +53,8 @@ def test_all_rows_of_a_folder_are_predicted_in_order(
     assert "ignored: 'kind'" in notes
 
 
-def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, Any, Categories]:
-    problem, found = as_problem(table, target), Categories()
+def predicted(learner: str, table: Any, target: str, frame: Any) -> tuple[Any, Any, NewCategories]:
+    problem, found = as_problem(table, target), NewCategories()
     model = make_model(learner, problem, np.arange(len(problem.target)))
     model.fit(problem.features, problem.target)
     return model, predict(model, frame[list(problem.features)], None, found), found
@@ -83,7 +83,7 @@ def test_missing_categories_are_not_new() -> None:
     known = frame[frame["color"].notna()]
     changed = frame.assign(color=frame["color"].where(frame.index != 7, "violet"))
     _, _, found = predicted("uniform", known, "kind", changed)
-    assert found.new == {"color": {"violet": 1}}
+    assert found == {"color": {"violet": 1}}
 
 
 def test_an_interruption_leaves_no_incomplete_file(

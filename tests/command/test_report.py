@@ -71,7 +71,7 @@ def test_classification(run: Run) -> None:
         "Partial dependence",
         "Kernels found",
         "How the columns were read and used",
-        "mercer fit table.csv --target kind --out m.skops --report r.html --seed 3",
+        "mercer fit table.csv --target kind --report r.html --seed 3 --out m.skops",
         "mercer.load('m.skops')",
         "scikit-learn",
         "random_state",

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
 
-from mercer_command import streaming
-from mercer_command.errors import InputError
-from mercer_command.fitting import splits
-from mercer_command.models import load_model
-from mercer_command.problem import as_problem
+from mercer_command.files import load_model
+from mercer_command.messages import InputError
+from mercer_command.options import Fit
+from mercer_command.problem import as_problem, splits
 from mercer_command.streaming import is_streamed, streamed_table
 
 pytest.importorskip("pyarrow")
@@ -27,8 +26,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return call
 
 
-def table_of(folder: Path, target: str, task: str = "auto", *, test_size: float = 0.25) -> Any:
-    return streamed_table(folder, target, task, test_size=test_size, seed=0)
+def table_of(
+    folder: Path, target: str, task: str = "auto", *, test_size: float = 0.25, n: int = 20_000
+) -> Any:
+    return streamed_table(Fit(folder, target, task, test_size=test_size), n_sampled=n)
 
 
 class TestRows:
@@ -47,14 +48,11 @@ class TestRows:
         assert found.problem.features.columns.tolist() == expected.features.columns.tolist()
 
     @pytest.mark.parametrize("target", ["kind", "y"])
-    def test_test_rows_are_not_learned_from(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
-    ) -> None:
-        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 30)
+    def test_test_rows_are_not_learned_from(self, tmp_path: Path, target: str) -> None:
         frame = pd.DataFrame({"row": np.arange(200.0) / 2, "y": np.linspace(0, 1, 200) ** 2})
         frame["kind"] = np.where(frame["row"] % 25 == 3.5, "rare", "common")
         write_folder(frame, tmp_path / "t")
-        found = table_of(tmp_path / "t", target, test_size=0.1)
+        found = table_of(tmp_path / "t", target, test_size=0.1, n=30)
         tested = found.problem.features["row"].to_numpy()[found.test]
         learned = np.concatenate(
             [found.source.as_input(b.X)["row"] for b in found.source.raw_blocks()]
@@ -77,12 +75,11 @@ class TestRows:
 class TestTask:
     @pytest.mark.parametrize(("n_values", "task"), [(20, "classification"), (21, "regression")])
     def test_all_rows_tell_whether_whole_numbers_are_classes(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_values: int, task: str
+        self, tmp_path: Path, n_values: int, task: str
     ) -> None:
-        monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 25)
         y = np.r_[np.zeros(160, dtype=int), np.tile(np.arange(n_values), 2)]
         write_folder(pd.DataFrame({"x": np.arange(len(y)) ** 0.5, "y": y}), tmp_path / "t")
-        assert table_of(tmp_path / "t", "y").problem.task == task
+        assert table_of(tmp_path / "t", "y", n=25).problem.task == task
 
     def test_unsuitable_targets(self, tmp_path: Path) -> None:
         frame = class_table().assign(when=pd.date_range("2020-01-01", periods=80), dull=1.0)
@@ -120,12 +117,11 @@ class TestTask:
             np.testing.assert_allclose(learned, np.delete(expected, found.test), rtol=1e-12)
 
 
-def test_classes_of_one_row_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streaming, "_SAMPLED_ROWS", 20)
+def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:
     frame = pd.DataFrame({"x": np.arange(200.0) / 2, "kind": ["a"] * 150 + ["b"] * 50})
     frame.loc[[3, 70, 199], "kind"] = ["c", None, "d"]
     write_folder(frame, tmp_path / "t")
-    found = table_of(tmp_path / "t", "kind")
+    found = table_of(tmp_path / "t", "kind", n=20)
     assert (
         "2 rows are left out, because 'kind' has one row only of classes 'c', 'd'"
         in found.problem.notes
@@ -178,15 +174,12 @@ class TestFit:
             [lines[table]] = [line for line in result.stdout.splitlines() if "RMSE" in line]
         assert lines["t"] == lines["t.parquet"]
 
-    def test_folders_and_large_files_are_read_in_parts(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_folders_and_large_files_are_read_in_parts(self, tmp_path: Path) -> None:
         response_table().to_parquet(tmp_path / "t.parquet")
         assert is_streamed(tmp_path)
         assert not is_streamed(tmp_path / "t.parquet")
         assert not is_streamed(tmp_path / "none.csv")
-        monkeypatch.setattr(streaming, "_VALUES_IN_MEMORY", 209)
-        assert is_streamed(tmp_path / "t.parquet")
+        assert is_streamed(tmp_path / "t.parquet", max_values=209)
 
     def test_methods_that_need_all_rows_are_refused(self, run: Run) -> None:
         write_folder(class_table(), Path("t"))

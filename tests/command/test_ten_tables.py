@@ -13,8 +13,8 @@ import pytest
 from command_cases import call, pd
 from ten_tables import BAD_TABLES, LONG_NAME, N_ROWS, BadTable
 
+from mercer_command.columns import Column
 from mercer_command.problem import Problem, as_problem
-from mercer_command.table_columns import Column
 from mercer_command.tables import read_cells
 
 ROLES: dict[str, dict[str, str]] = {

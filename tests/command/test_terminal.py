@@ -19,7 +19,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
     written = StringIO()
     console = Console(file=written, force_terminal=is_terminal, width=120)
     monkeypatch.setattr(terminal, "Console", lambda stderr: console)
-    with terminal.row_progress() as bar:
+    with terminal.progress_bar() as bar:
         bar.step("reading [a]")
         bar.advance(3)
         bar.step("fitting all rows", 4000)

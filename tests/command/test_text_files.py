@@ -12,7 +12,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
-from mercer_command.errors import InputError  # noqa: E402
+from mercer_command.messages import InputError  # noqa: E402
 from mercer_command.text_files import read_text_table  # noqa: E402
 
 TEXT = "name,größe\nA,1\nB,2\n"

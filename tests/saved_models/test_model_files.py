@@ -211,7 +211,7 @@ class TestObjects:
             "numpy.load",
             "sklearn.tree._tree.Tree",
             "sklearn.feature_extraction.text.TfidfVectorizer",
-            "mercer_command.app.fit",
+            "mercer_command.commands.fit",
         ):
             module, _, called = name.rpartition(".")
             new = {"__class__": called, "__module__": module}

@@ -7,20 +7,21 @@ import pytest
 
 pytest.importorskip("pandas")
 
-from mercer_command.comparison import Comparison
+from mercer_command.fitting import Comparison
 
 
 def test_equal_errors_share_a_mean_rank() -> None:
     errors = np.array([[0.1, 0.2], [0.1, 0.1], [0.3, 0.3]])
     comparison = Comparison(("a", "b", "c"), errors, errors, errors)
-    np.testing.assert_array_equal(comparison.ranks, [1.75, 1.25, 3.0])
-    assert comparison.best_first() == [1, 0, 2]
+    frame = comparison.as_frame()
+    assert frame["method"].tolist() == ["b", "a", "c"]
+    np.testing.assert_array_equal(frame["rank"], [1.25, 1.75, 3.0])
 
 
 def test_ranks_come_before_errors() -> None:
     """The first method is better on two splits of three, and much worse on the third."""
     errors = np.array([[0.2, 0.2, 0.2], [0.1, 0.1, 0.9]])
-    assert Comparison(("a", "b"), errors, errors, errors).best_first() == [1, 0]
+    assert list(Comparison(("a", "b"), errors, errors, errors).as_frame()["method"]) == ["b", "a"]
 
 
 def test_deviations_are_those_of_a_sample_of_splits() -> None:

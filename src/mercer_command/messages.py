@@ -1,18 +1,15 @@
-"""Errors and warnings for the user, each in one readable line."""
+"""Messages for the user: errors and warnings in one readable line, and names of tables as text."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import singledispatch
 from importlib import import_module
-
-_NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
-"""This matches the numbers in a warning; warnings that differ in them alone are shown once."""
 
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
 """Extras by which packages are installed; all others belong to `cli`."""
@@ -22,7 +19,6 @@ class InputError(Exception):
     """The user's input is invalid; the message says why, in one line."""
 
 
-@singledispatch
 def one_line(error: BaseException) -> str | None:
     """Return one readable line for an error that the user can correct.
 
@@ -35,42 +31,34 @@ def one_line(error: BaseException) -> str | None:
     str or None
         None for a defect of the program, which keeps its traceback.
     """
+    text = str(error)
     # Typer vendors click or imports it, depending on its version: their usage errors share this
     # method only.
     if hasattr(error, "format_message"):
         return f"{error.format_message()} (see mercer --help)".replace("\n", " ")
+    if isinstance(error, ImportError):
+        name = error.name or ""
+        # If a module inside an installed package is missing, the installation is broken.
+        if "." in name:
+            return None
+        problem = f"the package {name!r} is missing" if name else text
+        return f'{problem}; install it with pip install "mercer[{_EXTRAS.get(name, "cli")}]"'
+    if isinstance(error, InputError | OSError):
+        return text.replace("\n", " ")
+    if isinstance(error, zlib.error):
+        return f"a compressed file is damaged ({text})"
+    if isinstance(error, MemoryError):
+        return f"out of memory ({text or 'tables in Parquet files are read in parts'})"
+    if isinstance(error, ValueError):
+        lines = text.strip().splitlines()
+        return lines[0].rstrip() if lines else type(error).__name__
     return None
 
 
-@one_line.register
-def _(error: ImportError) -> str | None:
-    # If a module inside an installed package is missing, the package or its installation is broken.
-    if error.name is not None and "." in error.name:
-        return None
-    extra = _EXTRAS.get(error.name or "", "cli")
-    problem = f"the package {error.name!r} is missing" if error.name else str(error)
-    return f'{problem}; install it with pip install "mercer[{extra}]"'
-
-
-@one_line.register
-def _(error: InputError | OSError) -> str:
-    return str(error).replace("\n", " ")
-
-
-@one_line.register
-def _(error: zlib.error) -> str:
-    return f"a compressed file is damaged ({error})"
-
-
-@one_line.register
-def _(error: MemoryError) -> str:
-    return f"out of memory ({str(error) or 'tables in Parquet files are read in parts'})"
-
-
-@one_line.register
-def _first_line(error: ValueError) -> str:
+def brief(error: Exception) -> str:
+    """Return one line for any error; its type's name precedes what a user cannot correct."""
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip() if lines else type(error).__name__
+    return one_line(error) or ": ".join([type(error).__name__, *lines[:1]])
 
 
 @contextmanager
@@ -102,7 +90,7 @@ def postponed(failures: list[str], task: str) -> Iterator[None]:
     Parameters
     ----------
     failures : list of str
-        One line is appended if the block raises an exception; `check_failures` raises it later.
+        One line is appended if the block raises an exception.
     task : str
         What the block does, such as "write the report r.html".
 
@@ -122,27 +110,6 @@ def postponed(failures: list[str], task: str) -> Iterator[None]:
         failures.append(f"cannot {task} ({brief(error)})")
 
 
-def check_failures(failures: list[str]) -> None:
-    """Check that no postponed task failed.
-
-    Raises
-    ------
-    InputError
-        If one did.
-    """
-    if failures:
-        raise InputError("; ".join(failures))
-
-
-def brief(error: Exception) -> str:
-    """Return one line for any error; its type's name precedes what a user cannot correct."""
-    line = one_line(error)
-    if line is not None:
-        return line
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-
-
 @contextmanager
 def collected_warnings(notes: list[str]) -> Iterator[None]:
     """Collect the warnings that are issued inside the block, in place of printing them.
@@ -156,10 +123,11 @@ def collected_warnings(notes: list[str]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         yield
-    texts = [str(item.message).strip() for item in caught if issubclass(item.category, UserWarning)]
     lines: dict[str, str] = {}
-    for line in (text.splitlines()[0] for text in texts if text):
-        lines.setdefault(_NUMBER.sub("", line), line)
+    for item in caught:
+        if issubclass(item.category, UserWarning) and (text := str(item.message).strip()):
+            line = text.splitlines()[0]
+            lines.setdefault(re.sub(r"\d+(\.\d+)?(e[+-]?\d+)?", "", line), line)
     notes += lines.values()
 
 
@@ -195,3 +163,56 @@ def checked_name(kind: str, name: str, choices: Iterable[str]) -> str:
     similar = get_close_matches(name, choices, n=1)
     hint = f" (did you mean '{similar[0]}'?)" if similar else ""
     raise InputError(f"there is no {kind} '{name}'{hint}; choose from {', '.join(choices)}")
+
+
+def shown(name: object, *, longest: int = 60) -> str:
+    r"""Return a name as text of one line, shortened in the middle if it is long.
+
+    Line breaks become arrows, and other characters that control a terminal or reverse the
+    direction of text become replacement characters.
+
+    Parameters
+    ----------
+    name : object
+    longest : int, default=60
+
+    Examples
+    --------
+    >>> shown("two\nlines")
+    'two↵lines'
+    >>> shown("x" * 10_000, longest=11)
+    'xxxxx…xxxxx'
+    """
+    text = str(name)
+    if len(text) > longest:
+        half = (longest - 1) // 2
+        text = f"{text[:half]}…{text[-half:]}"
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in "\r\n\t":
+        return " " if character == "\t" else "↵"
+    # Zero-width joiners and variation selectors are parts of emoji and of some scripts.
+    if unicodedata.category(character) in ("Cc", "Cf", "Cs") and character not in "\u200c\u200d":
+        return "\N{REPLACEMENT CHARACTER}"
+    return character
+
+
+def listing(names: Iterable[object], *, most: int = 8) -> str:
+    """Return the first names, quoted, and the number of the others.
+
+    Parameters
+    ----------
+    names : iterable
+    most : int, default=8
+
+    Examples
+    --------
+    >>> listing("abcd", most=2)
+    "'a', 'b' and 2 more"
+    """
+    quoted = [f"'{shown(name)}'" for name in names]
+    if len(quoted) <= most:
+        return ", ".join(quoted)
+    return f"{', '.join(quoted[:most])} and {len(quoted) - most} more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import zlib
 
-from mercer_command.errors import InputError, collected_warnings, one_line
+from mercer_command.messages import InputError, collected_warnings, one_line
 
 
 def test_an_error_of_the_user_is_one_line() -> None:

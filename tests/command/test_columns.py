@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from command_cases import call, class_table, error_line, pd
 
-from mercer_command.column_choices import read_choices, write_choices
-from mercer_command.errors import InputError
-from mercer_command.table_columns import Choice, Column, recognize_columns
+from mercer_command.columns import Choice, Column, recognize_columns
+from mercer_command.messages import InputError
+from mercer_command.tables import read_choices, write_choices
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -5,48 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import pandas as pd
 
-from mercer._typing import Array
-from mercer.preprocessing._column_kinds import as_numbers, is_duration, kind_of
-from mercer_command.errors import InputError
-from mercer_command.number_cells import READABLE
-from mercer_command.shown_names import listing
-from mercer_command.text_columns import (
-    CellReading,
-    ReadAs,
-    cell_readings,
-    is_text,
-    parse_cells,
-    unreadable,
-)
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+from mercer.preprocessing import convert, kind_of
+from mercer_command import text_columns
+from mercer_command.messages import InputError, listing
+from mercer_command.notation import READABLE
 
 Role: TypeAlias = Literal[
     "number", "category", "date", "time", "duration", "text",
     "identifier", "constant", "empty", "unusable", "ignored",
 ]  # fmt: skip
 
-USED: tuple[Role, ...] = ("number", "category", "date", "time", "duration", "text")
+DATES: tuple[Role, ...] = ("date", "time", "duration")
+"""Columns of these roles are numbers of days."""
+
+USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
 """Columns of these roles are learned from; all others are left out."""
 
 MANY_LEVELS = 30
-"""Categories with more levels than this are encoded by the target's mean in each level."""
+"""Categories with more levels than this are encoded by the target's mean in each level, as
+`mercer.preprocessing.table_encoder` has at most this number of columns of zeros and ones."""
 
-_IDENTIFIER_NAME = re.compile(
-    r"(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$", re.IGNORECASE
+_IDENTIFIER_NAMES = re.compile(
+    r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
+    "|[a-z](?:Id|ID|Nr|No|Key)$"
 )
-"""This matches names of identifiers whose last word says so."""
-
-_CAPITAL_IDENTIFIER = re.compile(r"[a-z](?:Id|ID|Nr|No|Key)$")
-"""The same for words that are joined, each with a capital letter."""
-
-_YEARS = (1800, 2200)
-"""Consecutive whole numbers in this range may be years, which identify nothing."""
+"""This matches names whose last word says that the column identifies rows."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +89,19 @@ class Choice:
     role: Role
     format: str = ""
 
+    @property
+    def read_as(self) -> text_columns.ReadAs:
+        """What the cells of a column of text are read as."""
+        roles: dict[str, text_columns.ReadAs] = {"number": "number", "date": "date", "time": "time"}
+        return roles.get(self.role, "text")
+
 
 def recognize_columns(
-    frame: DataFrame,
+    frame: pd.DataFrame,
     choices: Mapping[str, Choice] | None = None,
     *,
     separator: str = "",
-) -> tuple[DataFrame, list[Column]]:
+) -> tuple[pd.DataFrame, list[Column]]:
     """Recognize what columns hold, and convert their cells.
 
     Parameters
@@ -129,18 +123,19 @@ def recognize_columns(
     InputError
         If a column cannot be read as the user chose.
     """
-    import pandas as pd
-
     choices = choices or {}
-    text = [name for name in frame.columns if is_text(frame[name])]
-    wanted = {name: _wanted(choices.get(name)) for name in text}
-    readings = cell_readings(frame[text], wanted, separator=separator)
-    typed: dict[str, Series[Any]] = {}
+    text = [name for name in frame.columns if text_columns.is_text(frame[name])]
+    wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {
+        name: (choices[name].read_as, choices[name].format) if name in choices else (None, "")
+        for name in text
+    }
+    readings = text_columns.cell_readings(frame[text], wanted, separator=separator)
+    typed: dict[str, pd.Series[Any]] = {}
     columns = []
     for name in frame.columns:
         values, column, read_as = frame[name], Column(name, "number"), None
         if name in readings:
-            values = parse_cells(frame[name], readings[name])
+            values = text_columns.parse_cells(frame[name], readings[name])
             column = _read_column(name, frame[name], values, readings[name])
             read_as = readings[name].read_as
         typed[name] = values
@@ -152,30 +147,23 @@ def recognize_columns(
     return pd.DataFrame(typed, index=frame.index), columns
 
 
-def _wanted(choice: Choice | None) -> tuple[ReadAs | None, str]:
-    """Return what the cells of a column of text are to be read as, and their format."""
-    if choice is None:
-        return None, ""
-    roles: dict[str, ReadAs] = {"number": "number", "date": "date", "time": "time"}
-    return roles.get(choice.role, "text"), choice.format
-
-
 def _read_column(
-    name: str, cells: Series[Any], values: Series[Any], reading: CellReading
+    name: str, cells: pd.Series[Any], values: pd.Series[Any], reading: text_columns.CellReading
 ) -> Column:
     """Describe how the cells of a column of text were read."""
-    warnings, odd = list(reading.warnings), unreadable(cells, values, reading)
+    warnings, odd = reading.warnings, text_columns.unreadable(cells, values, reading)
     if len(odd):
         verb = "cell counts" if len(odd) == 1 else "cells count"
-        warnings.append(
-            f"{len(odd)} {verb} as missing, not being a {reading.read_as}: "
-            f"{listing(odd.drop_duplicates(), most=4)}"
-        )
+        named = listing(odd.drop_duplicates(), most=4)
+        told = f"{len(odd)} {verb} as missing, not being a {reading.read_as}: {named}"
+        warnings = (*warnings, told)
     notation = "flag" if reading.read_as == "flag" else reading.format
-    return Column(name, "number", notation, reading.facts, 0.0, tuple(warnings))
+    return Column(name, "number", notation, reading.facts, 0.0, warnings)
 
 
-def _recognized(column: Column, values: Series[Any], read_as: ReadAs | None) -> Column:
+def _recognized(
+    column: Column, values: pd.Series[Any], read_as: text_columns.ReadAs | None
+) -> Column:
     """Decide how a column is used, by its converted values."""
     kind = kind_of(values)
     if kind == "other":
@@ -190,59 +178,64 @@ def _recognized(column: Column, values: Series[Any], read_as: ReadAs | None) -> 
         return _left_out(column, "identifier", reason)
     role: Role = kind
     if kind == "date":
-        role = "time" if read_as == "time" else "duration" if is_duration(values) else "date"
+        role = "time" if read_as == "time" else "duration" if _is_duration(values) else "date"
     return _used(column, role, values)
 
 
-def _chosen(column: Column, values: Series[Any], choice: Choice) -> Column:
+def _chosen(column: Column, values: pd.Series[Any], choice: Choice) -> Column:
     """Use a column as the user chose."""
     if choice.role == "ignored":
         return _left_out(column, "ignored", "as --columns says")
     kind = kind_of(values)
-    fitting = {"number": "number", "date": "date", "time": "date"}
-    refused = choice.role in fitting and kind != fitting[choice.role]
-    if refused or kind == "other" or (column.missing > 1.0 - READABLE and column.warnings):
+    needed = {"number": "number", "date": "date", "time": "date"}.get(choice.role, kind)
+    many_odd = column.missing > 1.0 - READABLE and column.warnings
+    if kind != needed or kind == "other" or many_odd:
         raise InputError(f"'{column.name}' cannot be read as a {choice.role}, as --columns says")
-    role = "duration" if choice.role == "date" and is_duration(values) else choice.role
+    role = "duration" if choice.role == "date" and _is_duration(values) else choice.role
     used = _used(column, role, values)
     return replace(used, facts=(*used.facts, "as --columns says"))
+
+
+def _is_duration(values: pd.Series[Any]) -> bool:
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(values, skipna=True) in ("timedelta", "timedelta64")
 
 
 def _left_out(column: Column, role: Role, reason: str) -> Column:
     return replace(column, role=role, facts=(f"left out: {reason}",))
 
 
-def _used(column: Column, role: Role, values: Series[Any]) -> Column:
+def _used(column: Column, role: Role, values: pd.Series[Any]) -> Column:
     """Describe the use of a column."""
     n_levels = values.nunique()
-    uses: dict[str, tuple[str, ...]] = {
-        "category": (f"{n_levels} levels",),
-        "text": (f"{n_levels:,} different texts, encoded by their letter sequences",),
-        "date": ("encoded as days, season, weekday and hour, as far as they vary",),
-        "time": ("encoded as hours and as an angle",),
-        "duration": ("encoded as days",),
+    many = "; encoded by the target's mean in each" if n_levels > MANY_LEVELS else ""
+    uses = {
+        "category": f"{n_levels} levels{many}",
+        "text": f"{n_levels:,} different texts, encoded by their letter sequences",
+        "date": "encoded as days, season, weekday and hour, as far as they vary",
+        "time": "encoded as hours and as an angle",
+        "duration": "encoded as days",
     }
-    facts = uses.get(role, ())
-    if role == "category" and n_levels > MANY_LEVELS:
-        facts += ("encoded by the target's mean in each",)
+    facts = (uses[role],) if role in uses else ()
     return replace(column, role=role, facts=(*column.facts, *facts))
 
 
-def _numbers_rows(name: str, values: Series[Any]) -> str | None:
+def _numbers_rows(name: str, values: pd.Series[Any]) -> str | None:
     """Return why numbers identify rows, or None if they measure something."""
     try:
-        numbers: Array = as_numbers(values.to_frame(name))[:, 0]
+        numbers = convert(values.to_frame(name), "number")[:, 0]
     except ValueError:  # Infinite numbers measure, and are refused where the column is used.
         return None
-    known = numbers[~np.isnan(numbers)]
-    if len(known) < len(numbers) or not np.all(known == np.round(known)):
+    if len(numbers) < 3 or not np.all(numbers == np.round(numbers)):
         return None
-    if len(np.unique(known)) < len(known) or len(known) < 3:
+    if len(np.unique(numbers)) < len(numbers):
         return None
-    is_year = known.min() >= _YEARS[0] and known.max() <= _YEARS[1]
-    if np.ptp(known) == len(known) - 1 and not is_year:
+    # Consecutive numbers may be years, which identify nothing.
+    is_year = numbers.min() >= 1800 and numbers.max() <= 2200
+    if np.ptp(numbers) == len(numbers) - 1 and not is_year:
         return "it numbers the rows"
-    if _IDENTIFIER_NAME.search(name) or _CAPITAL_IDENTIFIER.search(name):
+    if _IDENTIFIER_NAMES.search(name):
         return "a whole number of its own in every row, and a name of identifiers"
     return None
 

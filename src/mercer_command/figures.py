@@ -1,0 +1,481 @@
+"""Figures of a report: predictions of held-out rows, and what a model learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn import metrics
+from sklearn.base import is_classifier
+from sklearn.calibration import CalibrationDisplay
+from sklearn.inspection import partial_dependence
+from sklearn.pipeline import Pipeline
+
+from mercer import inspection
+from mercer.preprocessing import convert
+from mercer_command.baselines import HeldOutError
+from mercer_command.fitting import Comparison, Trial, intervals
+from mercer_command.html import ACCENT, COLORS, SOFT, WARM, label_dates
+from mercer_command.importance import ColumnImportance
+from mercer_command.messages import shown
+from mercer_command.notation import Array, as_dates
+from mercer_command.problem import Task
+from mercer_command.result import Figure, Part, Section, Table, Text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_MARKS = 15
+"""A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
+
+
+def error_figure(found: Sequence[HeldOutError], task: Task, unit: str) -> Figure:
+    """Draw the errors of several predictors with their confidence intervals, from zero.
+
+    Parameters
+    ----------
+    found : sequence of HeldOutError
+    task : {"classification", "regression"}
+    unit : str
+        What a response is measured in.
+    """
+
+    def draw(ax: Axes) -> None:
+        factor = 100.0 if task == "classification" else 1.0
+        for position, one in enumerate(found):
+            low, high = one.low, one.high if np.isfinite(one.high) else one.error
+            spread = factor * np.array([[one.error - low], [high - one.error]])
+            color = SOFT if position else ACCENT
+            ax.errorbar(factor * one.error, position, xerr=spread, fmt="o", color=color, capsize=3)
+        ax.set_yticks(range(len(found)), [one.name for one in found])
+        ax.invert_yaxis()
+        ax.set_xlim(left=0)
+        ax.grid(axis="x")
+        label = "Error, %" if task == "classification" else f"RMSE, in {unit}"
+        ax.set(xlabel=label, title="Error on held-out rows")
+
+    caption = "Errors with 95% confidence intervals; the axis begins at zero."
+    return Figure(draw, caption, height=2.8)
+
+
+def prediction_section(trial: Trial) -> Section:
+    """Return tables and figures on the predictions of rows whose targets are known.
+
+    Parameters
+    ----------
+    trial : Trial
+    """
+    predicted = trial.model.predict(trial.X)
+    found = _responses if trial.task == "regression" else _classes
+    return Section("Predictions of held-out rows", found(trial, predicted))
+
+
+def _classes(trial: Trial, predicted: npt.NDArray[Any]) -> list[Part]:
+    y = np.asarray(trial.y)
+    classes = np.unique(np.concatenate([y, predicted]))
+    precision, recall, f1, counts = metrics.precision_recall_fscore_support(
+        y, predicted, labels=classes, zero_division=np.nan
+    )
+    rows = [
+        [shown(name), *("none" if np.isnan(v) else f"{v:.1%}" for v in values), f"{count:,}"]
+        for name, *values, count in zip(classes, precision, recall, f1, counts, strict=True)
+    ]
+    told = (
+        "Precision is the share of the rows predicted as a class that belong to it; recall is the "
+        "share of a class's rows that are predicted as it; F1 is their harmonic mean."
+    )
+    header = ["Class", "Precision", "Recall", "F1", "Rows"]
+    parts: list[Part] = [Table(header, rows, range(1, 5)), Text(told)]
+    if len(classes) <= _MOST_MARKS:
+        parts.append(_confusion(y, predicted, classes))
+    if len(np.unique(y)) > 1:
+        parts += _curves(trial.model, trial.X, y)
+    return parts
+
+
+def _confusion(
+    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], classes: npt.NDArray[Any]
+) -> Figure:
+    def draw(ax: Axes) -> None:
+        metrics.ConfusionMatrixDisplay.from_predictions(
+            truth,
+            predicted,
+            labels=classes,
+            display_labels=[shown(name, longest=20) for name in classes],
+            ax=ax,
+            cmap="Blues",
+            colorbar=False,
+            xticks_rotation="horizontal" if len(classes) <= 4 else "vertical",
+        )
+        ax.set(xlabel="Predicted", ylabel="True", title="Confusion matrix")
+
+    caption = "Numbers of held-out rows; those on the diagonal are predicted correctly."
+    return Figure(draw, caption)
+
+
+def _curves(model: Pipeline, X: pd.DataFrame, y: npt.NDArray[Any]) -> list[Part]:
+    """Return curves of the second class of two, or of the most frequent classes."""
+    method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
+    if method is None:
+        return []
+    scores: Array = getattr(model, method)(X)
+    scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+    counts = np.array([(y == name).sum() for name in model.classes_])
+    order = [k for k in np.argsort(-counts, kind="stable") if counts[k]][: len(COLORS)]
+    curves = {
+        shown(model.classes_[k], longest=24): (y == model.classes_[k], scores[:, k])
+        for k in ([1] if len(counts) == 2 else sorted(order))
+    }
+
+    def figure(
+        display: Any, title: str, labels: tuple[str, str], caption: str, **settings: Any
+    ) -> Figure:
+        def draw(ax: Axes) -> None:
+            ax.set_prop_cycle(color=COLORS)
+            for name, (truth, values) in curves.items():
+                display.from_predictions(truth, values, name=name, ax=ax, **settings)
+            if title != "Precision and recall":
+                ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
+            ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
+            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
+            ax.legend(frameon=False, fontsize=9)
+
+        return Figure(draw, caption)
+
+    drawn: list[Part] = [
+        figure(
+            metrics.RocCurveDisplay, "ROC curve", ("False positive rate", "True positive rate"),
+            "The dotted line is what random scores give. AUC is the area under a curve.",
+        ),
+        figure(
+            metrics.PrecisionRecallDisplay, "Precision and recall", ("Recall", "Precision"),
+            "Precision and recall at each threshold. AP is the average precision.",
+        ),
+    ]  # fmt: skip
+    # With fewer rows, no bin has enough for a share.
+    if method == "predict_proba" and len(y) >= 20:
+        curves = {name: (truth, np.clip(p, 0.0, 1.0)) for name, (truth, p) in curves.items()}
+        caption = (
+            "The share of rows that belong to the class, among rows of similar predicted "
+            "probability; on the dotted line, probabilities are exact."
+        )
+        bins: dict[str, Any] = {
+            "n_bins": min(10, max(3, len(y) // 20)),
+            "strategy": "quantile",
+            "ref_line": False,
+        }
+        axes = ("Predicted probability", "Share of rows")
+        drawn.append(figure(CalibrationDisplay, "Calibration", axes, caption, **bins))
+    return drawn
+
+
+def _responses(trial: Trial, predicted: Array) -> list[Part]:
+    drawn: list[Part] = [
+        _errors(trial, predicted, kind) for kind in ("actual_vs_predicted", "residual_vs_predicted")
+    ]
+    step = trial.model[-1]
+    if hasattr(step, "predict_interval"):
+        encoded = trial.model[:-1].transform(trial.X)
+        coverages = np.linspace(0.5, 0.95, 10)
+        bounds = {coverage: intervals(step, encoded, coverage) for coverage in coverages}
+        drawn += [_coverage(trial, bounds), _intervals(trial, predicted, intervals(step, encoded))]
+    return drawn
+
+
+def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
+    is_residual = kind == "residual_vs_predicted"
+
+    def draw(ax: Axes) -> None:
+        metrics.PredictionErrorDisplay.from_predictions(
+            trial.y,
+            predicted,
+            ax=ax,
+            kind=kind,
+            random_state=0,
+            scatter_kwargs={"color": ACCENT, "alpha": 0.55, "s": 18, "linewidths": 0},
+            line_kwargs={"color": SOFT},
+        )
+        ax.set_xlabel("Predicted")
+        ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
+        ax.set_title("Residuals" if is_residual else "Predicted and true")
+        for axis in (ax.xaxis, ax.yaxis)[: 1 if is_residual else 2] if trial.has_dates else ():
+            label_dates(axis)
+
+    told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
+    return Figure(draw, f"{told}, held-out rows, in {trial.unit}.")
+
+
+def _inside(y: Array, bounds: Array) -> Array:
+    return (bounds[:, 0] <= y) & (y <= bounds[:, 1])
+
+
+def _coverage(trial: Trial, bounds: dict[float, Array]) -> Figure:
+    y = np.asarray(trial.y)
+
+    def draw(ax: Axes) -> None:
+        covered = [float(_inside(y, found).mean()) for found in bounds.values()]
+        ax.plot([0.5, 1], [0.5, 1], linestyle=":", color=SOFT)
+        ax.plot(list(bounds), covered, marker="o", color=ACCENT)
+        ax.set(xlim=(0.48, 1.0), ylim=(min(0.48, *covered), 1.02), title="Coverage of intervals")
+        ax.set(xlabel="Coverage asked for", ylabel="Share of held-out rows inside")
+        ax.grid()
+
+    return Figure(
+        draw,
+        f"The share of {len(y):,} held-out responses that are in their intervals; on the dotted "
+        "line, coverage is exact.",
+    )
+
+
+def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -> Figure:
+    def draw(ax: Axes) -> None:
+        order = np.argsort(predicted, kind="stable")
+        order = order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)]
+        y, (low, high) = np.asarray(trial.y)[order], bounds[order].T
+        places, inside = np.arange(len(order)), _inside(y, bounds[order])
+        ax.vlines(places, low, high, color=ACCENT, alpha=0.35, linewidth=1.4)
+        ax.plot(places[inside], y[inside], ".", color=ACCENT, label="inside")
+        ax.plot(places[~inside], y[~inside], "x", color=WARM, label="outside")
+        ax.set_xticks([])
+        ax.set(xlabel="Held-out rows, sorted by prediction", ylabel="True response")
+        ax.set_title("Intervals of 90% coverage")
+        ax.legend(frameon=False, fontsize=9)
+        if trial.has_dates:
+            label_dates(ax.yaxis)
+
+    return Figure(draw, f"Lines are intervals, marks are true responses, in {trial.unit}.")
+
+
+def importance_figures(found: Sequence[ColumnImportance], task: Task, unit: str) -> list[Part]:
+    """Draw by how much the error rises, for the most important columns.
+
+    Parameters
+    ----------
+    found : sequence of ColumnImportance
+    task : {"classification", "regression"}
+    unit : str
+        What a response is measured in.
+    """
+    measured = [column for column in found if not np.isnan(column.increase)][:_MOST_MARKS]
+    if len(measured) < 2:
+        return []
+
+    def draw(ax: Axes) -> None:
+        factor = 100.0 if task == "classification" else 1.0
+        increases = factor * np.array([column.increase for column in measured])
+        spreads = factor * np.array([column.deviation for column in measured])
+        positions = range(len(measured))
+        ax.barh(positions, increases, xerr=spreads, color=ACCENT, ecolor=SOFT)
+        ax.set_yticks(positions, [shown(column.name, longest=26) for column in measured])
+        ax.invert_yaxis()
+        ax.axvline(0.0, color=SOFT, linewidth=0.8)
+        # Importances are seen relative to an error that a decision may depend on.
+        least = 1.0 if task == "classification" else 0.0
+        ax.set_xlim(min(0.0, *(increases - spreads)), max(least, *(increases + spreads)) * 1.05)
+        label = "percentage points" if task == "classification" else f"in {unit}"
+        ax.set(xlabel=f"Rise of the error, {label}", title="Columns that matter")
+
+    height = max(2.4, 0.28 * len(measured) + 1.2)
+    return [Figure(draw, "Rise of the error, with standard deviations.", height)]
+
+
+def kernel_figures(trial: Trial) -> list[Part]:
+    """Draw the shares of several kernels or candidates, and the path of learning.
+
+    Parameters
+    ----------
+    trial : Trial
+    """
+    terms, drawn = inspection.kernel_terms(trial.model), list[Part]()
+    combined = "combined candidates" if terms.combines == "predictions" else "base kernels"
+    if len(terms.labels) > 1:
+        show = partial(inspection.KernelWeightsDisplay.from_estimator, trial.model)
+        drawn.append(Figure(lambda ax: show(ax=ax), f"The {combined}."))
+    if len(getattr(trial.learner, "history_", ())) > 1:
+        caption = "Progress of the search after each step, on the training rows."
+        drawn.append(Figure(partial(_draw_path, trial), caption))
+    return drawn
+
+
+def _draw_path(trial: Trial, ax: Axes) -> None:
+    """Draw the alignment after each step, or the objective of one-stage learning."""
+    history = trial.learner.history_
+    if hasattr(history[0], "alignment"):
+        inspection.AlignmentPathDisplay.from_estimator(trial.model, ax=ax)
+        return
+    objectives = [step.objective for step in history]
+    ax.plot(range(1, len(objectives) + 1), objectives, marker="o", color=ACCENT)
+    ax.locator_params(axis="x", integer=True)
+    ax.set(xlabel="Step", ylabel="Objective (training)", title="Objective of the predictor")
+
+
+def similarity_figure(trial: Trial) -> Figure:
+    """Draw the learned kernel between held-out rows.
+
+    Parameters
+    ----------
+    trial : Trial
+    """
+    y = np.asarray(trial.y)
+    return Figure(
+        lambda ax: inspection.GramMatrixDisplay.from_estimator(trial.model, trial.X, y, ax=ax),
+        "The learned kernel between held-out rows, sorted by their target. Bright blocks, or a "
+        "bright band, along the diagonal mean that rows of equal target are similar.",
+    )
+
+
+def dependence_section(
+    trial: Trial, *, n_columns: int = 6, n_rows: int = 100, n_values: int = 20
+) -> list[Section]:
+    """Return figures of how predictions depend on the most important columns.
+
+    Parameters
+    ----------
+    trial : Trial
+    n_columns : int, default=6
+        Number of columns, which have a figure each.
+    n_rows : int, default=100
+        Number of rows over which predictions are averaged, at equal distances in the table.
+    n_values : int, default=20
+        Number of values of a column at which predictions are computed.
+    """
+    model, X, roles = trial.model, trial.X, {c[0]: c[1] for c in trial.model["reader"].columns}
+    chosen = [c.name for c in trial.importances if roles[c.name] != "text"][:n_columns]
+    rows = X.iloc[np.linspace(0, len(X) - 1, min(len(X), n_rows)).astype(int)].copy()
+    for name, role in roles.items():
+        if role in ("date", "time", "number"):
+            rows[name] = convert(rows[[name]], "number" if role == "number" else "date")[:, 0]
+    found = {n: _dependence(model, rows, n, roles[n], n_values) for n in chosen}
+    found = {name: pair for name, pair in found.items() if pair is not None}
+    if not found:
+        return []
+    heights = np.concatenate([pair[1].ravel() for pair in found.values()])
+    low, high = float(heights.min()), float(heights.max())
+    margin = 0.08 * (high - low or abs(high) or 1.0)
+    is_probability = hasattr(model, "predict_proba")
+    limits = (-0.02, 1.02) if is_probability else (low - margin, high + margin)
+    told = (
+        "Partial dependence: predictions averaged over rows, as one column varies and the others "
+        "stay as they are. All pictures have the same vertical axis."
+    )
+    drawn = [
+        Figure(
+            partial(_draw_dependence, trial, (name, roles[name], *pair), limits),
+            f"Mean prediction if all rows had this value of {shown(name, longest=40)}.",
+        )
+        for name, pair in found.items()
+    ]
+    return [Section("How predictions depend on columns", [Text(told), *drawn])]
+
+
+def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str, n_values: int) -> Any:
+    """Return the values of a column and the mean predictions at each, or None if it is constant."""
+    if rows[name].nunique() < 2:
+        return None
+    is_category = role == "category"
+    if is_category:
+        frequent = rows[name].value_counts().index[:_MOST_MARKS]
+        rows = rows[rows[name].isin(frequent)]
+    result = partial_dependence(
+        model,
+        rows[rows[name].notna()],
+        [name],
+        categorical_features=[name] if is_category else None,
+        grid_resolution=n_values,
+        kind="average",
+    )
+    return result["grid_values"][0], np.asarray(result["average"])
+
+
+def _draw_dependence(
+    trial: Trial,
+    column: tuple[str, str, npt.NDArray[Any], npt.NDArray[Any]],
+    limits: tuple[float, float],
+    ax: Axes,
+) -> None:
+    """Draw mean predictions, shape (n_outputs, n_values), at values of a column of some role."""
+    (name, role, values, averages), model = column, trial.model
+    labels: list[str | None] = [None]
+    if is_classifier(model) and len(averages) > 1:
+        labels = [shown(label, longest=20) for label in model.classes_]
+    for heights, label, color in zip(averages, labels, COLORS, strict=False):
+        if role == "category":
+            ax.plot(range(len(values)), heights, "o", color=color, label=label)
+        else:
+            ax.plot(horizontal(values, role), heights, color=color, label=label)
+    if role == "category":
+        names = [shown(value, longest=16) for value in values]
+        rotation = "horizontal" if sum(map(len, names)) < 40 else "vertical"
+        ax.set_xticks(range(len(values)), names, rotation=rotation)
+    elif role in ("date", "time"):
+        ax.tick_params(axis="x", rotation=30)
+    if len(labels) > 1:
+        ax.legend(frameon=False, fontsize=9)
+    ax.set_ylim(*limits)
+    if trial.has_dates:
+        label_dates(ax.yaxis)
+    ax.grid(axis="y")
+    ax.set(xlabel=shown(name, longest=50), ylabel=_predicted_quantity(model))
+
+
+def horizontal(values: npt.NDArray[Any], role: str) -> npt.NDArray[Any]:
+    """Return days as hours or dates, by the role of their column; other values as numbers."""
+    numbers = values.astype(float)
+    return numbers * 24.0 if role == "time" else as_dates(numbers) if role == "date" else numbers
+
+
+def _predicted_quantity(model: Pipeline) -> str:
+    if not is_classifier(model):
+        return "Prediction"
+    kind = "Probability" if hasattr(model, "predict_proba") else "Decision value"
+    several = len(model.classes_) > 2
+    return kind if several else f"{kind} of {shown(model.classes_[1], longest=20)}"
+
+
+def comparison_figures(comparison: Comparison, task: Task) -> list[Part]:
+    """Draw the error of each method, and the errors against the alignments.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    task : {"classification", "regression"}
+    """
+    frame, unit = comparison.as_frame(), 100.0 if task == "classification" else 1.0
+    errors = unit * frame["error"]
+    label = "Test error, %" if task == "classification" else "Test error (RMSE, target's unit)"
+
+    def by_method(ax: Axes) -> None:
+        positions = np.arange(len(frame))
+        spread = unit * frame["error_std"]
+        ax.errorbar(errors, positions, xerr=spread, fmt="o", color=ACCENT, capsize=3)
+        for split in frame.filter(regex="^error_split_"):
+            ax.plot(unit * frame[split], positions + 0.22, ".", color=ACCENT, alpha=0.4)
+        ax.set_yticks(positions, frame["method"])
+        ax.invert_yaxis()
+        ax.grid(axis="x")
+        ax.set(xlabel=label, title="Error of each method")
+
+    def by_alignment(ax: Axes) -> None:
+        # Hollow markers of different shapes can be told apart where methods coincide.
+        points = zip(frame["method"], cycle("osD^v<>PhXpd*8H"), frame["test_alignment"], errors)
+        for name, marker, x, y in points:
+            ax.plot(x, y, marker, fillstyle="none", markeredgewidth=1.6, label=name)
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+        ax.grid()
+        ax.set(xlabel="Centered alignment on test rows", ylabel=label, title="Error and alignment")
+
+    return [
+        Figure(
+            by_method,
+            "Means and standard deviations of the error, and below them the error of each split.",
+        ),
+        Figure(
+            by_alignment,
+            "Low errors are at the bottom, high alignments at the right; they need not coincide.",
+        ),
+    ]

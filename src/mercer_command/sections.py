@@ -1,0 +1,303 @@
+"""Results in words: the sections that terminal and reports show of fits, models and comparisons."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from math import floor, isinf, isnan, log10
+from pathlib import Path
+from shlex import join
+
+import numpy as np
+
+from mercer.inspection import kernel_terms
+from mercer_command import figures
+from mercer_command.baselines import HeldOutError
+from mercer_command.columns import Column
+from mercer_command.fitting import Comparison, Fit, Trial
+from mercer_command.importance import ColumnImportance
+from mercer_command.messages import shown
+from mercer_command.options import DESCRIPTIONS, Options
+from mercer_command.problem import Problem, Task
+from mercer_command.result import Folded, Part, Section, Table, Text
+from mercer_command.tables import pandas_call
+
+MOST_ROWS = 60
+"""Tables of kernels and columns in reports have at most this number of rows."""
+
+_ON_SCREEN = 12
+"""Those in the terminal have this number, so that they fit on a screen."""
+
+
+def format_error(error: float, task: Task, deviation: float | None = None) -> str:
+    """Format an error as a percentage, or as a number in the target's unit.
+
+    Parameters
+    ----------
+    error : float
+    task : {"classification", "regression"}
+    deviation : float, default=None
+        Its standard deviation, which follows a plus-minus sign and has as many decimals.
+    """
+    if task == "classification":
+        digits = ".1%"
+    else:
+        decimals = 3 - floor(log10(error)) if error > 0 else 0
+        digits = f",.{min(max(decimals, 0), 12)}f"
+    return " ± ".join(f"{value:{digits}}" for value in (error, deviation) if value is not None)
+
+
+def describe_problem(problem: Problem) -> str:
+    """Describe the size of the problem in a few words."""
+    n_rows, n_columns = problem.n_rows or len(problem.features), problem.features.shape[1]
+    n_classes = len(np.unique(problem.target))
+    kind = f"{n_classes} classes" if problem.task == "classification" else "a response"
+    columns = f"{n_columns:,} column{'s' * (n_columns != 1)}"
+    return f"{n_rows:,} rows, {columns} to learn from, {kind} to predict"
+
+
+def describe_trial(trial: Trial) -> str:
+    """Describe a saved model and the rows that it is tried on in a few words."""
+    known = "with" if trial.y is not None else "without"
+    kind = type(trial.model[-1]).__name__
+    return f"A saved model ({kind}), tried on {len(trial.X):,} rows {known} their targets"
+
+
+def fit_section(fit: Fit) -> Section:
+    """Return the errors of a model and of simple predictors, and what else is known of them.
+
+    Parameters
+    ----------
+    fit : Fit
+    """
+    task, unit = fit.trial.task, fit.trial.unit
+    measure = "share misclassified" if task == "classification" else f"RMSE, in {unit}"
+    told = ["Remark"] if any(one.note for one in fit.errors) else []
+    rows = [[e.name, *_error_cells(e, task), *([e.note] if told else [])] for e in fit.errors]
+    warning = (
+        "on the held-out rows, the model is not better than a constant prediction, beyond what "
+        "chance explains"
+    )
+    parts: list[Part] = [
+        Table(["Predictor", "Error", "95% interval", *told], rows, {1, 2}, bold={0}),
+        *fit.scores,
+        *([] if fit.beats_constant else [Text(warning, "warning")]),
+        figures.error_figure(fit.errors, task, unit),
+    ]
+    return Section(f"Error ({measure}) of {len(fit.trial.X):,} held-out rows", parts)
+
+
+def _error_cells(found: HeldOutError, task: Task) -> list[str]:
+    high = "∞" if isinf(found.high) else format_error(found.high, task)
+    return [format_error(found.error, task), f"{format_error(found.low, task)} to {high}"]
+
+
+def importance_section(found: Sequence[ColumnImportance], task: Task, unit: str) -> Section:
+    """Return the columns that matter.
+
+    Parameters
+    ----------
+    found : sequence of ColumnImportance
+    task : {"classification", "regression"}
+    unit : str
+        What a response is measured in.
+    """
+    rows = [[shown(c.name), *importance_cells(c, task)] for c in found[:MOST_ROWS]]
+    lengths = [max(np.nan_to_num(c.increase), 0.0) for c in found[:MOST_ROWS]]
+    header = ["Column", "Error rises by", "Relevance"]
+    return Section(
+        "Columns that matter: how much the error rises if their cells are shuffled",
+        [
+            Table(header, rows, {1, 2}, lengths=lengths, n_shown=_ON_SCREEN),
+            *_hidden(len(found), "columns matter less"),
+            Text(
+                "Mean ± standard deviation of five shuffles of the column's cells among held-out "
+                "rows. Columns that tell the same share their importance. Relevance is the "
+                "column's share in what the kernels measure distances by."
+            ),
+            *figures.importance_figures(found, task, unit),
+        ],
+    )
+
+
+def importance_cells(column: ColumnImportance, task: Task) -> list[str]:
+    """Return by how much the error rises without a column, and its relevance.
+
+    Parameters
+    ----------
+    column : ColumnImportance
+    task : {"classification", "regression"}
+    """
+    relevance = "" if isnan(column.relevance) else f"{column.relevance:.1%}"
+    if isnan(column.increase):
+        return ["not measured", relevance]
+    sign = "-" if column.increase < 0 else ""
+    return [sign + format_error(abs(column.increase), task, column.deviation), relevance]
+
+
+def _hidden(n_rows: int, told: str) -> list[Part]:
+    return [Text(f"{n_rows - MOST_ROWS} more {told}.")] if n_rows > MOST_ROWS else []
+
+
+def kernel_section(trial: Trial, learner: str = "") -> Section:
+    """Return the kernels that a model combines, or whose predictions it combines.
+
+    Parameters
+    ----------
+    trial : Trial
+    learner : str, default=""
+        Name of the method, if it is known.
+    """
+    terms = kernel_terms(trial.model)
+    title = f"Kernels found by {learner} ({DESCRIPTIONS[learner]})" if learner else "Kernels found"
+    if terms.combines == "predictions":
+        found = sorted(trial.learner.candidates_, key=lambda c: (-c.weight, c.loo_error))
+        lengths = [c.weight for c in found]
+        header = ["Candidate", "Penalty", "Error", "Weight"]
+        rows = [
+            [c.description, f"{c.alpha:.3g}", f"{c.loo_error:#.3g}", f"{c.weight:.3f}"]
+            for c in found
+        ]
+        told = [
+            "Stacking combines the predictions of several kernels. The error is that of each "
+            "kernel by itself, without a test set: of ridge regression, the mean squared "
+            "leave-one-out error relative to that of the mean, or of the class frequencies; of a "
+            "support vector machine, the share of rows that it misclassifies out of fold. Weights "
+            "do not follow errors alone, because kernels that err on different rows complement "
+            "each other."
+        ]
+    else:
+        shares = np.abs(terms.shares)
+        order = np.argsort(-shares, kind="stable")
+        lengths = [float(share) for share in shares[order]]
+        header = ["Kernel", "Weight", "Share"]
+        rows = [[terms.labels[k], f"{terms.weights[k]:.4f}", f"{shares[k]:.1%}"] for k in order]
+        told = [
+            "A share is a kernel's part of the variance of the learned kernel over the training "
+            "rows. A wide kernel hardly varies, so that it can have a large weight and a small "
+            "share.",
+            "Alignment, from 0 to 1, measures how similar the learned kernel is to the ideal one, "
+            "which is computed from the target; a higher alignment does not always mean a lower "
+            "error.",
+        ]
+    numeric = range(1, len(header))
+    table = Table(header, rows[:MOST_ROWS], numeric, lengths=lengths, n_shown=_ON_SCREEN)
+    hidden = _hidden(len(rows), "have smaller weights")
+    return Section(title, [table, *hidden, *map(Text, told), *figures.kernel_figures(trial)])
+
+
+def columns_section(columns: Sequence[Column], *, n_shown: int | None = 40) -> Section:
+    """Return how columns are read and used: first those that are left out or doubtful.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    n_shown : int or None, default=40
+        The terminal lists this number of columns, and all that are left out or doubtful; None if
+        all.
+    """
+    remarkable = [c for c in columns if not c.is_used or c.warnings]
+    ordered = [*remarkable, *(c for c in columns if c.is_used and not c.warnings)]
+    rows = [
+        [shown(c.name), c.role, "; ".join(filter(None, (c.describe(), *c.warnings)))]
+        for c in ordered
+    ]
+    most = None if n_shown is None else max(n_shown, len(remarkable))
+    table = Table(["Column", "Role", "Details"], rows, bold=range(len(remarkable)), n_shown=most)
+    return Section("How the columns were read and used", [table])
+
+
+def repeat_section(fit: Fit, options: Options, table: Path, model: Path | None) -> Section:
+    """Return command, versions and settings, and how to load the model.
+
+    Parameters
+    ----------
+    fit : Fit
+    options : Options
+        Those of the command.
+    table : Path
+    model : Path or None
+        The file of the saved model.
+    """
+    packages = ("mercer", "numpy", "scipy", "scikit-learn", "pandas", "skops", "matplotlib")
+    versions = [["python", platform.python_version()], *([p, package_version(p)] for p in packages)]
+    # The reader's columns have a section.
+    settings = [
+        [f"{name}: {key}", shown(value, longest=200)]
+        for name, step in fit.trial.model.steps[1:]
+        for key, value in sorted(step.get_params(deep=True).items())
+        if key != "transformers"
+    ]
+    loading = (
+        "import mercer\nimport pandas as pd\n\n"
+        f"model = mercer.load({str(model or 'model.skops')!r})\n"
+        f"table = {pandas_call(table)}\n"
+        "predictions = model.predict(table)"
+    )
+    if fit.trial.has_dates:
+        loading += '\ndates = pd.to_datetime(predictions, unit="D")'
+    return Section(
+        "Repeat it, and load the model in Python",
+        [
+            Text(join(options.words()), "code"),
+            Text(
+                f"Seed {fit.seed}; {fit.n_train:,} training rows and {len(fit.trial.X):,} held-out "
+                "rows."
+            ),
+            Text(loading, "code"),
+            *([] if model else [Text("The option --out saves the model.")]),
+            Folded("Versions", Table(["Package", "Version"], versions)),
+            Folded("All settings", Table(["Setting", "Value"], settings)),
+        ],
+    )
+
+
+def package_version(name: str) -> str:
+    """Return the version of an installed package."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def comparison_section(comparison: Comparison, task: Task) -> Section:
+    """Return the table of methods, the best first, and what its columns mean.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    task : {"classification", "regression"}
+    """
+    n_splits = comparison.n_splits
+    several = n_splits > 1
+    frame = comparison.as_frame()
+    deviations = frame["error_std"] if several else [None] * len(frame)
+    errors = (format_error(e, task, std) for e, std in zip(frame["error"], deviations, strict=True))
+    spread = frame["test_alignment_std"].map(" ± {:.3f}".format if several else lambda std: "")
+    columns = [
+        frame["method"],
+        frame["method"].map(DESCRIPTIONS),
+        errors,
+        frame["test_alignment"].map("{:.3f}".format) + spread,
+        frame["fit_seconds"].map("{:.2f} s".format),
+        frame["rank"].map("{:.1f}".format),
+    ]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    measure = "share of misclassified test rows"
+    if task == "regression":
+        measure = "root mean squared error of test rows, in the target's unit"
+    over = f", mean ± standard deviation over {n_splits} splits" if several else ""
+    header = ["Method", "How", "Error", "Alignment", "Fit time", "Rank"]
+    return Section(
+        f"Test rows of {n_splits} split{'s' * several}, best first",
+        [
+            Table(header, rows, range(2, 6), bold={0}),
+            "How: where kernels, their widths and their weights come from",
+            f"Error: {measure}{over}",
+            "Alignment: similarity of the learned kernel to the ideal one, test rows, from 0 to 1",
+            "Fit time: seconds to learn from the training rows, mean over the splits",
+            "Rank: place by error among the methods, mean over the splits; 1 is the best",
+            *figures.comparison_figures(comparison, task),
+        ],
+    )

@@ -1,0 +1,154 @@
+"""Tables and figures of a report show the numbers that they name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from command_cases import drawn_axes, pd
+from scipy.stats import norm
+from sklearn.base import BaseEstimator
+from sklearn.metrics import roc_auc_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from mercer.inspection import kernel_terms
+from mercer_command.figures import dependence_section, horizontal, prediction_section
+from mercer_command.fitting import Trial
+from mercer_command.importance import ColumnImportance
+from mercer_command.methods import make_model
+from mercer_command.problem import as_problem
+from mercer_command.result import Table
+from mercer_command.sections import importance_section, kernel_section
+
+N = 200
+RNG = np.random.default_rng(0)
+
+
+class Fitted(BaseEstimator):
+    def fit(self, X: Any, y: Any) -> Any:
+        self.is_fitted_ = True
+        return self
+
+
+class Normal(Fitted):
+    """It predicts zero, and intervals of a normal distribution that are too low by a half."""
+
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
+    def predict_interval(self, X: Any, coverage: float) -> Any:
+        return np.tile(np.array(norm.interval(coverage)) - 0.5, (len(X), 1))
+
+
+class Scores(Fitted):
+    """The only column is the probability of the second class."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def predict(self, X: Any) -> Any:
+        return self.classes_[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+    def predict_proba(self, X: Any) -> Any:
+        p = np.asarray(X)[:, 0]
+        return np.column_stack([1.0 - p, p])
+
+
+class Reader(FunctionTransformer):
+    target = ("y", "number", "point")
+
+
+def section_of(step: Any, X: Any, y: Any, task: Any) -> Any:
+    model = Pipeline([("reader", Reader()), ("step", step)]).fit(X, y)
+    return prediction_section(Trial(model, "y", task, "units of 'y'", X, y))
+
+
+def titled(title: str, axes: list[Any]) -> Any:
+    return next(one for one in axes if one.get_title() == title)
+
+
+def test_the_share_of_responses_in_intervals_is_drawn() -> None:
+    y = RNG.normal(size=N)
+    X = pd.DataFrame({"x": y})
+    axes = drawn_axes(section_of(Normal(), X, y, "regression"))
+    asked, covered = titled("Coverage of intervals", axes).lines[-1].get_data()
+    bounds = [Normal().predict_interval(X, coverage)[0] for coverage in asked]
+    expected = [np.mean((low <= y) & (y <= high)) for low, high in bounds]
+    np.testing.assert_allclose(covered, expected)
+    intervals = titled("Intervals of 90% coverage", axes)
+    (low, high), *_ = [path.vertices[:, 1] for path in intervals.collections[0].get_paths()]
+    np.testing.assert_allclose((low, high), Normal().predict_interval(X, 0.9)[0])
+
+
+def test_curves_are_those_of_the_second_class() -> None:
+    p = RNG.random(N)
+    y = np.where(RNG.random(N) < p, "yes", "no")
+    axes = drawn_axes(section_of(Scores(), pd.DataFrame({"p": p}), y, "classification"))
+    false, true = titled("ROC curve", axes).lines[0].get_data()
+    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(y == "yes", p))
+    recall, precision = titled("Precision and recall", axes).lines[0].get_data()
+    assert precision[recall == 1.0].min() == pytest.approx(np.mean(y == "yes"))
+    predicted, share = titled("Calibration", axes).lines[0].get_data()
+    assert np.corrcoef(predicted, share)[0, 1] > 0.8
+
+
+def test_precision_is_that_of_predictions_and_recall_that_of_classes() -> None:
+    truth = np.array(["no"] * 3 + ["yes"])
+    X = pd.DataFrame({"p": [0.0, 1.0, 1.0, 1.0]})
+    [table] = [
+        part
+        for part in section_of(Scores(), X, truth, "classification").parts
+        if isinstance(part, Table)
+    ]
+    assert table.rows == [
+        ["no", "100.0%", "33.3%", "50.0%", "3"],
+        ["yes", "33.3%", "100.0%", "50.0%", "1"],
+    ]
+
+
+@pytest.fixture(scope="module")
+def trial() -> Trial:
+    rng = np.random.default_rng(0)
+    minutes = rng.integers(0, 24 * 60, 60)
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=60),
+            "clock": [f"{m // 60:02d}:{m % 60:02d}" for m in minutes],
+            "y": np.sin(minutes / 230.0),
+        }
+    )
+    problem = as_problem(frame, "y")
+    model = make_model("uniform", problem, np.arange(60))
+    model.fit(problem.features, problem.target)
+    clock = ColumnImportance("clock", 1.0)
+    return Trial(model, "y", "regression", "", problem.features, problem.target, [clock])
+
+
+def test_times_of_day_are_drawn_in_hours(trial: Trial) -> None:
+    [section] = dependence_section(trial)
+    hours = drawn_axes(section)[0].lines[0].get_xdata()
+    assert 0.0 <= hours.min() < 3.0
+    assert 21.0 < hours.max() <= 24.0
+
+
+def test_shares_of_kernels_are_drawn(trial: Trial) -> None:
+    section = kernel_section(trial)
+    [drawn] = drawn_axes(section)
+    shares = kernel_terms(trial.model).shares
+    np.testing.assert_allclose(section.parts[0].lengths, -np.sort(-shares))
+    assert np.ptp(shares) > 0.01
+    np.testing.assert_allclose(sorted(bar.get_width() for bar in drawn.patches), sorted(shares))
+
+
+def test_a_column_that_misleads_has_a_bar_to_the_left() -> None:
+    found = [ColumnImportance(*values) for values in (("a", 0.5, 0.3, 0.1), ("b", 0.5, -0.2, 0.1))]
+    [drawn] = drawn_axes(importance_section(found, "classification", ""))
+    np.testing.assert_allclose([bar.get_width() for bar in drawn.patches], [30.0, -20.0])
+    assert drawn.get_xlim()[0] <= -30.0
+
+
+def test_dates_stand_at_the_second_that_was_read() -> None:
+    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
+    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
+    np.testing.assert_array_equal(horizontal(days, "date"), times)
