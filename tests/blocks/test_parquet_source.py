@@ -30,7 +30,8 @@ def numbers(tmp_path):
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=y)
     for part, rows in enumerate(np.split(np.arange(120), [50, 55])):
         # Twelve parts, so that their order by name is not that by number.
-        frame.iloc[rows].to_parquet(tmp_path / f"part.{part + 9}.parquet", row_group_size=16)
+        path = tmp_path / f"part.{part + 9}.parquet"
+        frame.iloc[rows].to_parquet(path, index=False, row_group_size=16)
     return tmp_path, X, y
 
 
@@ -126,6 +127,7 @@ class TestRows:
         list(source.targets())
         assert {columns for *_, columns in read} == {("y",)}
 
+    @pytest.mark.skipif(pa.__version__.startswith("16."), reason="This pyarrow reads ahead.")
     def test_no_row_group_is_in_memory_as_a_whole(self, tmp_path) -> None:
         X = np.random.default_rng(0).normal(size=(300_000, 4))
         pq.write_table(

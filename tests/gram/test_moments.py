@@ -35,6 +35,9 @@ from mercer.kernels import (
 )
 
 
+@pytest.mark.skipif(
+    np.__version__.startswith("1."), reason="OpenBLAS of NumPy 1.26 divides sums among its threads."
+)
 def test_moments_do_not_depend_on_the_number_of_threads() -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
     kernels = list(NATIVE.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def mixed(n_rows: int = 60) -> Any:
             "grade": pd.Categorical(rng.choice([1, 2, 3], n_rows)),
             "code": rng.choice(["x", 1, 2.5], n_rows).astype(object),
             "sure": pd.array(rng.random(n_rows) < 0.5, dtype="boolean"),
-            "when": pd.date_range("2020-01-01", periods=n_rows, tz="Europe/Berlin"),
+            "when": pd.date_range("2020-01-01", periods=n_rows, tz=ZoneInfo("Europe/Berlin")),
             "name": [f"row {i}" for i in range(n_rows)],
             "void": [None] * n_rows,
             "same": ["a"] * n_rows,

@@ -12,11 +12,12 @@ from model_file_cases import members_of, nodes, saved_array, with_schema, write_
 from scipy.sparse import csr_matrix
 from sklearn.svm import SVC
 
-pytest.importorskip("skops.io")
-
 from mercer import TwoStageClassifier
 from mercer._saved_models import archive_checks, load_model, model_files, write_model
 from mercer.datasets import make_sine
+
+skops = pytest.importorskip("skops")
+pytest.importorskip("skops.io")
 
 X, Y = make_sine(40, random_state=0)
 
@@ -63,6 +64,15 @@ def refusal(path: Path) -> str:
         load_model(path)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+NEWER = pytest.param(
+    99,
+    marks=pytest.mark.skipif(
+        skops.__version__.startswith("0.11."), reason="This skops reads them as its own."
+    ),
+)
+"""A protocol that no skops writes yet."""
 
 
 class TestWholeFiles:
@@ -270,7 +280,7 @@ class TestObjects:
         monkeypatch.setattr(archive_checks, limit, 100)
         assert "too" in refusal(changed)
 
-    @pytest.mark.parametrize("protocol", [0, 1, "2", None, True, 99])
+    @pytest.mark.parametrize("protocol", [0, 1, "2", None, True, NEWER])
     def test_other_protocols_are_refused(
         self, saved: Path, changed: Path, protocol: object
     ) -> None:
@@ -324,4 +334,4 @@ class TestIndices:
         load_model(changed)
         array.indices[0] = 10**6
         write_model([array], changed)
-        assert "indices must be < 1" in refusal(changed)
+        assert "must be < 1" in refusal(changed)

@@ -159,6 +159,8 @@ def _least_squares(M: Array, a: Array, floor: float = 0.0) -> tuple[Array, Array
 def _refined(solution: Array, M: Array, a: Array) -> Array:
     """Solve for the positive weights in M itself, unless one of them would not stay positive."""
     used = np.flatnonzero(solution > 0.0)
+    if not used.size:
+        return solution
     try:
         factor = cho_factor(M[np.ix_(used, used)], check_finite=False)
     except LinAlgError:
