@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import taking_turns
 from learner_cases import problem as training_set
 from one_stage_reference import (
     Ball,
@@ -228,13 +229,14 @@ REGRESSORS: dict[str, BaseEstimator] = {
     "l2-krr-uniform-wide": L2KRR(center="uniform", radius=10.0, fit_intercept=False),
 }
 SOLVERS: dict[str, BaseEstimator] = {**CLASSIFIERS, **REGRESSORS}
-PAIRS = [
+PAIRS = taking_turns(
     (name, solver)
     for name, make in PROBLEMS.items()
     for solver in (CLASSIFIERS if make().classes else REGRESSORS)
     # Neither machines nor the reference can be fitted to unscaled kernels of such units.
     if not (name == "wild_units" and SOLVERS[solver].normalize is None)
-]
+)
+"""The campaign has every estimator on every problem; the ordinary run has each of both on some."""
 
 
 def naive_loss(model: Any) -> NaiveLoss:

@@ -24,6 +24,7 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer.kernels import Gaussian
 
 callback = pytest.importorskip("sklearn.callback", reason="this scikit-learn has no callbacks")
 
@@ -40,51 +41,11 @@ STEPS: dict[str, BaseEstimator] = {
     "two-stage-r": TwoStageRegressor(),
     "two-stage-given": TwoStageRegressor(UniformCombination(), alpha=1.0),
     "two-stage-nystroem": TwoStageClassifier(approximation="nystroem", n_components=10),
-    "stacking": KernelStackingClassifier(),
+    "stacking": KernelStackingClassifier([Gaussian(), "linear"]),
     "stacking-r": KernelStackingRegressor(),
 }
 """The estimators that take `verbose`."""
 ALL: dict[str, BaseEstimator] = {**LEARNERS, **STEPS}
-every_learner = pytest.mark.parametrize("learner", ALL.values(), ids=ALL)
-every_verbose = pytest.mark.parametrize("model", STEPS.values(), ids=STEPS)
-
-
-@every_learner
-def test_callbacks_are_supported(learner: BaseEstimator) -> None:
-    assert isinstance(learner, callback.CallbackSupportMixin)
-
-
-@every_learner
-def test_a_progress_bar_changes_nothing(learner: BaseEstimator, capsys: Any) -> None:
-    pytest.importorskip("rich")
-    X, y = problem("binary")
-    silent = clone(learner).fit(X, y)
-    shown = clone(learner).set_callbacks(callback.ProgressBar())
-    assert_array_equal(shown.fit(X, y).weights_, silent.weights_)
-    assert type(learner).__name__ in capsys.readouterr().out
-
-
-@every_verbose
-def test_a_verbose_fit_prints_a_line_for_each_step(
-    model: BaseEstimator, capsys: pytest.CaptureFixture[str]
-) -> None:
-    X, y = problem("binary")
-    ledger = Ledger()
-    clone(model).set_params(verbose=True).set_callbacks(ledger).fit(X, y)
-    printed = capsys.readouterr().out.splitlines()
-    lines = [line for line in printed if "] step " in line]
-    assert len(lines) == ledger.ended.count("step")
-    assert all("of memory" in line for line in printed[: -len(lines)])
-    for number, line in enumerate(lines, 1):
-        assert line.startswith(f"[{type(model).__name__}] step {number}")
-    clone(model).fit(X, y)
-    assert capsys.readouterr().out == ""
-
-
-@every_verbose
-def test_verbose_is_true_or_false(model: BaseEstimator) -> None:
-    with pytest.raises((TypeError, ValueError), match="verbose"):
-        clone(model).set_params(verbose="yes").fit(*problem("binary"))
 
 
 class Ledger:
@@ -94,27 +55,57 @@ class Ledger:
         self.begun: list[str] = []
         self.ended: list[str] = []
 
-    def setup(self, *args: Any, **kwargs: Any) -> None:
+    def setup(self, *args: object, **kwargs: object) -> None:
         """Do nothing, as the protocol allows."""
 
-    def teardown(self, *args: Any, **kwargs: Any) -> None:
+    def teardown(self, *args: object, **kwargs: object) -> None:
         """Do nothing, as the protocol allows."""
 
-    def on_fit_task_begin(self, estimator: Any, context: Any, *args: Any, **kwargs: Any) -> None:
+    def on_fit_task_begin(self, estimator: object, context: Any, **kwargs: object) -> None:
         """Record the beginning of a task."""
         self.begun.append(context.task_name)
 
-    def on_fit_task_end(self, estimator: Any, context: Any, *args: Any, **kwargs: Any) -> None:
+    def on_fit_task_end(self, estimator: object, context: Any, **kwargs: object) -> None:
         """Record the end of a task."""
         self.ended.append(context.task_name)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_step_is_a_task_that_begins_and_ends(name: str) -> None:
-    X, y = problem("binary")
+def test_steps_are_reported_and_change_nothing(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("rich")
+    learner, (X, y) = ALL[name], problem("binary")
+    assert isinstance(learner, callback.CallbackSupportMixin)
+    silent = clone(learner).fit(X, y)
+    assert capsys.readouterr().out == ""
     ledger = Ledger()
-    fitted = clone(ALL[name]).set_callbacks(ledger).fit(X, y)
+    shown = clone(learner).set_callbacks(callback.ProgressBar(), ledger)
+    if name in STEPS:
+        shown.set_params(verbose=True)
+    assert_array_equal(shown.fit(X, y).weights_, silent.weights_)
     assert sorted(ledger.begun) == sorted(ledger.ended)
-    assert ledger.ended.count("step") >= 1
+    n_steps = ledger.ended.count("step")
+    assert n_steps >= 1
     if name.startswith("ca"):
-        assert ledger.ended.count("step") == fitted.n_iter_
+        assert n_steps == shown.n_iter_
+    printed = capsys.readouterr().out
+    assert type(learner).__name__ in printed
+    if name in STEPS:
+        assert_a_line_for_each(n_steps, type(learner).__name__, printed)
+
+
+def assert_a_line_for_each(n_steps: int, name: str, printed: str) -> None:
+    """Check what a verbose fit has printed, except for the progress bar."""
+    lines = [line for line in printed.splitlines() if line.startswith(f"[{name}]")]
+    steps = [line for line in lines if "] step " in line]
+    assert len(steps) == n_steps
+    for number, line in enumerate(steps, 1):
+        assert line.startswith(f"[{name}] step {number}")
+    assert all("of memory" in line for line in lines[:-n_steps])
+
+
+@pytest.mark.parametrize("model", STEPS.values(), ids=STEPS)
+def test_verbose_is_true_or_false(model: BaseEstimator) -> None:
+    with pytest.raises((TypeError, ValueError), match="verbose"):
+        clone(model).set_params(verbose="yes").fit(*problem("binary"))

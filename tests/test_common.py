@@ -86,6 +86,8 @@ SETTINGS = [
     MultipleKernelClustering(
         [Linear(per_feature=True)], weight_penalty=0.0, weights_init="kernels"
     ),
+    KernelStackingClassifier([Gaussian(), "linear"]),
+    KernelStackingRegressor([Gaussian(), "linear"]),
 ]
 EXPENSIVE = [
     BayesianMKLClassifier(objective="map"),
@@ -94,11 +96,43 @@ EXPENSIVE = [
 ]
 """Settings that are checked in the campaign only, as SETTINGS has cheaper ones of their parts."""
 
-REPEATED_READ_ONLY = {
+OF_SETTINGS: dict[str, str] = {
+    "check_classifiers_train": "decisions, and tables of single precision",
+    "check_regressors_train": "the same",
+    "check_clustering": "the same",
+    "check_transformer_general": "transform is fit_transform, in single precision too",
+    "check_transformer_preserve_dtypes": "kernels compute in the type of the table",
+    "check_classifiers_classes": "names of classes reach every loss",
+    "check_class_weight_classifiers": "weights reach every loss and criterion",
+    "check_sample_weight_equivalence_on_dense_data": "the same",
+    "check_estimators_dtypes": "whole numbers and lists reach every kernel",
+    "check_estimator_sparse_matrix": "kernels of sparse tables have formulas of their own",
+    "check_fit2d_1feature": "kernels of each feature, and ARD, of a single one",
+    "check_fit_idempotent": "draws and searches begin anew",
+    "check_methods_subset_invariance": "blocks of rows",
+    "check_methods_sample_order_invariance": "the same",
+    "check_estimators_overwrite_params": "kernels and learners that are parameters are cloned",
+    "check_estimators_pickle": "what is stored depends on the objective and on the kernels",
+}
+"""The checks that settings may change, and by what; the others are of the class and its defaults.
+
+The defaults have all, the sparse tables as arrays and in double precision.
+"""
+
+REPEATED = {
     *("check_classifiers_train", "check_regressors_train", "check_transformer_general"),
     *("check_clustering", "check_estimators_pickle"),
 }
-"""These checks make the same assertions on the same numbers again, which are read-only then."""
+"""These checks make the same assertions on the same numbers again: writable, read-only, and in
+single precision."""
+
+SLOW = (KernelStackingClassifier, KernelStackingRegressor)
+SLOW_CHECKS = {
+    *("check_classifiers_train", "check_regressors_train", "check_classifiers_classes"),
+    *("check_estimator_sparse_array", "check_estimators_dtypes", "check_fit_idempotent"),
+    *("check_positive_only_tag_during_fit", "check_regressor_data_not_an_array"),
+}
+"""With all their candidates they take half as long as all others; SETTINGS has them with two."""
 
 
 def impossible_checks(estimator: BaseEstimator) -> dict[str, str]:
@@ -145,11 +179,16 @@ def inequivalence(estimator: BaseEstimator) -> str | None:
 def is_for_the_campaign(estimator: BaseEstimator, check: Any) -> bool:
     """Return whether another case asserts the same, or almost the same, of an estimator."""
     name, keywords = check.func.__name__, check.keywords
-    if name in REPEATED_READ_ONLY and not keywords:
+    if any(estimator is made for made in EXPENSIVE) or name in impossible_checks(estimator):
         return True
-    # A kind of sparse tables for the defaults, the other one for the other settings.
-    kind = "matrix" if any(estimator is made for made in DEFAULTS) else "array"
-    return name == f"check_estimator_sparse_{kind}" or any(estimator is made for made in EXPENSIVE)
+    if name in REPEATED and not keywords:
+        return True
+    default = any(estimator is made for made in DEFAULTS)
+    if default and isinstance(estimator, SLOW) and name in SLOW_CHECKS:
+        return True
+    if "train" in name:
+        return default == ("X_dtype" in keywords)
+    return name == "check_estimator_sparse_matrix" if default else name not in OF_SETTINGS
 
 
 def with_campaign(checks: pytest.MarkDecorator) -> pytest.MarkDecorator:

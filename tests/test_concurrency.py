@@ -24,6 +24,7 @@ from mercer import (
     TwoStageClassifier,
     TwoStageRegressor,
 )
+from mercer.kernels import Gaussian
 
 MODELS: dict[str, BaseEstimator] = {
     "uniform": LEARNERS["uniform"],
@@ -34,7 +35,7 @@ MODELS: dict[str, BaseEstimator] = {
     "bayes": BayesianMKLClassifier(),
     "two-stage": TwoStageClassifier(),
     "two-stage-r": TwoStageRegressor(),
-    "stacking": KernelStackingClassifier(),
+    "stacking": KernelStackingClassifier([Gaussian(), "linear"]),
     "hsic-clusters": HSICClustering(2),
     "mk-clusters": MultipleKernelClustering(n_clusters=2),
 }

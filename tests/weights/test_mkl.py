@@ -78,9 +78,7 @@ def learned(
     )
 
 
-every_pair = pytest.mark.parametrize(
-    ("problem", "estimator"), PAIRS, ids=[" by ".join(pair) for pair in PAIRS]
-)
+every_pair = pytest.mark.parametrize(("problem", "estimator"), PAIRS)
 either_tol = pytest.mark.parametrize("tol", [1e-3, 1e-6])
 
 
@@ -170,7 +168,12 @@ def solves(solver: Solver, estimator: str) -> bool:
 
 
 NAMED: tuple[Solver, ...] = ("newton", "interior_point", "alternating")
-TRIPLES = [(*pair, solver) for pair in PAIRS for solver in NAMED if solves(solver, pair[1])]
+TRIPLES = [
+    pytest.param(*pair.values, solver, marks=pair.marks)
+    for pair in PAIRS
+    for solver in NAMED
+    if solves(solver, pair.values[1])
+]
 
 
 @pytest.mark.parametrize(("problem", "estimator", "solver"), TRIPLES)
