@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from campaign import rotating
 from numpy.testing import assert_allclose
 from stacking_cases import problem
 
@@ -50,7 +50,17 @@ def scores(model: Any, kind: str, n: int, d: int, draws: int) -> np.ndarray:
 KINDS, SIZES = ("responses", "even", "uneven", "four"), ((30, 3), (80, 30), (80, 3), (30, 30))
 
 
-@pytest.mark.parametrize(("kind", "size"), rotating(KINDS, SIZES))
+ORDINARY = {("responses", (30, 3)), ("four", (30, 30))}
+"""The cases of the ordinary run; the campaign has all."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        pytest.param(*case, marks=() if case in ORDINARY else pytest.mark.campaign)
+        for case in product(KINDS, SIZES)
+    ],
+)
 def test_scores_of_noise_are_those_of_new_rows(kind: str, size: tuple[int, int]) -> None:
     if kind == "responses":
         model: Any = KernelStackingRegressor(KERNELS)
