@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from learner_cases import FINITE, LEARNERS, problem
+from learner_cases import problem
 from numpy.testing import assert_allclose
 from reference import gaussian
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 
 from mercer import (
     AlignmentMaximization,
@@ -32,8 +30,6 @@ from mercer.kernels import (
     OnColumns,
     RationalQuadratic,
 )
-
-every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 
 
 def refused(
@@ -188,12 +184,6 @@ def test_kernels_that_do_not_take_sparse_tables() -> None:
 def test_settings(learner: BaseEstimator, message: str) -> None:
     X, y = problem("binary")
     refused(learner, X, y, message)
-
-
-@pytest.mark.parametrize("name", FINITE)
-def test_not_fitted(name: str) -> None:
-    with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
-        clone(FINITE[name]).transform([[1.0]])
 
 
 # --- one kernel a feature ---------------------------------------------------------------------
