@@ -45,13 +45,13 @@ SEARCHING: dict[str, BaseEstimator] = {
     "hsic": KernelOptimization(),
     "cka": KernelOptimization(criterion="cka"),
     "ka": KernelOptimization(criterion="ka"),
-    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=20),
-    "cka-held": KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.3),
+    "cka-ard": KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, max_iter=20),
+    "cka-held": KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.3),
     "ca-held": ContinuousAlignment(
         Gaussian(ard=True), width_penalty=0.3, width_penalty_on="log_widths"
     ),
     "ca-scaled": ContinuousAlignment(
-        scaling=KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.3)
+        scaling=KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.3)
     ),
     "evidence": EvidenceMaximization(),
     "evidence-norm-1": EvidenceMaximization(ExponentialPower(ard=True), width_deviation=0.5),

@@ -327,7 +327,7 @@ def test_a_class_of_one_sample_does_not_stop_an_automatic_penalty() -> None:
 
 def test_optimization_that_stops_early_warns() -> None:
     with pytest.warns(ConvergenceWarning):
-        KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=2).fit(X, Y)
+        KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, max_iter=2).fit(X, Y)
 
 
 @pytest.mark.parametrize(

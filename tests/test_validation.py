@@ -72,7 +72,7 @@ def test_booleans(value: Any) -> None:
 
 
 def test_warnings_point_at_the_line_that_called_the_package() -> None:
-    learner = KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, max_iter=2)
+    learner = KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="The criterion still changed") as told:
         learner.fit(*problem("binary"))
     assert told[0].filename == __file__

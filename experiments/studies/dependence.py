@@ -42,7 +42,7 @@ LIMITS = {
 
 def learner(criterion: Criterion, *, ard: bool, **options: Any) -> KernelOptimization:
     """Return the learner of a Gaussian kernel that maximizes a criterion."""
-    settings = {"ard_penalty": 0.0, "max_iter": 2000, **options}
+    settings = {"width_penalty": 0.0, "max_iter": 2000, **options}
     return KernelOptimization(Gaussian(ard=ard), criterion, **settings)
 
 
@@ -89,7 +89,7 @@ def experiment(small: bool) -> Experiment:
     methods["KA 0/1"] = optimized("ka", output_kernel="delta")
     for name, criterion in CRITERIA.items():
         methods[name + ARD_SUFFIX] = optimized(criterion, ard=True)
-    methods["HSIC ARD, penalty"] = optimized("hsic", ard=True, ard_penalty="auto")
+    methods["HSIC ARD, penalty"] = optimized("hsic", ard=True, width_penalty="auto")
     methods["HSIC ARD, stopped"] = optimized("hsic", ard=True, early_stopping=True)
     methods["choice of form"] = automatic()
     left_out = {(name, "choice of form"): 0 for name in drawn} if small else {}

@@ -73,7 +73,7 @@ def bfgs(objective: Objective, log_width: float) -> Found:
         Gaussian(ard=objective.ard),
         objective.criterion,  # type: ignore[arg-type]
         start=float(np.exp(log_width)),
-        ard_penalty=0.0,
+        width_penalty=0.0,
         max_iter=MOST_STEPS,
         task="classification",
     )

@@ -111,10 +111,10 @@ def test_a_penalty_of_widths_is_zero_on_scaled_features() -> None:
 @pytest.mark.parametrize(
     "scaler",
     [
-        ard_learner(ard_penalty=0.1),
-        ard_learner("hsic", ard_penalty=0.3, ard_penalty_on="inverse_widths"),
+        ard_learner(width_penalty=0.1),
+        ard_learner("hsic", width_penalty=0.3, width_penalty_on="inverse_widths"),
         ard_learner(early_stopping=2),
-        ard_learner("hsic", RationalQuadratic(ard=True), ard_penalty=0.1),
+        ard_learner("hsic", RationalQuadratic(ard=True), width_penalty=0.1),
         KernelOptimization(),
     ],
 )
@@ -132,8 +132,8 @@ def test_lengths_are_the_widths_that_a_learner_finds(scaler: KernelOptimization)
 def test_scaler_is_a_fitted_learner() -> None:
     X, y = table(5)
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
-    fit = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1)).fit(frame, y)
-    alone = ard_learner(ard_penalty=0.1).fit(frame, y)
+    fit = ContinuousAlignment(scaling=ard_learner(width_penalty=0.1)).fit(frame, y)
+    alone = ard_learner(width_penalty=0.1).fit(frame, y)
     assert_array_equal(fit.scaler_.transform(frame), alone.transform(frame))
     assert_array_equal(fit.scaler_.feature_names_in_, ["a", "b", "c"])
     with pytest.raises(ValueError, match="feature names should match those that were passed"):
@@ -143,8 +143,8 @@ def test_scaler_is_a_fitted_learner() -> None:
 def test_lengths_are_in_the_order_of_the_features() -> None:
     X, y = table(6)
     turned = OnColumns(Gaussian(ard=True), [2, 0, 1])
-    fit = ContinuousAlignment(scaling=ard_learner(kernel=turned, ard_penalty=0.1)).fit(X, y)
-    plain = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1)).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(kernel=turned, width_penalty=0.1)).fit(X, y)
+    plain = ContinuousAlignment(scaling=ard_learner(width_penalty=0.1)).fit(X, y)
     assert_allclose(fit.scaling_, plain.scaling_, rtol=1e-5)
     assert fit.scaling_.argmin() == 0
 
@@ -153,8 +153,8 @@ def test_scaler_has_the_same_output_kernel() -> None:
     X, y = table(7)
     y = y + 2 * (X[:, 1] > 0.0)
     similarities = np.array([[1.0, 0.9, 0, 0], [0.9, 1, 0, 0], [0, 0, 1, 0.9], [0, 0, 0.9, 1]])
-    fit = ContinuousAlignment(scaling=ard_learner(ard_penalty=0.1), output_kernel=similarities)
-    alone = ard_learner(ard_penalty=0.1, output_kernel=similarities).fit(X, y)
+    fit = ContinuousAlignment(scaling=ard_learner(width_penalty=0.1), output_kernel=similarities)
+    alone = ard_learner(width_penalty=0.1, output_kernel=similarities).fit(X, y)
     assert_allclose(fit.fit(X, y).scaling_, widths(alone), rtol=1e-12)
     assert fit.scaling_.argmin() == 1
 
@@ -164,8 +164,8 @@ def test_the_scaler_repeats_what_it_selected() -> None:
     learner = ContinuousAlignment(scaling=ard_learner())
     chosen = learner.fit(X, y)
     selected = chosen.selected_params()
-    assert selected["scaling"].ard_penalty == chosen.scaler_.ard_penalty_ != "auto"
-    assert learner.scaling.ard_penalty == "auto"
+    assert selected["scaling"].width_penalty == chosen.scaler_.width_penalty_ != "auto"
+    assert learner.scaling.width_penalty == "auto"
     again = clone(learner).set_params(**selected).fit(X, y)
     assert again.kernel_ == chosen.kernel_
 
@@ -173,19 +173,19 @@ def test_the_scaler_repeats_what_it_selected() -> None:
 def test_parameters_of_the_scaler_are_set_by_name() -> None:
     X, y = table(1)
     learner = ContinuousAlignment(scaling=ard_learner())
-    assert clone(learner).get_params()["scaling__ard_penalty"] == "auto"
-    learner.set_params(scaling__ard_penalty=np.inf, scaling__criterion="hsic")
+    assert clone(learner).get_params()["scaling__width_penalty"] == "auto"
+    learner.set_params(scaling__width_penalty=np.inf, scaling__criterion="hsic")
     fit = clone(learner).fit(X, y)
-    assert fit.scaler_.ard_penalty_ == np.inf
+    assert fit.scaler_.width_penalty_ == np.inf
     spheres = ContinuousAlignment().fit(X, y)
     assert_allclose(fit.alignment_, spheres.alignment_, rtol=2e-3)
     model = TwoStageClassifier(ContinuousAlignment(scaling=ard_learner()), C=1.0)
-    grid = {"learner__scaling__ard_penalty": [0.03, np.inf]}
+    grid = {"learner__scaling__width_penalty": [0.03, np.inf]}
     search = GridSearchCV(model, grid, cv=2).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
-    best = search.best_params_["learner__scaling__ard_penalty"]
-    assert best == grid["learner__scaling__ard_penalty"][int(np.argmax(scores))]
-    assert search.best_estimator_.learner_.scaler_.ard_penalty_ == best
+    best = search.best_params_["learner__scaling__width_penalty"]
+    assert best == grid["learner__scaling__width_penalty"][int(np.argmax(scores))]
+    assert search.best_estimator_.learner_.scaler_.width_penalty_ == best
 
 
 # --- validation --------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ _LENGTHS = "scaling must be a learner, or a positive and finite length for each 
         ({"scaling": KernelOptimization(Linear())}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(), [0]))}, _LEARNER),
         ({"scaling": KernelOptimization(OnColumns(Gaussian(ard=True), [0, 1]))}, _LEARNER),
-        ({"scaling": ard_learner(ard_penalty="x")}, "ard_penalty must be a number"),
+        ({"scaling": ard_learner(width_penalty="x")}, "width_penalty must be a number"),
         ({"scaling": LENGTHS, "family": Dirichlet()}, _FAMILY),
         ({"scaling": ard_learner(), "family": "linear"}, _FAMILY),
         ({"scaling": LENGTHS, "family": [Gaussian(), "linear"]}, _FAMILY),

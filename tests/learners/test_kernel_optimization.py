@@ -41,8 +41,10 @@ def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, uni
     # are known to about sqrt(tol). Under a penalty the criterion has a slope there, so that it is
     # known to no more digits.
     X, y, tol = *table(5), 1e-12
-    plain = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=tol).fit(X, y)
-    other = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form, tol=tol).fit(unit * X, y)
+    plain = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form, tol=tol).fit(X, y)
+    other = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form, tol=tol).fit(
+        unit * X, y
+    )
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=tol**0.5)
     assert_allclose(other.objective_, plain.objective_, rtol=tol**0.5)
 
@@ -51,11 +53,11 @@ def test_the_unit_of_the_features_does_not_matter(criterion: str, form: str, uni
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_the_unit_of_the_criterion_does_not_matter(form: str, unit: float) -> None:
     X, y = table(5)
-    plain = ard_learner("hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=np.eye(2)).fit(
-        X, y
-    )
+    plain = ard_learner(
+        "hsic", width_penalty=0.1, width_penalty_on=form, output_kernel=np.eye(2)
+    ).fit(X, y)
     other = ard_learner(
-        "hsic", ard_penalty=0.1, ard_penalty_on=form, output_kernel=unit * np.eye(2)
+        "hsic", width_penalty=0.1, width_penalty_on=form, output_kernel=unit * np.eye(2)
     )
     assert_allclose(other.fit(X, y).kernel_.theta, plain.kernel_.theta, atol=1e-6)
     assert_allclose(other.objective_, unit * plain.objective_, rtol=1e-9)
@@ -70,7 +72,7 @@ def test_other_ellipsoids(form: str, kernel: Matern) -> None:
     X, y = table(6)
     sphere = KernelOptimization(Matern(nu=kernel.nu), "cka").fit(X, y)
     tight, loose = (
-        ard_learner("cka", kernel, ard_penalty=p, ard_penalty_on=form) for p in (1e5, 0.1)
+        ard_learner("cka", kernel, width_penalty=p, width_penalty_on=form) for p in (1e5, 0.1)
     )
     assert_allclose(widths(tight.fit(X, y)), widths(sphere)[0], rtol=1e-3)
     assert loose.fit(X, y).objective_ > tight.objective_
@@ -83,10 +85,12 @@ def test_parameters_beyond_the_widths_are_not_held(form: str) -> None:
     kernel = RationalQuadratic(ard=True)
     sphere = KernelOptimization(RationalQuadratic(), "hsic").fit(X, y).kernel_
     exact = (
-        ard_learner("hsic", kernel, ard_penalty=np.inf, ard_penalty_on=form).fit(X, y).kernels_[0]
+        ard_learner("hsic", kernel, width_penalty=np.inf, width_penalty_on=form)
+        .fit(X, y)
+        .kernels_[0]
     )
     assert_array_equal(exact.theta, np.append(np.full(3, sphere.theta[0]), sphere.theta[1]))
-    held = ard_learner("hsic", kernel, ard_penalty=0.05, ard_penalty_on=form).fit(X, y)
+    held = ard_learner("hsic", kernel, width_penalty=0.05, width_penalty_on=form).fit(X, y)
     assert np.ptp(widths(held)) > 0.1 * widths(held).min()
     assert 0.01 <= held.kernels_[0].alpha <= 100.0 * (1.0 + 1e-12)
     assert held.objective_ > hsic(exact(X), target_kernel(y))
@@ -97,9 +101,9 @@ def test_columns_are_held_as_a_table_of_their_own(form: str) -> None:
     X, y = table(7, d=5)
     columns = [3, 0, 1]
     part = ard_learner(
-        "cka", OnColumns(Gaussian(ard=True), columns), ard_penalty=0.1, ard_penalty_on=form
+        "cka", OnColumns(Gaussian(ard=True), columns), width_penalty=0.1, width_penalty_on=form
     )
-    alone = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X[:, columns], y)
+    alone = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(X[:, columns], y)
     assert_allclose(part.fit(X, y).kernel_.theta, alone.kernel_.theta, atol=1e-6)
     assert_allclose(part.objective_, alone.objective_, rtol=1e-9)
 
@@ -111,20 +115,24 @@ def test_columns_are_held_as_a_table_of_their_own(form: str) -> None:
 @every_relative
 def test_equal_features_get_equal_widths(criterion: str, form: str) -> None:
     X, y = table(8)
-    fit = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:, [0, 1, 0, 1]], y)
+    fit = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form).fit(
+        X[:, [0, 1, 0, 1]], y
+    )
     assert_allclose(widths(fit)[:2], widths(fit)[2:], rtol=1e-6)
 
 
 @every_relative
 def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str) -> None:
     X, y = table(8)
-    fit = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(
+    fit = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(
         np.insert(X, 1, 7.0, axis=1), y
     )
     sphere = KernelOptimization(criterion="cka").fit(X, y)
     assert_allclose(widths(fit)[1], widths(sphere)[0], rtol=1e-6)
     assert np.isfinite(fit.kernel_.theta).all()
-    nothing = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(np.ones((12, 3)), y[:12])
+    nothing = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(
+        np.ones((12, 3)), y[:12]
+    )
     assert_allclose(np.ptp(nothing.kernel_.theta), 0.0, atol=1e-12)
     assert nothing.objective_ == 0.0
 
@@ -134,7 +142,7 @@ def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str
 def test_rows_twice_leave_alignments_alone(criterion: str, form: str) -> None:
     X, y = table(9)
     kernel = Gaussian(ard=True, bounds=(1e-2, 1e3))
-    settings: dict[str, Any] = {"ard_penalty": 0.1, "ard_penalty_on": form, "tol": 1e-12}
+    settings: dict[str, Any] = {"width_penalty": 0.1, "width_penalty_on": form, "tol": 1e-12}
     once = ard_learner(criterion, kernel, **settings).fit(X, y)
     twice = ard_learner(criterion, kernel, **settings).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert_allclose(twice.kernel_.theta, once.kernel_.theta, atol=1e-4)
@@ -146,8 +154,8 @@ def test_rows_twice_leave_alignments_alone(criterion: str, form: str) -> None:
 def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
     X, y = table(9)
     rows, columns = np.random.default_rng(0).permutation(40), [2, 0, 1]
-    here = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(X, y)
-    there = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form).fit(
+    here = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(X, y)
+    there = ard_learner("cka", width_penalty=0.1, width_penalty_on=form).fit(
         X[rows][:, columns], y[rows]
     )
     assert_allclose(there.kernel_.theta, here.kernel_.theta[columns], atol=1e-6)
@@ -156,7 +164,7 @@ def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
 @every_relative
 def test_single_precision_and_a_large_offset(form: str) -> None:
     X, y = table(10)
-    settings: dict[str, Any] = {"ard_penalty": 0.1, "ard_penalty_on": form, "tol": 1e-12}
+    settings: dict[str, Any] = {"width_penalty": 0.1, "width_penalty_on": form, "tol": 1e-12}
     plain = ard_learner("cka", **settings).fit(X, y).kernel_.theta
     single = ard_learner("cka", **settings).fit(X.astype(np.float32), y).kernel_.theta
     moved = ard_learner("cka", **settings).fit(X + 1e6, y).kernel_.theta
@@ -170,7 +178,7 @@ def test_single_precision_and_a_large_offset(form: str) -> None:
 def test_few_samples(criterion: str, form: str, n: int) -> None:
     X, y = table(11, n=10, d=20)
     y[:2] = 0, 1
-    fit = ard_learner(criterion, ard_penalty=0.1, ard_penalty_on=form).fit(X[:n], y[:n])
+    fit = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form).fit(X[:n], y[:n])
     assert np.isfinite(fit.kernel_.theta).all()
     sphere = KernelOptimization(criterion=criterion).fit(X[:n], y[:n])
     assert fit.objective_ >= sphere.objective_ * (1.0 - 1e-9)
@@ -179,10 +187,10 @@ def test_few_samples(criterion: str, form: str, n: int) -> None:
 @every_form
 def test_one_feature_has_one_width(form: str) -> None:
     X, y = table(12, d=2)
-    fit = ard_learner("cka", ard_penalty=0.1, ard_penalty_on=form, tol=1e-9).fit(X[:, :1], y)
+    fit = ard_learner("cka", width_penalty=0.1, width_penalty_on=form, tol=1e-9).fit(X[:, :1], y)
     sphere = KernelOptimization(criterion="cka", tol=1e-9).fit(X[:, :1], y)
     assert_allclose(fit.kernels_[0](X[:, :1]), sphere.kernels_[0](X[:, :1]), rtol=1e-3)
-    assert fit.ard_penalty_ == 0.0
+    assert fit.width_penalty_ == 0.0
 
 
 # --- from a start ------------------------------------------------------------------------------
@@ -227,7 +235,7 @@ def test_the_published_search_starts_from_one_over_the_number_of_features(
 ) -> None:
     X, y = table(3)
     start = factor / X.shape[1]
-    learner = KernelOptimization(Gaussian(ard=ard), criterion, start=start, ard_penalty=0.0)
+    learner = KernelOptimization(Gaussian(ard=ard), criterion, start=start, width_penalty=0.0)
     learner.fit(X, y)
     theta = np.full(X.shape[1] if ard else 1, np.log(start))
     value, found, n_iter = published(X, target_kernel(y), theta, criterion)
@@ -248,7 +256,7 @@ def test_one_start_for_each_width() -> None:
     X, y = table(3)
     widths = [0.5, 1.0, 2.0]
     both = [
-        KernelOptimization(Gaussian(ard=True), start=start, ard_penalty=0.0, tol=1e-12).fit(X, y)
+        KernelOptimization(Gaussian(ard=True), start=start, width_penalty=0.0, tol=1e-12).fit(X, y)
         for start in (widths, 1.0)
     ]
     assert np.isfinite([one.objective_ for one in both]).all()
@@ -264,10 +272,10 @@ def test_one_start_for_each_width() -> None:
         ({"start": "1/d"}, "start must hold positive and finite widths"),
         ({"start": [1.0, 2.0]}, "start must be one width, or one for each"),
         ({"start": 1.0, "kernel": Linear()}, "start must be one width, or one for each"),
-        ({"start": 1.0, "kernel": Gaussian(ard=True)}, "set ard_penalty=0.0"),
+        ({"start": 1.0, "kernel": Gaussian(ard=True)}, "set width_penalty=0.0"),
         (
-            {"start": 1.0, "kernel": Gaussian(ard=True), "ard_penalty": 0.0, "early_stopping": 3},
-            "set ard_penalty=0.0 and early_stopping=False",
+            {"start": 1.0, "kernel": Gaussian(ard=True), "width_penalty": 0.0, "early_stopping": 3},
+            "set width_penalty=0.0 and early_stopping=False",
         ),
     ],
 )

@@ -194,7 +194,7 @@ def test_a_classifier_learns_in_folds_for_the_output_kernel(kernel: Any) -> None
         else kernel
     )
     split = StratifiedKFold(3)
-    learner = KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, output_kernel=kernel)
+    learner = KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, output_kernel=kernel)
     model = TwoStageClassifier(learner, C=[2.0, 64.0], cv=split, nested=True).fit(X, y)
     again = clone(model).fit(X, y)
     assert_array_equal(again.predict(X), model.predict(X))
@@ -209,7 +209,7 @@ def test_a_regressor_learns_in_folds_for_the_output_kernel(kernel: Any, scale: f
     """Of the responses in their own unit."""
     X, y = problem("regression", 90)[0], scale * score(90)
     split = KFold(3)
-    learner = KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.0, output_kernel=kernel)
+    learner = KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, output_kernel=kernel)
     model = TwoStageRegressor(learner, alpha=[2.0, 4.0], cv=split, nested=True).fit(X, y)
     place = int(np.flatnonzero(model.cv_results_["param_alpha"] == 2.0)[0])
     found = [model.cv_results_[f"split{k}_test_score"][place] for k in range(3)]

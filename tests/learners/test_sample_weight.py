@@ -38,14 +38,14 @@ LEARNERS = [
     ContinuousAlignment(Gaussian(ard=True), max_kernels=2),
     ContinuousAlignment(Dirichlet(), max_kernels=2),
     ContinuousAlignment(
-        Gaussian(), scaling=KernelOptimization(Gaussian(ard=True), ard_penalty=0.1)
+        Gaussian(), scaling=KernelOptimization(Gaussian(ard=True), width_penalty=0.1)
     ),
     KernelOptimization(Gaussian()),
     KernelOptimization(Gaussian(), "cka"),
     KernelOptimization(Gaussian(), "ka"),
-    KernelOptimization(Gaussian(ard=True), "cka", ard_penalty=0.1),
-    KernelOptimization(Gaussian(ard=True), "ka", ard_penalty=0.0),
-    KernelOptimization(Matern(ard=True), ard_penalty=0.0, max_iter=5),
+    KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.1),
+    KernelOptimization(Gaussian(ard=True), "ka", width_penalty=0.0),
+    KernelOptimization(Matern(ard=True), width_penalty=0.0, max_iter=5),
     KernelOptimization(Polynomial(2), "cka"),
     KernelOptimization(Gaussian(), start=2.0),
 ]

@@ -77,7 +77,7 @@ def no_choice(*_: Any) -> np.ndarray:
 def test_noise_is_not_fitted(seed: int) -> None:
     rng = np.random.default_rng(seed)
     fit = ard_learner(random_state=seed).fit(rng.normal(size=(50, 4)), rng.integers(0, 2, size=50))
-    assert fit.ard_penalty_ == np.inf
+    assert fit.width_penalty_ == np.inf
     assert np.ptp(fit.kernel_.theta) == 0.0
 
 
@@ -86,7 +86,7 @@ def test_features_of_equal_relevance_keep_one_width_mostly() -> None:
     chosen = []
     for seed in range(6):
         X, y = make_relevance(50, gamma=0.0, n_features=4, random_state=seed)
-        chosen.append(ard_learner(ard_penalty_on="log_widths").fit(X, y).ard_penalty_)
+        chosen.append(ard_learner(width_penalty_on="log_widths").fit(X, y).width_penalty_)
     assert chosen.count(np.inf) >= 4
 
 
@@ -94,8 +94,8 @@ def test_features_of_equal_relevance_keep_one_width_mostly() -> None:
 def test_features_of_unequal_relevance_have_their_own_widths(seed: int) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=seed)
     fit = ard_learner().fit(X, y)
-    assert fit.ard_penalty_ in STRENGTHS
-    assert fit.ard_penalty_on_ in RELATIVE_FORMS
+    assert fit.width_penalty_ in STRENGTHS
+    assert fit.width_penalty_on_ in RELATIVE_FORMS
     assert widths(fit).argmin() == 7
     assert widths(fit)[7] < 0.7 * np.delete(widths(fit), 7).min()
 
@@ -104,9 +104,9 @@ def test_features_of_unequal_relevance_have_their_own_widths(seed: int) -> None:
 def test_the_kernel_is_that_of_the_chosen_penalty(criterion: str) -> None:
     X, y = table(1)
     chosen = ard_learner(criterion).fit(X, y)
-    assert chosen.ard_penalty_ in (np.inf, *STRENGTHS)
+    assert chosen.width_penalty_ in (np.inf, *STRENGTHS)
     given = ard_learner(
-        criterion, ard_penalty=chosen.ard_penalty_, ard_penalty_on=chosen.ard_penalty_on_
+        criterion, width_penalty=chosen.width_penalty_, width_penalty_on=chosen.width_penalty_on_
     )
     assert_array_equal(given.fit(X, y).kernel_.theta, chosen.kernel_.theta)
 
@@ -126,7 +126,9 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
     for (train, _), kernels in zip(folds, found, strict=True):
         assert len(kernels) == len(candidates)
         for penalty, kernel in [*zip(candidates, kernels, strict=True)][::4]:
-            alone = ard_learner(ard_penalty=penalty.strength, ard_penalty_on=penalty.form, tol=1e-9)
+            alone = ard_learner(
+                width_penalty=penalty.strength, width_penalty_on=penalty.form, tol=1e-9
+            )
             K = alone.fit(X[train], y[train]).kernels_[0](X)
             assert_allclose(kernel(X), K, atol=1e-3)
 
@@ -134,9 +136,9 @@ def test_each_candidate_is_the_learner_of_its_penalty(monkeypatch: pytest.Monkey
 @every_relative
 def test_a_form_that_the_user_names_is_used(form: str) -> None:
     X, y = make_relevance(70, gamma=40.0, n_features=8, random_state=0)
-    fit = ard_learner(ard_penalty_on=form).fit(X, y)
-    assert fit.ard_penalty_on_ == form
-    assert fit.ard_penalty_ in STRENGTHS
+    fit = ard_learner(width_penalty_on=form).fit(X, y)
+    assert fit.width_penalty_on_ == form
+    assert fit.width_penalty_ in STRENGTHS
 
 
 @every_automatic
@@ -183,17 +185,17 @@ def test_kernels_of_one_width_leave_nothing_to_choose(
     X, y = table()
     for stop in (False, True):
         fit = ard_learner(kernel=kernel, early_stopping=stop).fit(X, y)
-        assert fit.ard_penalty_ == 0.0
+        assert fit.width_penalty_ == 0.0
         assert fit.early_stopping_ is None
-        assert fit.selected_params() == {"ard_penalty": 0.0, "ard_penalty_on": "log_widths"}
-    assert ard_learner().fit(X[:, :1], y).ard_penalty_ == 0.0
+        assert fit.selected_params() == {"width_penalty": 0.0, "width_penalty_on": "log_widths"}
+    assert ard_learner().fit(X[:, :1], y).width_penalty_ == 0.0
 
 
 @pytest.mark.parametrize("kernel", [Matern(ard=True), RationalQuadratic(ard=True)])
 def test_other_kernels_have_a_choice_too(kernel: Any) -> None:
     X, y = table(4)
     fit = ard_learner("hsic", kernel).fit(X, y)
-    assert fit.ard_penalty_ in (np.inf, *STRENGTHS)
+    assert fit.width_penalty_ in (np.inf, *STRENGTHS)
     assert_allclose(fit.objective_, hsic(fit.kernels_[0](X), target_kernel(y)), rtol=1e-9)
 
 
@@ -201,7 +203,10 @@ def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
     X, y = table(5, d=4)
     part = ard_learner(kernel=OnColumns(Gaussian(ard=True), [2, 0])).fit(X, y)
     alone = ard_learner().fit(X[:, [2, 0]], y)
-    assert (part.ard_penalty_, part.ard_penalty_on_) == (alone.ard_penalty_, alone.ard_penalty_on_)
+    assert (part.width_penalty_, part.width_penalty_on_) == (
+        alone.width_penalty_,
+        alone.width_penalty_on_,
+    )
     assert_allclose(part.kernel_.theta, alone.kernel_.theta, atol=1e-6)
 
 
@@ -209,9 +214,9 @@ def test_the_choice_for_columns_is_that_for_a_table_of_them() -> None:
 def test_the_choice_does_not_depend_on_the_unit_of_the_features(unit: float) -> None:
     X, y = table(1)
     plain, other = ard_learner().fit(X, y), ard_learner().fit(unit * X, y)
-    assert (other.ard_penalty_, other.ard_penalty_on_) == (
-        plain.ard_penalty_,
-        plain.ard_penalty_on_,
+    assert (other.width_penalty_, other.width_penalty_on_) == (
+        plain.width_penalty_,
+        plain.width_penalty_on_,
     )
     assert_allclose(other.kernel_.theta - np.log(unit), plain.kernel_.theta, atol=0.02)
 
@@ -221,7 +226,7 @@ def test_sparse_tables_and_single_precision(container: Any) -> None:
     X, y = table(6)
     X = (X * (X > 0.0)).astype(np.float32)
     plain, other = ard_learner().fit(X.astype(float), y), ard_learner().fit(container(X), y)
-    assert other.ard_penalty_ == plain.ard_penalty_
+    assert other.width_penalty_ == plain.width_penalty_
     assert_allclose(other.kernel_.theta, plain.kernel_.theta, atol=1e-3)
 
 
@@ -241,25 +246,25 @@ def test_few_samples(criterion: str, n: int) -> None:
     y[:2] = 0, 1
     fit = ard_learner(criterion).fit(X[:n], y[:n])
     assert np.isfinite(fit.kernel_.theta).all()
-    assert fit.ard_penalty_ > 0.0
+    assert fit.width_penalty_ > 0.0
 
 
 def test_odd_tables() -> None:
     X, y = table(9)
-    assert ard_learner().fit(np.ones((20, 3)), y[:20]).ard_penalty_ == np.inf
+    assert ard_learner().fit(np.ones((20, 3)), y[:20]).width_penalty_ == np.inf
     rare = np.r_[np.zeros(39, dtype=int), 1]
     assert np.isfinite(ard_learner().fit(X, rare).kernel_.theta).all()
     wide = np.random.default_rng(0).normal(size=(20, 60))
     assert np.isfinite(ard_learner().fit(wide, y[:20]).kernel_.theta).all()
     constant = ard_learner().fit(np.insert(X, 1, 7.0, axis=1), y)
-    assert constant.ard_penalty_ == ard_learner().fit(X, y).ard_penalty_
+    assert constant.width_penalty_ == ard_learner().fit(X, y).width_penalty_
 
 
 def test_several_outputs() -> None:
     X = table(10)[0]
     Y = np.column_stack([X[:, 0] ** 2, 1e6 * np.sin(X[:, 0])])
     fit = ard_learner().fit(X, Y)
-    assert fit.ard_penalty_ in STRENGTHS
+    assert fit.width_penalty_ in STRENGTHS
     assert widths(fit).argmin() == 0
 
 
@@ -269,12 +274,12 @@ def test_several_outputs() -> None:
 @every_criterion
 def test_stopping_is_a_search_of_so_many_iterations(criterion: str) -> None:
     X, y = table(1)
-    isotropic = ard_learner(criterion, ard_penalty=np.inf).fit(X, y)
-    free = ard_learner(criterion, ard_penalty=0.0).fit(X, y)
+    isotropic = ard_learner(criterion, width_penalty=np.inf).fit(X, y)
+    free = ard_learner(criterion, width_penalty=0.0).fit(X, y)
     values = []
     for limit in (0, 1, 2, 3, 1000):
         fit = ard_learner(criterion, early_stopping=limit).fit(X, y)
-        assert (fit.early_stopping_, fit.ard_penalty_) == (limit, 0.0)
+        assert (fit.early_stopping_, fit.width_penalty_) == (limit, 0.0)
         assert fit.n_iter_ == isotropic.n_iter_ + min(limit, free.n_iter_ - isotropic.n_iter_)
         values.append(fit.objective_)
         if limit == 0:
@@ -329,29 +334,29 @@ def test_numpys_truth_values_are_no_numbers_of_iterations(asked: bool) -> None:
     ("settings", "kind", "message"),
     [
         (
-            {"ard_penalty": "best"},
+            {"width_penalty": "best"},
             ValueError,
-            "ard_penalty must be a number or \"auto\"; got 'best'",
+            "width_penalty must be a number or \"auto\"; got 'best'",
         ),
         (
-            {"ard_penalty": -1.0},
+            {"width_penalty": -1.0},
             ValueError,
-            "ard_penalty must be finite and not negative; got -1.0",
+            "width_penalty must be finite and not negative; got -1.0",
         ),
         (
-            {"ard_penalty": None},
+            {"width_penalty": None},
             TypeError,
-            "ard_penalty must be an instance of float, not NoneType",
+            "width_penalty must be an instance of float, not NoneType",
         ),
         (
-            {"ard_penalty_on": "log"},
+            {"width_penalty_on": "log"},
             ValueError,
-            'ard_penalty_on must be one of None, "log_widths", "inve',
+            'width_penalty_on must be one of None, "log_widths", "inve',
         ),
         (
-            {"ard_penalty_on": "widths"},
+            {"width_penalty_on": "widths"},
             ValueError,
-            'ard_penalty="auto" needs a relative penalty; got',
+            'width_penalty="auto" needs a relative penalty; got',
         ),
         ({"early_stopping": -1}, ValueError, "early_stopping must be finite and not negative"),
         ({"early_stopping": 2.5}, TypeError, "early_stopping must be an instance of int"),
@@ -407,5 +412,5 @@ def test_estimators_use_the_choice_by_prediction() -> None:
     problem = CRITERIA["cka"], kernel, Samples(X), as_target(y)
     penalty = choose_penalty_by_prediction(*problem, forms=RELATIVE_FORMS, random_state=0)
     fit = ard_learner().fit(X, y)
-    assert penalty == WidthPenalty(fit.ard_penalty_, fit.ard_penalty_on_)
+    assert penalty == WidthPenalty(fit.width_penalty_, fit.width_penalty_on_)
     assert_allclose(fit.kernels_[0](X), gaussian(X, widths(fit)), rtol=1e-9)

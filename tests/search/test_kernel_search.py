@@ -109,7 +109,7 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     X, y = table(1, n=25)
     L = target_kernel(y)
     strength = 1e-3 if form == "widths" else 0.3
-    isotropic = ard_learner(criterion, ard_penalty=np.inf, tol=1e-13).fit(X, y)
+    isotropic = ard_learner(criterion, width_penalty=np.inf, tol=1e-13).fit(X, y)
     s0, J0 = float(widths(isotropic)[0]), isotropic.objective_
 
     def cost(theta: np.ndarray, lam: float) -> float:
@@ -124,7 +124,9 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     for lam in path:
         options = {"ftol": 1e-13, "gtol": 1e-9}
         theta = minimize(negative, theta, (lam,), method="L-BFGS-B", options=options).x
-    found = ard_learner(criterion, ard_penalty=strength, ard_penalty_on=form, tol=1e-13).fit(X, y)
+    found = ard_learner(criterion, width_penalty=strength, width_penalty_on=form, tol=1e-13).fit(
+        X, y
+    )
     assert_allclose(found.kernel_.theta, theta, atol=2e-3)
     K = gaussian(X, widths(found))
     assert_allclose(found.objective_, REFERENCES[criterion](K, L), rtol=1e-9)
@@ -140,9 +142,9 @@ def test_the_criterion_grows_as_the_penalty_weakens(criterion: str, form: str, s
     X, y = table(seed, n=25)
     strengths = [np.inf, *STRENGTHS, 1e-3]
     fits = [
-        ard_learner(criterion, ard_penalty=lam, ard_penalty_on=form, tol=1e-12, max_iter=1000).fit(
-            X, y
-        )
+        ard_learner(
+            criterion, width_penalty=lam, width_penalty_on=form, tol=1e-12, max_iter=1000
+        ).fit(X, y)
         for lam in strengths
     ]
     values = np.array([fit.objective_ for fit in fits])
@@ -158,8 +160,8 @@ def test_the_weakest_penalty_leaves_the_optimum_without_one(
     criterion: str, form: str, seed: int
 ) -> None:
     X, y = table(seed)
-    weak = ard_learner(criterion, ard_penalty=1e-8, ard_penalty_on=form, tol=1e-12).fit(X, y)
-    free = ard_learner(criterion, ard_penalty=0.0, tol=1e-12).fit(X, y)
+    weak = ard_learner(criterion, width_penalty=1e-8, width_penalty_on=form, tol=1e-12).fit(X, y)
+    free = ard_learner(criterion, width_penalty=0.0, tol=1e-12).fit(X, y)
     assert_allclose(weak.objective_, free.objective_, rtol=1e-4)
 
 
@@ -168,7 +170,7 @@ def test_the_weakest_penalty_leaves_the_optimum_without_one(
 @pytest.mark.parametrize("strength", [0.0, 1e-4, 0.05, 2.0])
 def test_history_never_falls(criterion: str, form: str, strength: float) -> None:
     X, y = table(2)
-    fit = ard_learner(criterion, ard_penalty=strength, ard_penalty_on=form).fit(X, y)
+    fit = ard_learner(criterion, width_penalty=strength, width_penalty_on=form).fit(X, y)
     steps = np.array([step.objective for step in fit.history_])
     assert np.all(np.diff(steps) >= -1e-12 * steps[-1])
     cost = fit.objective_ - steps[-1]
@@ -204,9 +206,9 @@ def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
 def test_an_infinite_penalty_gives_the_isotropic_kernel(criterion: str, form: str) -> None:
     X, y = table(3)
     isotropic = KernelOptimization(criterion=criterion).fit(X, y)
-    ard = ard_learner(criterion, ard_penalty=np.inf, ard_penalty_on=form).fit(X, y)
+    ard = ard_learner(criterion, width_penalty=np.inf, width_penalty_on=form).fit(X, y)
     assert_array_equal(ard.kernel_.theta, np.full(3, isotropic.kernel_.theta[0]))
     assert_allclose(ard.kernel_(X), isotropic.kernel_(X), rtol=1e-12)
     assert ard.objective_ == isotropic.objective_
     assert ard.n_iter_ == isotropic.n_iter_
-    assert (ard.ard_penalty_, ard.ard_penalty_on_) == (np.inf, form)
+    assert (ard.width_penalty_, ard.width_penalty_on_) == (np.inf, form)

@@ -140,7 +140,7 @@ def test_nested_is_automatic_for_many_parameters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, NESTED_ABOVE + 1))
     y = (X[:, 0] > 0).astype(int)
-    many = KernelOptimization(Gaussian(ard=True), ard_penalty=0.0)
+    many = KernelOptimization(Gaussian(ard=True), width_penalty=0.0)
     one = KernelOptimization(Gaussian())
     cv, C = StratifiedKFold(3), [0.5, 4.0, 32.0]
 

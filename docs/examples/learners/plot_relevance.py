@@ -20,7 +20,7 @@ learners = {
     "marginal likelihood": EvidenceMaximization(),
     "gradient outer product": GradientOuterProduct(),
     "HSIC, penalty on differences": KernelOptimization(Gaussian(ard=True)),
-    "HSIC, no penalty": KernelOptimization(Gaussian(ard=True), ard_penalty=0.0),
+    "HSIC, no penalty": KernelOptimization(Gaussian(ard=True), width_penalty=0.0),
 }
 relevance = {}
 for name, learner in learners.items():

@@ -41,19 +41,19 @@ class KernelOptimization(KernelLearner):
         Widths from which plain BFGS starts, without bounds: 1 / n_features as published. Other
         parameters start from the kernel's own. It finds a local maximum, and stays where it starts
         on a plateau, such as that of very narrow kernels. None searches one width globally, and
-        several from there, within the bounds. An ARD kernel needs ``ard_penalty=0.0`` with it.
-    ard_penalty : "auto" or float, default="auto"
+        several from there, within the bounds. An ARD kernel needs ``width_penalty=0.0`` with it.
+    width_penalty : "auto" or float, default="auto"
         Strength of a penalty on differences between the widths of an ARD kernel, relative to the
         criterion of the best single width; zero for none, as published, infinity for one width.
         "auto" selects the strength by the squared error of ridge regression on held-out samples,
         and takes infinity unless an ARD kernel is better by more than a standard error. Kernels of
         one width have none.
-    ard_penalty_on : {None, "log_widths", "inverse_widths", "widths"}, default=None
+    width_penalty_on : {None, "log_widths", "inverse_widths", "widths"}, default=None
         `"log_widths"`: the mean square of log(s_z / s_0) over the features z, s_0 being the best
         single width; `"inverse_widths"`: of s_0 / s_z - 1, which lets widths grow, so that features
         are left out, and resists narrow ones; `"widths"`: of the absolute
-        sum_z (s_z - mean s)^2. None selects among the first two where `ard_penalty` is "auto", and
-        is `"log_widths"` else.
+        sum_z (s_z - mean s)^2. None selects among the first two where `width_penalty` is "auto",
+        and is `"log_widths"` else.
     early_stopping : bool or int, default=False
         Whether an unpenalized search stops after a number of iterations that is selected in the
         same way; or that number.
@@ -92,7 +92,7 @@ class KernelOptimization(KernelLearner):
         `alignment` are the final ones.
     n_iter_ : int
         Iterations taken, with those of the isotropic search.
-    ard_penalty_, ard_penalty_on_ : float and str
+    width_penalty_, width_penalty_on_ : float and str
         The strength of the penalty used, and its form.
     early_stopping_ : int or None
         Iterations after the isotropic search, with `early_stopping`.
@@ -133,8 +133,8 @@ class KernelOptimization(KernelLearner):
         criterion: Literal["hsic", "cka", "ka"] = "hsic",
         *,
         start: float | Array | None = None,
-        ard_penalty: float | Literal["auto"] = "auto",
-        ard_penalty_on: PenaltyForm | None = None,
+        width_penalty: float | Literal["auto"] = "auto",
+        width_penalty_on: PenaltyForm | None = None,
         early_stopping: bool | int = False,
         tol: float = 1e-5,
         max_iter: int = 200,
@@ -145,8 +145,8 @@ class KernelOptimization(KernelLearner):
         self.kernel = kernel
         self.criterion = criterion
         self.start = start
-        self.ard_penalty = ard_penalty
-        self.ard_penalty_on = ard_penalty_on
+        self.width_penalty = width_penalty
+        self.width_penalty_on = width_penalty_on
         self.early_stopping = early_stopping
         self.tol = tol
         self.max_iter = max_iter
@@ -180,7 +180,7 @@ class KernelOptimization(KernelLearner):
                 f"after max_iter={self.max_iter} iterations.",
                 ConvergenceWarning,
             )
-        self.ard_penalty_, self.ard_penalty_on_ = penalty.strength, penalty.form
+        self.width_penalty_, self.width_penalty_on_ = penalty.strength, penalty.form
         self.early_stopping_ = limit
         self.objective_ = found.value
         learned = LearnedKernel.single(samples, target, found.kernel, found.path)
@@ -193,8 +193,8 @@ class KernelOptimization(KernelLearner):
             return {**selected, "early_stopping": self.early_stopping_}
         return {
             **selected,
-            "ard_penalty": self.ard_penalty_,
-            "ard_penalty_on": self.ard_penalty_on_,
+            "width_penalty": self.width_penalty_,
+            "width_penalty_on": self.width_penalty_on_,
         }
 
     def _log_start(self, kernel: Kernel) -> Array | None:
@@ -208,9 +208,9 @@ class KernelOptimization(KernelLearner):
                 f"start must be one width, or one for each of the kernel's; got {widths.size}, and "
                 f"{kernel.describe()} has {n_widths}."
             )
-        if n_widths > 1 and (self.ard_penalty != 0.0 or self.early_stopping is not False):
+        if n_widths > 1 and (self.width_penalty != 0.0 or self.early_stopping is not False):
             raise ValueError(
-                "A search of several widths from start has no penalty: set ard_penalty=0.0 and "
+                "A search of several widths from start has no penalty: set width_penalty=0.0 and "
                 "early_stopping=False."
             )
         theta = np.array(kernel.theta)
@@ -224,13 +224,13 @@ class KernelOptimization(KernelLearner):
             _check_widths(self.start)
         check_number("tol", self.tol)
         check_number("max_iter", self.max_iter, whole=True, low=1)
-        check_strength("ard_penalty", self.ard_penalty)
-        check_choice("ard_penalty_on", self.ard_penalty_on, (None, *RELATIVE_FORMS, "widths"))
+        check_strength("width_penalty", self.width_penalty)
+        check_choice("width_penalty_on", self.width_penalty_on, (None, *RELATIVE_FORMS, "widths"))
         if not isinstance(self.early_stopping, bool | np.bool_):
             check_number("early_stopping", self.early_stopping, whole=True)
-        if self.ard_penalty == "auto" and self.ard_penalty_on == "widths":
+        if self.width_penalty == "auto" and self.width_penalty_on == "widths":
             raise ValueError(
-                'ard_penalty="auto" needs a relative penalty; got ard_penalty_on="widths".'
+                'width_penalty="auto" needs a relative penalty; got width_penalty_on="widths".'
             )
 
     def _selected(
@@ -238,7 +238,7 @@ class KernelOptimization(KernelLearner):
     ) -> tuple[WidthPenalty, int | None]:
         """Return the penalty, and how many iterations may follow the isotropic search."""
         criterion = CRITERIA[self.criterion]
-        form = self.ard_penalty_on or RELATIVE_FORMS[0]
+        form = self.width_penalty_on or RELATIVE_FORMS[0]
         if kernel.structure.n_widths < 2 or kernel.structure.isotropic() is None:
             return WidthPenalty(0.0, form), None
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -246,9 +246,9 @@ class KernelOptimization(KernelLearner):
         if self.early_stopping:
             stop = choose_stop(criterion, kernel, samples, target, random_state=self.random_state)
             return WidthPenalty(0.0, form), stop
-        if self.ard_penalty != "auto":
-            return WidthPenalty(float(self.ard_penalty), form), None
-        forms = RELATIVE_FORMS if self.ard_penalty_on is None else (form,)
+        if self.width_penalty != "auto":
+            return WidthPenalty(float(self.width_penalty), form), None
+        forms = RELATIVE_FORMS if self.width_penalty_on is None else (form,)
         chosen = choose_penalty_by_prediction(
             criterion, kernel, samples, target, forms=forms, random_state=self.random_state
         )
