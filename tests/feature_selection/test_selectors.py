@@ -257,6 +257,18 @@ def test_selectors_weigh_as_repeated_rows_do(selector: BAHSIC | HSICLasso, task:
     np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("selector", [BAHSIC(2), HSICLasso(2)])
+def test_a_given_output_matrix_is_that_of_the_weighted_samples(selector: Any) -> None:
+    X, y, counts = weighted_problem()
+    L = np.exp(-np.square(np.subtract.outer(y, y)))
+    given = clone(selector).set_params(output_kernel="precomputed")
+    weighted = clone(given).fit(X, L, sample_weight=counts)
+    repeated = clone(given).fit(
+        X.repeat(counts, axis=0), L.repeat(counts, axis=0).repeat(counts, axis=1)
+    )
+    np.testing.assert_allclose(weighted.scores_, repeated.scores_, rtol=1e-6, atol=1e-12)
+
+
 def test_sparse_columns_and_weights_that_are_no_counts() -> None:
     X, y, counts = weighted_problem()
     X = np.where(np.abs(X) > 0.5, X, 0.0)

@@ -88,7 +88,8 @@ def gaussian_factors(features: Array) -> list[Array]:
 def standardized_rows(X: Array, weights: SampleWeights) -> Array:
     """Standardize features and return them as rows, shape (n_features, n_samples).
 
-    Features that are constant up to rounding become exactly zero.
+    Features that are constant up to rounding become exactly zero. Means are those without weights,
+    on which no kernel of centered targets depends.
 
     Parameters
     ----------
@@ -98,8 +99,6 @@ def standardized_rows(X: Array, weights: SampleWeights) -> Array:
     largest = np.abs(X).max(axis=0)
     columns = X / np.where(largest > 0.0, largest, 1.0)
     rows: Array = centered_features(columns).T.copy()
-    if not weights.is_unit:
-        rows -= (weights.mean(rows.T) * rows.any(axis=1))[:, None]
     deviations = weights.deviation(rows.T)
     rows /= np.where(deviations > 0.0, deviations, 1.0)[:, None]
     return rows
