@@ -13,7 +13,6 @@ from reference import ridge_with_intercept
 
 from mercer._gram.dense import to_unit_scale
 from mercer._model_selection.encoded_target import encode_target
-from mercer._solvers import left_out
 from mercer._solvers.left_out import (
     LEAST_ALPHA,
     MOST_ALPHA,
@@ -172,13 +171,9 @@ def problem(noise: float, n: int = 120) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("noise", [0.01, 0.1, 0.5, 3.0])
 @pytest.mark.parametrize("sample", [40, 1000])
-def test_the_best_penalty_of_the_whole_path_is_found(
-    noise: float, sample: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(left_out, "_SAMPLE", sample)
-    monkeypatch.setattr(left_out, "_GAIN", 0.0)
+def test_the_best_penalty_of_the_whole_path_is_found(noise: float, sample: int) -> None:
     gram, targets = problem(noise)
-    found = losses_downhill(gram, targets, GRID)
+    found = losses_downhill(gram, targets, GRID, n_first=sample, gain=0.0)
     whole = leave_one_out(gram, targets, GRID)
     assert_allclose(found.alphas[found.losses.argmin()], whole.alpha, rtol=1e-9)
     assert len(found.alphas) < len(GRID)
@@ -186,17 +181,13 @@ def test_the_best_penalty_of_the_whole_path_is_found(
 
 
 @pytest.mark.parametrize("sample", [20, 40, 1000])
-def test_samples_of_little_weight_have_little_say(
-    sample: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_of_little_weight_have_little_say(sample: int) -> None:
     """They oppose the others, so that their own errors fall with the penalty."""
-    monkeypatch.setattr(left_out, "_SAMPLE", sample)
-    monkeypatch.setattr(left_out, "_GAIN", 0.0)
     weights = np.where(np.arange(120) % 2, 1.0, 1e-6)
     targets = np.where(weights[:, None] == 1.0, 1.0, -9.0) * problem(0.1)[1]
     X = np.random.default_rng(0).uniform(-2.0, 2.0, size=(120, 2))
     gram, _ = to_unit_scale(Gaussian(1.0)(X), weights)
-    found = losses_downhill(gram, targets, GRID, weights)
+    found = losses_downhill(gram, targets, GRID, weights, n_first=sample, gain=0.0)
     errors = [
         np.average(square.mean(axis=1), weights=weights)
         for square in (found.predictions - targets) ** 2

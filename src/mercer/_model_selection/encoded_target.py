@@ -10,9 +10,6 @@ import numpy as np
 from mercer._data.weights import SampleWeights, as_weights
 from mercer._typing import Array
 
-_CONSTANT = 1e-12
-"""Responses are constant if they deviate by less than this fraction of their largest magnitude."""
-
 
 @dataclass(frozen=True)
 class EncodedTarget:
@@ -117,7 +114,8 @@ def encode_target(
     mean = weights.mean(responses / unit)
     values = responses / unit - mean
     deviation = weights.deviation(values)
-    varies = deviation > _CONSTANT
+    # The mean of values of at most one has these rounding errors.
+    varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
     return EncodedTarget(values, mean * unit, deviation * unit, None, None, weights)

@@ -9,8 +9,8 @@ import numpy as np
 from mercer._data.folds import N_FOLDS, Split, Splits, random_splits, shuffled_folds
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
-from mercer._solvers.left_out import ALPHAS
-from mercer._solvers.ridge import held_out_residuals
+from mercer._solvers.grids import ROUNDING
+from mercer._solvers.left_out import ALPHAS, held_out_residuals
 from mercer._targets import Target
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels._kernel import Kernel, gram_tile
@@ -18,12 +18,6 @@ from mercer.kernels._kernel import Kernel, gram_tile
 _DRAWN = 1000
 """Random splits train on this many samples, and hold out at most as many others. They take the
 place of folds where these would train on more."""
-
-_SPLITS = 3
-"""Number of random splits."""
-
-_ROUNDING = 1e-9
-"""Mean losses that differ by less than this fraction are equal up to rounding."""
 
 Learn = Callable[[Samples, Target], Sequence[Kernel]]
 
@@ -94,7 +88,7 @@ def clearly_best(losses: Array, n_errors: float = 1.0) -> int:
     differences = losses - losses[0]
     best = int(differences.mean(axis=1).argmin())
     error = differences[best].std() / np.sqrt(losses.shape[1])
-    least = max(n_errors * error, _ROUNDING * losses[0].mean())
+    least = max(n_errors * error, ROUNDING * losses[0].mean())
     return best if differences[best].mean() < -least else 0
 
 
@@ -120,9 +114,7 @@ def held_out_splits(
         return shuffled_folds(n_samples, n_folds, codes, random_state)
     large = codes is not None and np.bincount(codes).min() >= n_folds and codes.max() < _DRAWN
     sizes = {"train_size": _DRAWN, "test_size": min(n_samples - _DRAWN, _DRAWN)}
-    return random_splits(
-        n_samples, codes if large else None, random_state, n_splits=_SPLITS, **sizes
-    )
+    return random_splits(n_samples, codes if large else None, random_state, n_splits=3, **sizes)
 
 
 def _losses(kernel: Kernel, X: Features, target: Target, n_train: int) -> Array:

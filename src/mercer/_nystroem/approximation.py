@@ -37,14 +37,14 @@ def check_approximation(approximation: Any, n_components: Any) -> None:
         check_number("n_components", n_components, whole=True, low=1.0)
 
 
-def is_exact(approximation: str, n_rows: int, n_matrices: int, *, announcer: str = "") -> bool:
+def is_exact(approximation: str, n_rows: int, n_matrices: int = 4, *, announcer: str = "") -> bool:
     """Whether a table is fitted exactly.
 
     Parameters
     ----------
     approximation : {"auto", "exact", "nystroem"}
     n_rows : int
-    n_matrices : int
+    n_matrices : int, default=4
         Number of Gram matrices that an exact fit has in memory at a time.
     announcer : str, default=""
         The name of an estimator that prints how much memory an exact fit needs.

@@ -11,14 +11,14 @@ import numpy as np
 from mercer._typing import Array
 from mercer._validation import warn
 
+ROUNDING = 1e-9
+"""Losses that differ by less than this fraction are equal up to rounding."""
+
 TIE = 1e-10
 """Scores are equal up to rounding if they differ by less than this."""
 
 EDGE_GAIN = 1e-3
 """A grid is too narrow if its end scores better than its neighbor by more than this."""
-
-_REACH = 2.0**8
-"""A grid is extended by at most this factor beyond its ends."""
 
 
 def as_grid(name: str, value: Any, default: Array) -> Array:
@@ -126,7 +126,13 @@ def continued(grid: Array, side: int, limits: tuple[float, float], n_steps: int 
 
 
 def extension(
-    grid: Array, scores: Array, full: Array, *, unbounded: bool = False, expensive: bool = False
+    grid: Array,
+    scores: Array,
+    full: Array,
+    *,
+    unbounded: bool = False,
+    expensive: bool = False,
+    reach: float = 256.0,
 ) -> Array:
     """Return the value by which a grid is extended where its best value is at an end.
 
@@ -137,12 +143,14 @@ def extension(
     scores : ndarray of shape (n_grid,)
         NaN for values that were given up.
     full : ndarray of shape (n_full,)
-        Up to the ends of this grid, the best value may not be at an end at all; beyond, by a factor
-        of 256 at most, a value must have beaten its neighbor, as in :func:`best_at_edge`.
+        Up to the ends of this grid, the best value may not be at an end at all; beyond, a value
+        must have beaten its neighbor, as in :func:`best_at_edge`.
     unbounded : bool, default=False
         Whether values beyond the last give the same predictions.
     expensive : bool, default=False
         Whether larger values take too long to be tried.
+    reach : float, default=256.0
+        The grid is extended by at most this factor beyond the ends of the full one.
 
     Returns
     -------
@@ -160,7 +168,7 @@ def extension(
         side = 1
     if side == 0 or (side > 0 and expensive):
         return grid[:0]
-    return continued(grid, side, (full[0] / _REACH, full[-1] * _REACH))
+    return continued(grid, side, (full[0] / reach, full[-1] * reach))
 
 
 def warn_at_edge(name: str, grid: Array, scores: Array, *, unbounded: bool = False) -> None:

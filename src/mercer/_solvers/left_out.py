@@ -9,9 +9,9 @@ import numpy as np
 
 from mercer._data.folds import Splits, sample_rows
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import to_unit_scale
-from mercer._solvers.grids import continued, descended
-from mercer._solvers.ridge import held_out_residuals, left_out_residuals, ridge_path
+from mercer._gram.dense import UnitScale, to_unit_scale
+from mercer._solvers.grids import ROUNDING, continued, descended
+from mercer._solvers.ridge import left_out_residuals, ridge_path
 from mercer._typing import Array
 
 ALPHAS: Array = 10.0 ** np.arange(-5, 1.5, 0.5)
@@ -25,18 +25,6 @@ LEAST_ALPHA = 1e-10
 
 MOST_ALPHA = 1e3
 """Above this penalty, times the number of samples, a kernel of unit scale predicts the mean."""
-
-_STEPS = 4
-"""The grid of penalties is extended by this many values at a time."""
-
-_TIE = 1e-9
-"""Losses that differ by less than this fraction are equal up to rounding."""
-
-_SAMPLE = 1000
-"""The search downhill starts at the best penalty of this many samples."""
-
-_GAIN = 2e-3
-"""The search downhill ends where a step lowers the error by less than this fraction."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +145,42 @@ def leave_one_out(
         losses = np.insert(losses, at, _relative(added, reference, weights))
         side = {0: -1, alphas.size - 1: 1}.get(_lowest(losses), 0) if alphas.size > 1 else 0
         limits = (least, MOST_ALPHA * n)
-        further = continued(alphas, side, limits, _STEPS) if extend and side else alphas[:0]
+        further = continued(alphas, side, limits, 4) if extend and side else alphas[:0]
     return LeaveOneOut(alphas, losses, targets - residuals)
+
+
+def held_out_residuals(
+    gram: Array,
+    targets: Array,
+    rows: Array,
+    held_out: Array,
+    *,
+    alphas: Array,
+    weights: SampleWeights | Array | None = None,
+) -> Array:
+    """Residuals of samples that ridge regression was not fitted to, at every penalty.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_train, n_train)
+        Gram matrix of the training samples, at any center.
+    targets : ndarray of shape (n_train, n_outputs)
+    rows : ndarray of shape (n_test, n_train)
+        Kernel between held-out and training samples, at the same center.
+    held_out : ndarray of shape (n_test, n_outputs)
+        Targets of the held-out samples.
+    alphas : ndarray of shape (n_alphas,)
+        Penalties, positive.
+    weights : SampleWeights or ndarray of shape (n_train,), default=None
+
+    Returns
+    -------
+    ndarray of shape (n_alphas, n_test, n_outputs)
+    """
+    weights = as_weights(weights, len(gram))
+    unit = UnitScale(weights.mean(gram), 1.0, weights.given)
+    path = ridge_path(unit.apply(gram), targets, weights)
+    return np.asarray(held_out - path.predict(unit.apply(rows), alphas))
 
 
 def losses_in_folds(
@@ -214,7 +236,13 @@ def relative_loss(
 
 
 def losses_downhill(
-    gram: Array, targets: Array, alphas: Array, weights: SampleWeights | Array | None = None
+    gram: Array,
+    targets: Array,
+    alphas: Array,
+    weights: SampleWeights | Array | None = None,
+    *,
+    n_first: int = 1000,
+    gain: float = 2e-3,
 ) -> LeaveOneOut:
     """Leave-one-out predictions at penalties downhill from the best one of a sample.
 
@@ -227,6 +255,10 @@ def losses_downhill(
         Grid of penalties in equal ratios, ascending, which may be left at its ends, down to
         rounding errors and up to where all is shrunk to the mean.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
+    n_first : int, default=1000
+        The search starts at the best penalty of at most this many samples.
+    gain : float, default=2e-3
+        It ends where a step lowers the error by less than this fraction.
 
     Returns
     -------
@@ -241,8 +273,8 @@ def losses_downhill(
     Notes
     -----
     Each penalty takes a Cholesky factorization and an inverse of the factor, about a tenth of the
-    time of an eigendecomposition; three to seven are tried as a rule. Steps that lower the error by
-    less than a fraction of 0.002 end the search. Memory is one more n x n matrix.
+    time of an eigendecomposition; three to seven are tried as a rule. Memory is one more n x n
+    matrix.
 
     Examples
     --------
@@ -255,7 +287,7 @@ def losses_downhill(
     True
     """
     weights = as_weights(weights, len(gram))
-    rows = sample_rows(len(gram), _SAMPLE, None, 0)
+    rows = sample_rows(len(gram), n_first, None, 0)
     part = weights.take(rows)
     some, _ = to_unit_scale(gram[np.ix_(rows, rows)], part.given)
     few = leave_one_out(some, targets[rows], alphas, weights=part)
@@ -273,7 +305,7 @@ def losses_downhill(
             tried[step] = residuals, float(_relative(residuals[None], reference, weights)[0])
         return tried[step][1]
 
-    descended(loss, round(start), (int(np.ceil(least)), int(np.floor(most))), _GAIN)
+    descended(loss, round(start), (int(np.ceil(least)), int(np.floor(most))), gain)
     steps = sorted(tried)
     losses = np.array([tried[step][1] for step in steps])
     predictions = np.array([targets - tried[step][0] for step in steps])
@@ -295,4 +327,4 @@ def _error_of_mean(targets: Array, weights: SampleWeights) -> float:
 
 def _lowest(losses: Array) -> int:
     """Index of the lowest loss, the last among those that are equal up to rounding."""
-    return int(np.flatnonzero(losses <= losses.min() * (1.0 + _TIE))[-1])
+    return int(np.flatnonzero(losses <= losses.min() * (1.0 + ROUNDING))[-1])

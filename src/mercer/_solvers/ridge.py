@@ -13,7 +13,7 @@ from scipy.linalg import cho_solve, eigh, eigvalsh
 from scipy.linalg.lapack import dtrtri
 
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.dense import UnitScale, definite_factor, inverted
+from mercer._gram.dense import definite_factor, inverted
 from mercer._typing import Array
 
 INDEFINITE = 1e-8
@@ -340,40 +340,6 @@ def ridge_path(
         check_definite(np.append(values, norm))
     projected = vectors.T @ weights.centered(targets)
     return RidgePath(np.maximum(values, 0.0), vectors, projected, weights.mean(targets), weights)
-
-
-def held_out_residuals(
-    gram: Array,
-    targets: Array,
-    rows: Array,
-    held_out: Array,
-    *,
-    alphas: Array,
-    weights: SampleWeights | Array | None = None,
-) -> Array:
-    """Residuals of samples that ridge regression was not fitted to, at every penalty.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n_train, n_train)
-        Gram matrix of the training samples, at any center.
-    targets : ndarray of shape (n_train, n_outputs)
-    rows : ndarray of shape (n_test, n_train)
-        Kernel between held-out and training samples, at the same center.
-    held_out : ndarray of shape (n_test, n_outputs)
-        Targets of the held-out samples.
-    alphas : ndarray of shape (n_alphas,)
-        Penalties, positive.
-    weights : SampleWeights or ndarray of shape (n_train,), default=None
-
-    Returns
-    -------
-    ndarray of shape (n_alphas, n_test, n_outputs)
-    """
-    weights = as_weights(weights, len(gram))
-    unit = UnitScale(weights.mean(gram), 1.0, weights.given)
-    path = ridge_path(unit.apply(gram), targets, weights)
-    return np.asarray(held_out - path.predict(unit.apply(rows), alphas))
 
 
 def _factor(

@@ -35,8 +35,6 @@ _MOST_EXACT = 200
 _MOST_ITERATIONS = 1000
 """Maximum number of iterations per sample to the first of them, which rounding errors may keep out
 of reach."""
-_BEYOND_CHANCE = 2.5
-"""A value of C is given up if it is behind another by more standard deviations than this."""
 
 
 def fit_svm(
@@ -306,13 +304,15 @@ def choose_c(paths_of: Paths, splits: list[Split], grid: Array, *, auto: bool) -
     )
 
 
-def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
+def surviving_values(paths: Sequence[SVMPath], n_deviations: float = 2.5) -> NDArray[np.bool_]:
     """Return the values of C to try in further folds.
 
     Parameters
     ----------
     paths : sequence of SVMPath
         Of the folds so far.
+    n_deviations : float, default=2.5
+        A value is given up if it is behind another by more standard deviations than this.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def surviving_values(paths: Sequence[SVMPath]) -> NDArray[np.bool_]:
     best = first_best(_mean(paths))
     weights = np.concatenate([path.weights.values for path in paths])
     lost, won = (correct[best] & ~correct) @ weights, (~correct[best] & correct) @ weights
-    out = ~tried | (expensive & (lost - won > _BEYOND_CHANCE * np.sqrt(lost + won)))
+    out = ~tried | (expensive & (lost - won > n_deviations * np.sqrt(lost + won)))
     beyond = np.arange(len(out)) > best
     out |= expensive & (lost > won) & np.logical_or.accumulate(out & beyond)
     return np.asarray(~out)

@@ -32,25 +32,11 @@ Learn: TypeAlias = Callable[[Features, Any, Array], Sequence[Kernel]]
 _WIDTH_SAMPLES = 160
 """Widths of families of one width are compared on at most this many samples."""
 
-_SUM_DEVIATION = 1.0
-"""Standard deviation of the prior on the log-widths of a sum of kernels."""
-
-_SINGLE_DEVIATION = 0.5
-"""The same for one kernel, whose search ends in other optima than that of a sum the less often, the
-narrower the prior is."""
-
-_TOLERANCE = 1e-3
-"""The search for widths ends when an iteration changes the log marginal likelihood by less than
-this fraction of the number of observations."""
-
 _RELEVANCE_SAMPLES = 500
 """Relevance is learned on this many samples, or on half of them if these are more."""
 
 _RELEVANCE_WORK = 3e7
-"""Relevance is learned on so few samples that their pairs times features do not exceed this."""
-
-_GRADIENT_ITERATIONS = 2
-"""Features are mapped by gradient outer products this many times."""
+"""Maximum number of pairs of samples times features that relevance is learned from."""
 
 _FEWEST_SAMPLES = 40
 """Relevance is not learned on fewer samples than this."""
@@ -70,7 +56,7 @@ class Candidate:
         From samples, responses or labels, and the values that are regressed, to the kernels.
     uses_labels : bool
         Whether more than a width is learned from the labels, so that leave-one-out predictions are
-        honest only for samples that the kernels were not learned from.
+        unbiased only for samples that the kernels were not learned from.
     learns_widths : bool
         Whether the widths are not given as numbers, so that more rows may change them.
     """
@@ -149,7 +135,14 @@ def learns_relevance(X: Features) -> bool:
     return X.shape[1] > 1 and min(X.shape[0], _affordable_rows(X)) >= _FEWEST_SAMPLES
 
 
-def learn_widths(X: Features, y: Any, values: Array) -> list[Kernel]:
+def learn_widths(
+    X: Features,
+    y: Any,
+    values: Array,
+    *,
+    deviations: tuple[float, float] = (0.5, 1.0),
+    tol: float = 1e-3,
+) -> list[Kernel]:
     """Learn a Gaussian, and a sum of kernels, with one width per feature by marginal likelihood.
 
     The sum holds three kernels, because functions of tables are often smooth in some features and
@@ -160,16 +153,22 @@ def learn_widths(X: Features, y: Any, values: Array) -> list[Kernel]:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
     values : ndarray of shape (n_samples, n_outputs)
+    deviations : tuple of float, default=(0.5, 1.0)
+        Standard deviations of the priors on the log-widths of one kernel, and of a sum. A narrower
+        prior keeps the search for one kernel from other optima than that for the sum.
+    tol : float, default=1e-3
+        Searches end when an iteration changes the log marginal likelihood by less than this
+        fraction of the number of observations.
     """
     n_rows = _relevance_rows(X)
-    learn = partial(marginal_likelihood_widths, X=X, Y=values, max_samples=n_rows, tol=_TOLERANCE)
-    single = learn(Gaussian(ard=True), prior_deviation=_SINGLE_DEVIATION).kernel
+    learn = partial(marginal_likelihood_widths, X=X, Y=values, max_samples=n_rows, tol=tol)
+    single = learn(Gaussian(ard=True), prior_deviation=deviations[0]).kernel
     families = [ExponentialPower(ard=True), Laplacian(ard=True), Gaussian(ard=True)]
     several = WeightedSum(families, np.ones(len(families)))
-    return [single, learn(several, prior_deviation=_SUM_DEVIATION, like=single).kernel]
+    return [single, learn(several, prior_deviation=deviations[1], like=single).kernel]
 
 
-def learn_projection(X: Features, y: Any, values: Array) -> list[Kernel]:
+def learn_projection(X: Features, y: Any, values: Array, *, n_iter: int = 2) -> list[Kernel]:
     """Learn a linear map of the features from average gradient outer products.
 
     Parameters
@@ -177,12 +176,12 @@ def learn_projection(X: Features, y: Any, values: Array) -> list[Kernel]:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     y : ignored
     values : ndarray of shape (n_samples, n_outputs)
+    n_iter : int, default=2
+        Number of times that features are mapped.
     """
     rows = spread_rows(X, values, _relevance_rows(X))
     Y = values[rows]
-    metric = metric_after(
-        Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=_GRADIENT_ITERATIONS, diagonal=False
-    )
+    metric = metric_after(Gaussian(), X[rows], Y - Y.mean(axis=0), n_iter=n_iter, diagonal=False)
     return [kernel_on_features(metric)]
 
 

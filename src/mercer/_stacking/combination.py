@@ -23,12 +23,6 @@ _PENALTIES = (0.1, 0.25, 0.3)
 their differences from the mean weight, and on those of the entries of the mixing matrix. Of the
 values .02 to 4 they had the lowest log-loss on tables of 100 and 400 rows."""
 
-_TOLERANCE = 1e-8
-"""Its search ends where no derivative exceeds this fraction of the number of samples."""
-
-_MAX_ITER = 1000
-"""It takes some tens of iterations."""
-
 
 class Combination(Protocol):
     """A function of the deviations that several members predict."""
@@ -182,6 +176,9 @@ def logistic_combination(
     codes: Array,
     frequencies: Array,
     weights: SampleWeights | Array | None = None,
+    *,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
 ) -> LogisticCombination:
     """Slopes and intercepts of highest penalized likelihood.
 
@@ -196,6 +193,10 @@ def logistic_combination(
         Of the classes; those of zero have no probability.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         With a mean of one.
+    tol : float, default=1e-8
+        The search ends where no derivative exceeds this fraction of the number of samples.
+    max_iter : int, default=1000
+        It takes some tens of iterations.
 
     Returns
     -------
@@ -229,7 +230,7 @@ def logistic_combination(
     start = np.concatenate([np.full(k, 1.0 / k), np.zeros(c + n_mixed * c)])
     bounds = [(0.0, None)] * k + [(None, None)] * (start.size - k)
     search: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "bounds": bounds}
-    search["options"] = {"gtol": _TOLERANCE, "ftol": 0.0, "maxiter": _MAX_ITER, "maxcor": 30}
+    search["options"] = {"gtol": tol, "ftol": 0.0, "maxiter": max_iter, "maxcor": 30}
     found = minimize(problem, start, **search)
     w, b, mixing = np.split(found.x, (k, k + c))
     slopes, intercepts = np.zeros((k, n_classes, n_classes)), np.zeros(n_classes)

@@ -10,11 +10,12 @@ from typing import Any, Protocol, Self
 import numpy as np
 from sklearn.svm import SVC
 
-from mercer._data.folds import Split, Splits, shuffled_folds
+from mercer._data.folds import N_FOLDS, Split, Splits, shuffled_folds
 from mercer._data.sample import Sample
 from mercer._gram.dense import UnitScale, unit_gram
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._model_selection.encoded_target import EncodedTarget
+from mercer._solvers.grids import ROUNDING
 from mercer._solvers.left_out import leave_one_out, relative_loss
 from mercer._solvers.ridge import Ridge, fit_ridge, left_out_residuals
 from mercer._solvers.svm import class_decisions, fit_svm
@@ -26,15 +27,6 @@ from mercer._typing import Array, RandomState
 from mercer._validation import warn
 from mercer.kernels import Kernel
 
-_N_PARTS = 2
-"""Kernels of learned relevance are learned anew on the complement of each of this many parts."""
-
-_FOLDS = (2, 5)
-"""Combinations are learned without each of at least, and at most, this many folds."""
-
-_FOLDED_SAMPLES = 1000
-"""Number of folds times number of samples: more folds of larger tables would take too long."""
-
 _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
 
@@ -43,12 +35,6 @@ _C_GRID = (1.0, 10.0, 100.0, 1000.0)
 
 _STEPS = np.log([1.0, 2.0])
 """Logarithms of the widths of machines, relative to the best one for ridge regression."""
-
-_MACHINE_FOLDS = 5
-"""Number of folds in which machines are compared."""
-
-_TIE = 1e-9
-"""Errors that differ by less than this are equal up to rounding."""
 
 _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
@@ -149,7 +135,7 @@ class MachineSolver:
 
     def left_out(self, gram: Array, target: EncodedTarget) -> Array:
         """See :class:`Solver`."""
-        folds = shuffled_folds(len(target), _MACHINE_FOLDS, target.codes, self.random_state)
+        folds = shuffled_folds(len(target), N_FOLDS, target.codes, self.random_state)
         decisions = _decisions_in_folds(1.0 / self.alpha, gram, target, folds)
         return np.asarray(self.slope * (decisions - self.center))
 
@@ -190,7 +176,7 @@ class Evaluation:
     def left_out_deviations(self, table: ViewedSample) -> Array:
         """Deviations of left-out predictions for all samples of a table.
 
-        They are honest for samples that had no part in the kernel and the penalty.
+        They are unbiased for samples that had no part in the kernel and the penalty.
         """
         return self.solver.left_out(table.gram(self.kernel, self.view)[0], table.target)
 
@@ -273,7 +259,7 @@ def _evaluated(
     kernels = (table if others is None else others).learned(candidate)
     divided: list[Split] = []
     if candidate.uses_labels and others is None:
-        divided = shuffled_folds(len(table), _N_PARTS, target.codes, random_state)
+        divided = shuffled_folds(len(table), 2, target.codes, random_state)
     learned = [table.learned(candidate, rest) for rest, _ in divided]
     found = []
     for position, (description, kernel) in enumerate(
@@ -315,7 +301,7 @@ def evaluate_machines(
     random_state : int, RandomState instance or None
         Divides the samples into folds.
     """
-    folds = shuffled_folds(len(table), _MACHINE_FOLDS, table.target.codes, random_state)
+    folds = shuffled_folds(len(table), N_FOLDS, table.target.codes, random_state)
     return [_best_machine(found, table, folds, random_state) for found in evaluations]
 
 
@@ -331,7 +317,7 @@ def _best_machine(
             decisions = _decisions_in_folds(C, gram, target, folds)
             error = float(weights.mean(decisions.argmax(axis=1) != target.codes))
             # Of machines with equal errors the first one is taken, whatever rounding errors are.
-            if best is None or error < best[0] - _TIE:
+            if best is None or error < best[0] - ROUNDING:
                 best = error, kernel, C, decisions
     assert best is not None
     error, kernel, C, decisions = best
@@ -382,6 +368,8 @@ def left_out_predictions(
     means: Array,
     choose: Callable[[Array], tuple[Combination, Sequence[Array]]],
     random_state: RandomState,
+    *,
+    folded: int = 1000,
 ) -> Array:
     """Combined predictions for all samples, in which their own labels had no part.
 
@@ -395,6 +383,9 @@ def left_out_predictions(
         members predict for all samples, each from other samples.
     random_state : int, RandomState instance or None
         Divides the samples into folds.
+    folded : int, default=1000
+        Number of folds, two to five, times number of samples: more folds of
+        larger tables would take too long.
 
     Returns
     -------
@@ -407,7 +398,7 @@ def left_out_predictions(
     from i is nearly the same as whether they predict i from j.
     """
     found = np.array(means)
-    n_folds = int(np.clip(_FOLDED_SAMPLES // len(means), *_FOLDS))
+    n_folds = int(np.clip(folded // len(means), 2, N_FOLDS))
     for train, test in shuffled_folds(len(target), n_folds, target.codes, random_state):
         if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
             combination, deviations = choose(train)

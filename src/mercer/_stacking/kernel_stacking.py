@@ -66,9 +66,6 @@ most this many rows."""
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
 
-_MATRICES = 4
-"""Number of n x n matrices that an exact fit has in memory at a time."""
-
 
 @dataclass(frozen=True)
 class EvaluatedCandidate:
@@ -146,7 +143,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         check_has_rows(number_of_rows(X), name)
         announcer = name if self.verbose else ""
         n_rows = number_of_rows(X, sample_weight)
-        if is_exact(self.approximation, n_rows, _MATRICES, announcer=announcer):
+        if is_exact(self.approximation, n_rows, announcer=announcer):
             data = validated_rows(self, X, y, sample_weight, **checks)
         else:
             settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}

@@ -106,7 +106,7 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     class and, for more than two classes, a matrix that mixes them.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    of which there are fewer from 200 samples on, and two from 400 on. That takes about as long as
+    fewer from 200 samples on, and two from 400 on. That takes about as long as
     the comparison on all samples, and up to four times as long for few.
 
     Probabilities fall back to the class frequencies for samples that are farther from all training

@@ -95,7 +95,7 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
     the squared error of these predictions.
 
     For `loo_predictions_`, candidates are compared anew without each of five folds of the samples,
-    of which there are fewer from 200 samples on, and two from 400 on. That takes about as long as
+    fewer from 200 samples on, and two from 400 on. That takes about as long as
     the comparison on all samples, and up to four times as long for few.
 
     Predictions fall back to the mean response for samples that are farther from all training

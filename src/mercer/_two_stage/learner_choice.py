@@ -39,10 +39,6 @@ of them take an eighth of the time, and are lowest at nearly the same width."""
 FAMILY_ROWS = 500
 """Families are compared by their left-out errors on at most this many rows."""
 
-_NEAR = 1.2
-"""A family is tried in folds if its left-out error is at most this many times the lowest: farther
-apart, errors of ridge regression have told which support vector machine errs less."""
-
 _SVM_OCTAVE = 1.0
 """The best Gaussian bandwidth for support vector machines is about two to this power times that for
 ridge regression on class indicators."""
@@ -124,9 +120,12 @@ def isotropic_learners(
     return sorted(found, key=lambda candidate: candidate.loo_error)
 
 
-def comparable(candidates: list[EvaluatedLearner]) -> list[EvaluatedLearner]:
-    """Return the candidates whose error is so near the lowest, which is first, that both may be."""
-    return [c for c in candidates if c.loo_error <= _NEAR * candidates[0].loo_error]
+def comparable(candidates: list[EvaluatedLearner], near: float = 1.2) -> list[EvaluatedLearner]:
+    """Return the candidates whose error is at most some times the lowest, which is first.
+
+    Farther apart, errors of ridge regression tell which support vector machine errs less.
+    """
+    return [c for c in candidates if c.loo_error <= near * candidates[0].loo_error]
 
 
 _Family = Callable[[float], Kernel]
@@ -182,17 +181,16 @@ clearly better; of one kernel of one width; of one width per feature; and of pro
 _N_ISOTROPIC = 3
 """The first of them do not tell features apart."""
 
-_FOLDS = 3
-"""Forms are compared in this many folds: more take more time, and rarely choose another."""
-
-_N_ERRORS = 2.0
-"""A form is chosen if it is better by this many standard errors, as the best of several forms may
-be better by one even if none is."""
-
 
 @serial_algebra()
 def choose_form(
-    samples: Samples, target: Target, growth: Growth, splits: Splits | None = None
+    samples: Samples,
+    target: Target,
+    growth: Growth,
+    splits: Splits | None = None,
+    *,
+    n_folds: int = 3,
+    n_errors: float = 2.0,
 ) -> KernelLearner:
     """The learner whose kernel predicts held-out samples best.
 
@@ -204,12 +202,17 @@ def choose_form(
     growth : Growth
         How sums of kernels grow.
     splits : list of (ndarray, ndarray), default=None
-        Training and held-out samples. None for three folds, or random splits of large tables.
+        Training and held-out samples. None for folds, or random splits of large tables.
+    n_folds : int, default=3
+        More folds take more time, and rarely choose another form.
+    n_errors : float, default=2.0
+        A form is chosen if it is better by this many standard errors, as the best of several forms
+        may be better by one even if none is.
 
     Returns
     -------
     KernelLearner
-        The first of `FORMS` unless another is better by more than two standard errors.
+        The first of `FORMS` unless another is clearly better.
 
     Notes
     -----
@@ -221,8 +224,8 @@ def choose_form(
     def learn(inside: Samples, known: Target) -> list[Kernel]:
         return list(islice(_kernels(inside, known, growth), n_forms))
 
-    losses = held_out_losses(learn, samples, target, 0, n_folds=_FOLDS, splits=splits)
-    return FORMS[clearly_best(losses, _N_ERRORS)]
+    losses = held_out_losses(learn, samples, target, 0, n_folds=n_folds, splits=splits)
+    return FORMS[clearly_best(losses, n_errors)]
 
 
 def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kernel]:

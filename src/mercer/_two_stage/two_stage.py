@@ -62,9 +62,6 @@ _CENTER_ROWS = 20_000
 _RESIDUAL_ROWS = 5000
 """Prediction intervals on Nyström features come from the residuals of at most this many rows."""
 
-_MATRICES = 4
-"""Number of n x n matrices that an exact fit has in memory at a time."""
-
 Fit = dict[str, Any]
 """Attributes that a fitted second stage, or both stages, leave on an estimator."""
 
@@ -175,7 +172,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
             )
         approximation = "exact" if exact_only else self.approximation
         announcer = type(self).__name__ if self.verbose else ""
-        return is_exact(approximation, n_rows, _MATRICES, announcer=announcer)
+        return is_exact(approximation, n_rows, announcer=announcer)
 
     def _fit_approximation(
         self, X: Any, y: Any, sample_weight: Any, alphas: Any, **checks: Any

@@ -376,7 +376,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         Raises
         ------
         ValueError
-            If no class had two samples, one of which could be held out.
+            If no class had two samples, so that one could be held out.
         """
         check_is_fitted(self)
         if self.predictor is not None or not isinstance(self.predictor_, Pipeline):
