@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
+from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._model_selection.encoded_target import encode_target
 from mercer._stacking.combination import (
     LinearCombination,
@@ -226,11 +227,11 @@ def test_unused_members_may_be_left_out() -> None:
 def test_shares_are_mean_sizes_of_the_parts() -> None:
     deviations, codes, frequencies = class_problem(6)
     found = logistic_combination(deviations, codes, frequencies)
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, len(codes))
+    weights = SampleWeights(np.random.default_rng(0).uniform(0.5, 1.5, len(codes)))
     sizes = [
-        np.average(np.abs(d @ s).mean(axis=1), weights=weights)
+        np.average(np.abs(d @ s).mean(axis=1), weights=weights.values)
         for d, s in zip(deviations, found.slopes, strict=True)
     ]
     assert_allclose(found.shares(deviations, weights), np.array(sizes) / np.sum(sizes))
     nothing = LogisticCombination(np.zeros((3, 3, 3)), np.zeros(3))
-    assert_array_equal(nothing.shares(deviations, None), 0.0)
+    assert_array_equal(nothing.shares(deviations, UnitWeights(len(codes))), 0.0)
