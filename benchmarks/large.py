@@ -67,7 +67,7 @@ KERNEL = Gaussian(7.0)
 
 TEST_ROWS = 20_000
 SAMPLE_ROWS = 20_000
-"""Centers are drawn from so many rows."""
+"""The number of rows that centers are drawn from."""
 
 
 def rows(n_rows: int, seed: int = 0) -> tuple[Array, Array]:

@@ -3,10 +3,10 @@
     MERCER_DATA=/path/to/sets python benchmarks/selection.py [NAME ...] [--splits S]
 
 large
-    `HSICLasso(50)` on 10,000 features of 2,000 samples, of which 10 matter, in a process of its
+    `HSICLasso(50)` on 2,000 samples of 10,000 features; ten of them matter; in a process of its
     own: time, peak memory before and after the fit, and how many of the 10 are selected.
 elimination
-    `BAHSIC(10)` on features of 500 samples of which two matter as an exclusive or: time and whether
+    `BAHSIC(10)` on 500 samples; two features matter, as an exclusive or: time and whether
     both are selected.
 accuracy
     Errors in % of a support vector machine (C by five-fold cross-validation, `gamma="scale"`) on

@@ -26,7 +26,7 @@ N_FOLDS = 5
 
 @dataclass(frozen=True)
 class Folds:
-    """A dictionary, and a sample in five folds, each of which is the test set once.
+    """A dictionary, and a sample in five folds; each fold is the test set once.
 
     The fold after the test set is for validation, the other three are for training.
     """

@@ -49,7 +49,7 @@ CLASSIFICATION_SETS = (
 
 @dataclass(frozen=True)
 class Split:
-    """A problem in three parts, each of which has features and labels, or responses."""
+    """A problem in three parts, each with features and labels, or responses."""
 
     train: Part
     valid: Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -100,9 +100,10 @@ class Results:
 
     def pairs(self, measure: str, problem: str, first: str, second: str) -> tuple[Array, Array]:
         """Return a measure of two methods on the repeats that both have."""
-        one, other = (self.series(measure, problem, method) for method in (first, second))
-        common = one.index.intersection(other.index)
-        return one[common].to_numpy(dtype=float), other[common].to_numpy(dtype=float)
+        one, other = (dict(self.series(measure, problem, name).items()) for name in (first, second))
+        both = [(value, other[repeat]) for repeat, value in one.items() if repeat in other]
+        pairs = np.array(both, dtype=float).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
 
     def repeats(self, problem: str, method: str) -> int:
         """Return the number of repeats of a method on a problem."""
@@ -214,9 +215,14 @@ def signed_rank_test(differences: Array) -> float:
     differences = differences[differences != 0.0]
     if differences.size < 2:
         return 1.0
-    ranks = stats.rankdata(np.abs(differences)) * np.sign(differences)
+    return _p_value(tuple(stats.rankdata(np.abs(differences)) * np.sign(differences)))
+
+
+@cache
+def _p_value(signed_ranks: tuple[float, ...]) -> float:
+    """Return the p-value of signed ranks; pages ask for the same ones many times."""
     test: Any = stats.permutation_test(
-        [ranks],
+        [np.array(signed_ranks)],
         lambda signed, axis: np.sum(signed, axis=axis),
         permutation_type="samples",
         vectorized=True,

@@ -218,6 +218,7 @@ def searches(found: pd.DataFrame) -> dict[str, Array]:
     SOURCE,
     "over all steps of the published method, at most two inside the interval, and at "
     f"most two with its ends; minima less than {DEPTHS[1]:g} of the range deep do not count",
+    explained=True,
 )
 def few_minima(rules: dict[str, pd.DataFrame]) -> Finding | None:
     """As a function of the width the objective of a step has no more than two local minima."""
@@ -233,14 +234,10 @@ def few_minima(rules: dict[str, pd.DataFrame]) -> Finding | None:
                 f"{rule}, {kind}: {number.max()} at most, more than two in "
                 f"{100 * (number > MOST_MINIMA).mean():.0f} %"
             )
-    if not conditions:
-        return None
     return (
         conditions,
         "; ".join(parts),
-        ""
-        if all(conditions)
-        else "The paper looks at plots of some steps. An end of the interval counts as a minimum "
+        "The paper looks at plots of some steps. An end of the interval counts as a minimum "
         "here where the objective falls towards it: the plateau at small widths, where kernels are "
         "the identity, or the approach to zero at large ones, where they are constant.",
     )
@@ -275,6 +272,7 @@ def not_difficult(rules: dict[str, pd.DataFrame]) -> Finding | None:
 @claim(
     "Afkanpour et al. 2013, section 3.2, training times",
     "published steps: fewer than ten in the median, and in every run",
+    explained=True,
 )
 def few_steps(results: Results) -> Finding | None:
     """On MNIST and Letter the method converges in less than ten iterations."""
@@ -289,14 +287,10 @@ def few_steps(results: Results) -> Finding | None:
                 f"{rule}: {np.median(rows):.0f} in the median, {rows.max():.0f} at most, ten or "
                 f"more in {int((rows >= 10).sum())} of {rows.size} runs"
             )
-    if not conditions:
-        return None
     return (
         conditions,
         "; ".join(parts),
-        ""
-        if all(conditions)
-        else "The published step keeps all earlier weights, so that its alignment creeps up by "
+        "The published step keeps all earlier weights, so that its alignment creeps up by "
         "little more than the tolerance of 10^-3 for many steps; corrective steps do not.",
     )
 

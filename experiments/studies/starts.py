@@ -19,7 +19,7 @@ from mercer._objectives.dependence import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 
-# The number of widths, over the range of the data's distances, of which the best is taken.
+# The number of widths on the grid, which spans the data's distances.
 N_STARTS = 9
 
 # The search ends after this number of iterations at the latest.

@@ -180,8 +180,8 @@ class TableSplit:
     task : {"classification", "regression"}
     X_train, X_test : DataFrame
     y_train, y_test : ndarray
-        Responses; or class codes, of which the classes of the training rows have 0, 1, ... and
-        those that only test rows have the following ones.
+        Responses; or class codes: 0, 1, ... for the classes of the training rows, and the
+        following ones for those that only test rows have.
     scale : float
         The standard deviation of the response over the whole table, the unit of its errors; 1 for
         classes.

@@ -13,8 +13,8 @@ from experiments.reporting.choosing_page import NEEDED, choosing, grid_better, n
 from experiments.reporting.evidence import Evidence
 from experiments.reporting.results import Results
 
+# Measures that are lists, by experiment.
 LISTS = {"gaussian_combinations": ("error",), "taxonomy": ("log_loss",)}
-"""Measures that are lists, by experiment."""
 MEASURES = ("error", "alignment", "kernels", "index", "log_loss", "seconds", "seconds_learning")
 
 

@@ -18,8 +18,8 @@ from experiments.__main__ import app
 from experiments.running import Archive
 
 ROOT = Path(__file__).parents[2]
+# An experiment on synthetic data.
 WITHOUT_DATA = "relevance"
-"""An experiment on synthetic data."""
 
 
 def command(*arguments: str) -> list[str]:

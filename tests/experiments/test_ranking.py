@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from synthetic_results import errors_of_tasks, synthetic_results
 
-from experiments.reporting.ranking import (
-    gap,
-    gap_table,
-    ranks,
-    ranks_with,
-    table_2,
-)
+from experiments.reporting.ranking import gap, gap_table, ranks, ranks_with, table_2
 from experiments.reporting.results import signed_rank_test
 
 

@@ -22,8 +22,8 @@ from experiments.reporting.shared_claims import (
     steps,
 )
 
+# The fewest tasks on all of which a method must be better for Wilcoxon's test to be clear.
 N_TASKS = 6
-"""The fewest tasks on all of which a method must be better for Wilcoxon's test to be clear."""
 
 READ_OFF = ", widths read off"
 
@@ -64,8 +64,7 @@ def test_an_advantage_on_five_tasks_is_not_clear() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "verdict"),
-    [(0.15, Verdict.HOLDS), (0.19, Verdict.IN_PART), (0.30, Verdict.FAILS)],
+    ("level", "verdict"), [(0.15, Verdict.HOLDS), (0.19, Verdict.IN_PART), (0.30, Verdict.FAILS)]
 )
 def test_learning_beats_uniform_weights_clearly_and_by_much(level: float, verdict: Verdict) -> None:
     results = errors({"CA-1D": level, "DU": 0.2})

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from experiments.building_block import COSTS, blocks
 from experiments.step_objective import RecordingSearch, StepObjective, minima
 from experiments.studies.concentration import drawn_alignments
-from experiments.studies.objectives import COSTS, blocks
 from experiments.studies.output_kernels import learned_pairs, votes
 from experiments.studies.second_order import newton, second_derivatives
 from experiments.studies.sine_scan import features
