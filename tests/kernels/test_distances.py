@@ -142,3 +142,20 @@ def test_range_and_median_are_in_the_norm(norm: float) -> None:
     low, high = distance_range(X, norm)
     assert_allclose(low, np.quantile(positive, 0.01), rtol=1e-2)
     assert_allclose(high, positive.max(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.3])
+def test_equal_rows_of_indicators_of_very_different_sizes_are_at_distance_zero(norm: float) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(40, 6)) * np.array([0.3, 0.7, 1.1, 0.9, 0.1, 1e-30])
+    squared = minkowski_squared(X, X, norm)
+    equal = (X[:, None, :5] == X[:, :5]).all(axis=2)
+    assert not squared[equal].any()
+    assert (squared[~equal] > 0.0).all()
+
+
+def test_near_duplicates_do_not_count_as_distances() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    twice = np.vstack([X, X + 1e-9])
+    assert_allclose(distance_range(twice), distance_range(X), rtol=0.05)
+    assert median_distance(twice) == pytest.approx(median_distance(X), rel=1e-3)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
+from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from mercer.kernels import (
     Gaussian,
@@ -21,6 +22,7 @@ from mercer.kernels import (
     OnProjection,
     Product,
     WeightedSum,
+    as_kernel,
 )
 from mercer.kernels._structure import InnerProduct
 
@@ -210,3 +212,11 @@ def test_bad_projections(projection: np.ndarray, message: str) -> None:
 
 def test_description() -> None:
     assert OnProjection(Gaussian(2.0), A).describe() == "Gaussian, width 2 on 2 projections"
+
+
+@pytest.mark.parametrize("make", [lambda k: OnColumns(k, [0, 2]), lambda k: OnProjection(k, A)])
+def test_rows_of_the_same_table_stay_known_as_the_same(make: Any) -> None:
+    """Noise is added to a sample's own value, not to those of equal samples."""
+    kernel = make(as_kernel(RBF() + WhiteKernel(0.5)))
+    value, _ = kernel.vjp(POINTS, np.eye(len(POINTS)))
+    assert value == pytest.approx(1.5 * len(POINTS))

@@ -283,3 +283,9 @@ def test_starts_are_validated(settings: dict[str, Any], message: str) -> None:
     X, y = table(3)
     with pytest.raises(ValueError, match=message):
         KernelOptimization(**settings).fit(X, y)
+
+
+def test_a_kernel_without_parameters_takes_no_iteration() -> None:
+    rng = np.random.default_rng(0)
+    learner = KernelOptimization("linear").fit(rng.normal(size=(20, 2)), np.arange(20) % 2)
+    assert (learner.n_iter_, len(learner.history_)) == (0, 1)
