@@ -76,10 +76,8 @@ def test_a_predictor_with_its_default_penalty_suits_kernels_of_any_scale(factor:
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 
 
-def refused(
-    estimator: BaseEstimator, X: Any, y: Any, message: str, kind: type = ValueError
-) -> None:
-    with pytest.raises(kind, match=message):
+def refused(estimator: BaseEstimator, X: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         clone(estimator).fit(X, y)
 
 
@@ -105,30 +103,33 @@ def test_features_that_are_not_finite(
         fitted.transform(container(X))
 
 
-@every_learner
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_targets_that_are_not_finite(learner: BaseEstimator, value: float) -> None:
-    X, y = problem("regression")
-    y[5] = value
-    refused(learner, X, y, "Input y contains (NaN|infinity)")
+def with_value(place: tuple[int, ...], value: Any, kind: Any = object) -> np.ndarray:
+    """Features, or responses where the place is a row, with one other value."""
+    found = np.array(X if len(place) > 1 else problem("regression")[1], dtype=kind)
+    found[place] = value
+    return found
 
 
-@every_learner
-def test_one_class(learner: BaseEstimator) -> None:
-    X, _ = problem("binary")
-    refused(learner, X, np.full(60, "yes"), "only one class: .*yes")
-    refused(learner, X, np.full(60, 0.5), "y is constant")
+REFUSED: dict[str, tuple[Any, Any, str]] = {
+    "NaN in y": (X, with_value((5,), np.nan, float), "Input y contains NaN"),
+    "infinity in y": (X, with_value((5,), np.inf, float), "Input y contains infinity"),
+    "one class": (X, np.full(60, "yes"), "only one class: .*yes"),
+    "a constant response": (X, np.full(60, 0.5), "y is constant"),
+    "one sample": (np.ones((1, 4)), [1], "1 sample"),
+    "no sample": (np.empty((0, 4)), [], "0 sample"),
+    "no feature": (np.empty((4, 0)), [0, 1, 0, 1], "0 feature"),
+    "a vector": (X[:, 0], Y, "Expected 2D array, got 1D"),
+    "three dimensions": (X[:, :, None], Y, "Found array with dim 3"),
+    "other lengths": (X, Y[:-1], r"inconsistent numbers of samples: \[60, 59\]"),
+    "no target": (X, None, "requires y to be passed"),
+    "a word": (with_value((2, 1), "tall"), Y, "could not convert string to float: 'tall'"),
+    "complex numbers": (X.astype(complex), Y, "Complex data not supported"),
+}
 
 
-@every_learner
-def test_one_sample(learner: BaseEstimator) -> None:
-    refused(learner, np.ones((1, 4)), [1], "1 sample")
-
-
-@every_learner
-def test_no_sample_and_no_feature(learner: BaseEstimator) -> None:
-    refused(learner, np.empty((0, 4)), [], "0 sample")
-    refused(learner, np.empty((4, 0)), [0, 1, 0, 1], "0 feature")
+@pytest.mark.parametrize(("learner", "case"), rotating(LEARNERS.values(), [*REFUSED]))
+def test_data_that_cannot_be_learned_from(learner: BaseEstimator, case: str) -> None:
+    refused(learner, *REFUSED[case])
 
 
 @every_learner
@@ -138,8 +139,7 @@ def test_two_samples_are_enough(learner: BaseEstimator) -> None:
     np.testing.assert_allclose(fitted.alignment_, 1.0, rtol=1e-9)
 
 
-@every_learner
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
+@pytest.mark.parametrize(("learner", "value"), rotating(LEARNERS.values(), [0.0, 0.1, 1e8]))
 def test_constant_features_are_learned_from_without_nan(
     learner: BaseEstimator, value: float
 ) -> None:
@@ -159,42 +159,26 @@ def test_one_constant_feature_does_no_harm(learner: BaseEstimator) -> None:
 
 
 @every_learner
-def test_shapes(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    refused(learner, X[:, 0], y, "Expected 2D array, got 1D")
-    refused(learner, X[:, :, None], y, "Found array with dim 3")
-    refused(learner, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
-    refused(learner, X, None, "requires y to be passed")
-    fitted = clone(learner).fit(X, y)
+def test_other_shapes_at_prediction(learner: BaseEstimator) -> None:
+    fitted = clone(learner).fit(X, Y)
     with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
         fitted.transform(X[:, :3])
     with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
         fitted.transform(X[0])
 
 
-@every_learner
-def test_words_for_numbers(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    words = np.array(X, dtype=object)
-    words[2, 1] = "tall"
-    refused(learner, words, y, "could not convert string to float: 'tall'")
-    refused(learner, X.astype(complex), y, "Complex data not supported")
+TASKS = [
+    (np.linspace(0, 1, 60), "classification", "Unknown label type: continuous"),
+    (np.array(["a", "b"] * 30), "regression", "could not convert string|numeric"),
+    (np.arange(60) % 2, "clustering", "task must be .*; got 'clustering'"),
+    (np.column_stack([np.arange(60) % 2, np.arange(60) % 3]), "classification", "1d|multi"),
+]
 
 
-@every_learner
-@pytest.mark.parametrize(
-    ("y", "task", "message"),
-    [
-        (np.linspace(0, 1, 60), "classification", "Unknown label type: continuous"),
-        (np.array(["a", "b"] * 30), "regression", "could not convert string|numeric"),
-        (np.arange(60) % 2, "clustering", "task must be .*; got 'clustering'"),
-        (np.column_stack([np.arange(60) % 2, np.arange(60) % 3]), "classification", "1d|multi"),
-    ],
-)
-def test_tasks_that_do_not_fit(
-    learner: BaseEstimator, y: np.ndarray, task: str, message: str
-) -> None:
-    refused(clone(learner).set_params(task=task), problem("binary")[0], y, message)
+@pytest.mark.parametrize(("learner", "case"), rotating(LEARNERS.values(), TASKS))
+def test_tasks_that_do_not_fit(learner: BaseEstimator, case: tuple[np.ndarray, str, str]) -> None:
+    y, task, message = case
+    refused(clone(learner).set_params(task=task), X, y, message)
 
 
 def test_columns_missing_at_prediction() -> None:
@@ -227,8 +211,10 @@ def test_single_precision(learner: BaseEstimator) -> None:
     assert_allclose(single.transform(X.astype(np.float32)), gram, atol=1e-5 * np.abs(gram).max())
 
 
-@every_learner
-@pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
+@pytest.mark.parametrize(
+    ("learner", "container"),
+    rotating(LEARNERS.values(), [sp.csr_array, sp.csc_matrix, sp.coo_array]),
+)
 def test_sparse_tables(learner: BaseEstimator, container: Any) -> None:
     X, y = problem("binary")
     X = np.maximum(X, 0.0)
@@ -287,8 +273,7 @@ def test_columns_by_selector() -> None:
     assert learner.kernel_.kernels[0].columns == [4]
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@every_learner
+@pytest.mark.parametrize(("learner", "library"), rotating(LEARNERS.values(), ["pandas", "polars"]))
 def test_set_output(learner: BaseEstimator, library: str) -> None:
     X, y = problem("binary")
     table = frame(library, X, NAMES)
