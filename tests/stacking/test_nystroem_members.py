@@ -109,7 +109,13 @@ def test_a_model_holds_centers_and_few_samples() -> None:
     assert_allclose(again.predict(X), found.predict(X))
 
 
-@pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        KernelStackingRegressor,
+        pytest.param(KernelStackingClassifier, marks=pytest.mark.campaign),
+    ],
+)
 def test_a_file_is_fitted_like_the_table(kind: Any, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     frames = pytest.importorskip("pandas")
