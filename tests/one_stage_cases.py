@@ -25,9 +25,16 @@ from one_stage_reference import (
     slackness,
 )
 from reference import center, gaussian
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 
-from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+from mercer import (
+    L1SVM,
+    L2KRR,
+    BayesianMKLClassifier,
+    BayesianMKLRegressor,
+    MKLClassifier,
+    MKLRegressor,
+)
 from mercer.kernels import Gaussian, Linear, OnColumns
 
 
@@ -352,12 +359,24 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "mkl-regressor-1-svr": MKLRegressor(PAIR, norm=1, loss="epsilon_insensitive"),
     "l2-krr": L2KRR(PAIR),
 }
+OF_ONE_BASE: dict[str, BaseEstimator] = {
+    **ESTIMATORS,
+    "bayesian-classifier": BayesianMKLClassifier(PAIR),
+    "bayesian-classifier-laplace": BayesianMKLClassifier(PAIR, objective="laplace"),
+    "bayesian-regressor": BayesianMKLRegressor(PAIR),
+    "bayesian-regressor-laplace": BayesianMKLRegressor(PAIR, likelihood="laplace", objective="vb"),
+    "bayesian-regressor-mkl": BayesianMKLRegressor(PAIR, objective="mkl"),
+}
 MAKERS = [MKLClassifier, L1SVM, MKLRegressor, L2KRR]
+MAKERS_OF_ONE_BASE = [*MAKERS, BayesianMKLClassifier, BayesianMKLRegressor]
 every_estimator = pytest.mark.parametrize("model", ESTIMATORS.values(), ids=ESTIMATORS)
+every_estimator_of_one_base = pytest.mark.parametrize(
+    "model", OF_ONE_BASE.values(), ids=OF_ONE_BASE
+)
 
 
 def data_for(model: Any) -> tuple[Matrix, Any]:
-    return training_set("binary" if isinstance(model, MKLClassifier) else "regression")
+    return training_set("binary" if is_classifier(model) else "regression")
 
 
 def refused(model: Any, X: Any, y: Any, message: str, kind: type = ValueError) -> None:

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import (
     CLASSIFIERS,
     MAKERS,
+    MAKERS_OF_ONE_BASE,
     PAIRS,
     PROBLEMS,
     REGRESSORS,
@@ -67,7 +68,7 @@ def test_every_solver_and_every_problem_has_its_turn() -> None:
 
 
 @every_pair
-@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+@pytest.mark.parametrize("tol", [1e-3, pytest.param(1e-6, marks=pytest.mark.campaign)])
 def test_public_attributes_prove_the_objective(problem: str, solver: str, tol: float) -> None:
     """The proof uses predictions, dual coefficients, weights, and dense matrices only."""
     model = fitted(problem, solver, tol)
@@ -322,7 +323,7 @@ def test_noise_is_left_out() -> None:
 # --- kernels -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
 def test_unknown_kernels_are_refused(make: Any) -> None:
     X, y = data_for(make())
     refused(make("gausian"), X, y, "Unknown kernel 'gausian'; known names: dirichlet, exp")
@@ -334,7 +335,7 @@ def test_unknown_kernels_are_refused(make: Any) -> None:
     refused(make([OnColumns(Gaussian(), [7])]), X, y, "Column 7 is absent: X has 4 features")
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("where", ["everywhere", "in one place"])
 def test_kernels_that_return_nan_or_infinity_are_refused(make: Any, bad: float, where: str) -> None:
@@ -359,7 +360,7 @@ def test_kernels_that_are_not_positive_semi_definite_are_refused(model: BaseEsti
     refused(model, X, y, "not positive semi-definite")
 
 
-@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
 def test_kernels_that_need_dense_features_refuse_sparse_ones(make: Any) -> None:
     X, y = data_for(make())
     message = "dense data is required by the kernel"

@@ -10,14 +10,14 @@ import pytest
 import scipy.sparse as sp
 from learner_cases import problem
 from numpy.testing import assert_allclose
-from one_stage_cases import PAIR, data_for, every_estimator, refused
-from sklearn.base import BaseEstimator, clone
+from one_stage_cases import PAIR, data_for, every_estimator, every_estimator_of_one_base, refused
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
 
 
-@every_estimator
+@every_estimator_of_one_base
 @pytest.mark.parametrize(
     ("value", "message"),
     [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf"), (1e200, "large")],
@@ -35,7 +35,7 @@ def test_features_that_are_not_finite_are_refused(
             fitted.predict(container(X))
 
 
-@every_estimator
+@every_estimator_of_one_base
 def test_targets_that_are_not_finite_are_refused(model: BaseEstimator) -> None:
     X, y = data_for(model)
     for value in (np.nan, np.inf):
@@ -44,16 +44,20 @@ def test_targets_that_are_not_finite_are_refused(model: BaseEstimator) -> None:
         refused(model, X, broken, "Input y contains (NaN|infinity)")
 
 
-@every_estimator
-def test_constant_targets_are_refused(model: BaseEstimator) -> None:
+@every_estimator_of_one_base
+def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEstimator) -> None:
     X, _ = data_for(model)
     refused(model, X, np.ones(60), "only one class: .*1|y is constant")
-    if not isinstance(model, MKLClassifier):
+    if is_classifier(model):
+        refused(model, X, X[:, 0], "Unknown label type: continuous")
+        refused(model, X, np.ones((60, 2)) * [0, 1], "1d|multi")
+    else:
+        refused(model, X, np.array(["a", "b"] * 30), "could not convert string|numeric")
         Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
         refused(model, X, Y, r"y is constant \(response 1\)")
 
 
-@every_estimator
+@every_estimator_of_one_base
 def test_wrong_shapes_are_refused(model: BaseEstimator) -> None:
     X, y = data_for(model)
     refused(model, np.ones((1, 4)), [1], "1 sample")
@@ -70,20 +74,13 @@ def test_wrong_shapes_are_refused(model: BaseEstimator) -> None:
         fitted.predict(X[0])
 
 
-@every_estimator
+@every_estimator_of_one_base
 def test_strings_among_the_features_are_refused(model: BaseEstimator) -> None:
     X, y = data_for(model)
     words = np.array(X, dtype=object)
     words[2, 1] = "tall"
     refused(model, words, y, "could not convert string to float: 'tall'")
     refused(model, X.astype(complex), y, "Complex data not supported")
-
-
-def test_targets_of_the_other_task_are_refused() -> None:
-    X, y = problem("regression")
-    refused(MKLClassifier(PAIR), X, y, "Unknown label type: continuous")
-    refused(MKLClassifier(PAIR), X, np.column_stack([y > 0, y > 1]), "1d|multi")
-    refused(MKLRegressor(PAIR), X, np.array(["a", "b"] * 30), "could not convert string|numeric")
 
 
 @every_estimator
@@ -93,7 +90,7 @@ def test_two_samples_are_enough(model: BaseEstimator) -> None:
     assert fitted.dual_gap_ <= 1e-3
 
 
-@every_estimator
+@every_estimator_of_one_base
 def test_predicting_before_fit_is_refused(model: BaseEstimator) -> None:
     for method in ("predict", "decision_function", "predict_proba"):
         if hasattr(model, method):

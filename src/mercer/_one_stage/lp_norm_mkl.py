@@ -75,7 +75,8 @@ class FiniteMKL(KernelMachines):
         scales = np.ones(len(kernels))
         if self.normalize == "trace":
             # Kernels of no trace, which are constant, get no weight.
-            scales = np.divide(samples.total, traces, out=0.0 * traces, where=traces > 0.0)
+            means = traces / samples.total
+            scales = np.divide(1.0, means, out=0.0 * means, where=means > 0.0)
         found = learn_weights(
             solved,
             grams.scaled(scales),
@@ -168,7 +169,7 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each of which fits the machines for other weights.
+        Number of steps; each fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         From values of the machines to probabilities, unless the loss is logistic.
@@ -313,7 +314,7 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each of which fits the machines for other weights.
+        Number of steps; each fits the machines for other weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int

@@ -61,7 +61,7 @@ class L1SVM(MKLClassifier):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each of which fits the machines for other weights.
+        Number of steps; each fits the machines for other weights.
     classes_ : ndarray of shape (n_classes,)
     temperature_ : Calibration
         From values of the machines to probabilities.
@@ -180,7 +180,7 @@ class L2KRR(MKLRegressor):
     history_ : list of WeightStep
         Objective, gap and number of kernels of each step.
     n_iter_ : int
-        Number of steps, each of which fits the machines for other weights.
+        Number of steps; each fits the machines for other weights.
     X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
         The training samples; None for precomputed stacks.
     n_features_in_ : int

@@ -30,8 +30,7 @@ _COMMON_SUBSAMPLE = 120
 """The best common width is found on this many samples, if there are at least twice as many."""
 
 _NOISES = np.log([1e-3, 1e-2, 0.1, 1.0])
-"""Logarithms of the noise variances, relative to the kernel's, of which a common width takes the
-most likely one."""
+"""Logarithms of noise variances, relative to the kernel's; a common width takes the most likely."""
 
 _LEAST_START = np.log(0.1)
 """The search starts from no less noise than this: one common width fits noise by features that do
@@ -51,7 +50,7 @@ _ROUGH = 1e-3
 """The same for the search on the subsample."""
 
 _COMMON_ITERATIONS = 10
-"""The best common width of a grid is refined by so many iterations."""
+"""The best common width of a grid is refined by this number of iterations."""
 
 _EARLY = (1, 2)
 """Statuses of L-BFGS-B at its limit of iterations, and where its line search fails."""
@@ -127,7 +126,7 @@ def marginal_likelihood_widths(
     prior_deviation : float
         Standard deviation of the normal prior on the log-widths of each kernel about their mean.
     max_samples : int, default=1000
-        Of more samples than this, so many are used.
+        Number of samples used, if there are more.
     max_iter : int, default=60
     tol : float, default=1e-4
         The search ends when the last three iterations on the mean raised the log marginal

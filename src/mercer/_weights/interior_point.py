@@ -74,7 +74,7 @@ def interior_point_weights(
     Notes
     -----
     The dual problem is to minimize sum l*(-c_i) + t / 2 over the dual variables c and t >= q_k =
-    c'K_k c, of which the weights are the multipliers, sum w = 1. Newton steps solve its conditions
+    c'K_k c; the weights are the multipliers, sum w = 1. Newton steps solve its conditions
     of optimality, in which the complementarity products tend to zero. Each step has a predictor and
     a corrector with Mehrotra's centering parameter [2]_. Kinks of the objective in the weights do
     not slow the method down. A step costs O(n^3) a machine, O(p n^2) for the kernels and O(p^2 n +

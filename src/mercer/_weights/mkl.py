@@ -103,8 +103,8 @@ def learn_weights(
         "newton" takes Newton's steps, and the closed-form step where they fail; "alternating" takes
         closed-form steps only; "interior_point" starts with the interior-point method, and ends
         with Newton's steps where rounding keeps that from the tolerance. "auto" is "newton" with
-        the interior-point method after a dozen steps, or at once for kernels of rank one of which
-        there are more than samples, if the problem has one.
+        the interior-point method after a dozen steps, or at once for more kernels of rank one than
+        samples, if the problem has one.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective.
     max_iter : int, default=100

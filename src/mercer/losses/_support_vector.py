@@ -281,7 +281,7 @@ class EpsilonInsensitive(_SupportVector):
 def _most_violating(slope: Array, rising: Array, falling: Array, intercept: bool) -> Array:
     """Return a mask of the variables along which the dual objective grows fastest.
 
-    With an intercept this is a pair, of which one variable rises by what the other falls (the
+    With an intercept this is a pair: one variable rises by what the other falls (the
     working set of sequential minimal optimization); without one it is a single variable.
     """
     up, down = np.where(rising, slope, -np.inf), np.where(falling, -slope, -np.inf)

@@ -186,8 +186,8 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         joint density of latent values and weights, and is sparser. "mkl" penalizes the size of the
         weights, and is convex.
     weight_penalty : float, default=1.0
-        Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
-        the function. The weights are those of the kernels as given, so that a kernel of larger
+        Used by "mkl", which adds weight_penalty sum weights^norm: larger penalties give smoother
+        functions. The weights are those of the kernels as given, so that a kernel of larger
         values costs less; divide kernels by their mean diagonals to treat them alike.
     norm : float, default=1.0
         Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
@@ -202,7 +202,7 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
         Whether "vb" also learns the kernels' own parameters, within their bounds, from the best of
         three scales of their widths.
     n_starts : int, default=2
-        Number of searches from different scales of the weights, of which the best is kept; "mkl"
+        Number of searches from different scales of the weights, the best of which is kept; "mkl"
         takes one, as it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.

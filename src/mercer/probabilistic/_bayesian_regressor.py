@@ -40,8 +40,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         Variance of the noise, in the squared unit of the responses. None learns it, for "map" and
         "mkl" by the bound "vb", as their own objectives decrease without bound as it vanishes.
     weight_penalty : float, default=1.0
-        Used by "mkl", which adds weight_penalty sum weights^norm: the larger it is, the smoother
-        the function. The weights are those of the kernels as given, so that a kernel of larger
+        Used by "mkl", which adds weight_penalty sum weights^norm: larger penalties give smoother
+        functions. The weights are those of the kernels as given, so that a kernel of larger
         values costs less; divide kernels by their mean diagonals to treat them alike.
     norm : float, default=1.0
         Used by "mkl"; at least 1. The smaller it is, the sparser the weights.
@@ -57,7 +57,7 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
         bounds, from the best of three scales of their widths.
     n_starts : int, default=2
-        Number of searches from different scales of the weights, of which the best is kept; "mkl"
+        Number of searches from different scales of the weights, the best of which is kept; "mkl"
         takes one, as it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.

@@ -14,6 +14,7 @@ import numpy as np
 from mercer._typing import Array
 
 _EPSILON = np.finfo(float).eps
+"""Relative rounding of one operation."""
 _ROOT_PRECISION = float(np.sqrt(_EPSILON))
 """By quadratic convergence, the step after one of this relative size is rounding."""
 SMALLEST_CURVATURE = 1e-3

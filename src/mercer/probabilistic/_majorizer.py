@@ -325,7 +325,7 @@ class NewtonModel:
         scale = 1.0 / np.sqrt(np.diag(H))
         H *= np.outer(scale, scale)
         # The scaled Hessian is singular up to rounding if kernels are linearly dependent.
-        factor = cholesky(with_diagonal(H, ROUNDING), lower=True, check_finite=False)
+        factor = cholesky(with_diagonal(H, 0.1 * ROUNDING), lower=True, check_finite=False)
         step = solve_triangular(factor, scale * side, lower=True, check_finite=False)
         if concavity is not None:
             # In these eigenvectors H less the concavity is diagonal. Its absolute values make the

@@ -152,8 +152,7 @@ def learn_parameters(
     limits = [kernel.log_bounds(samples.repeated) for kernel in kernels]
     bounds[: whole.ends[-1]] = np.concatenate(limits).reshape(-1, 2)
     is_width = np.zeros(center.size)
-    for positions in whole.widths():
-        is_width[positions] = 1.0
+    is_width[np.r_[*whole.widths()]] = 1.0
     history: list[float] = []
 
     def after_step(intermediate_result: OptimizeResult) -> None:

@@ -69,7 +69,7 @@ def optimize_weights(
     if problem.objective.convex or len(starts) == 1:
         best = search(next(points), tol)
     else:
-        # Rough searches, of which only the best is kept, as each has some n x n matrices.
+        # Rough searches; only the best is kept, as each has some n x n matrices.
         best = reduce(_lower, (search(point, max(tol, 1e-3)) for point in points))
         if tol < 1e-3:
             fine = search(best.point, tol, best)
