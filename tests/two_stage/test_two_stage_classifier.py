@@ -9,12 +9,7 @@ import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import make_blobs
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import (
-    GridSearchCV,
-    LeaveOneOut,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, LeaveOneOut, StratifiedKFold, cross_val_score
 from sklearn.svm import SVC, SVR, NuSVC
 from two_stage_cases import centered, gaussian_stack, shuffled
 
@@ -24,12 +19,7 @@ from mercer._learners import (
     KernelOptimization,
     UniformCombination,
 )
-from mercer._two_stage import (
-    C_GRID,
-    NESTED_ABOVE,
-    TwoStageClassifier,
-    TwoStageRegressor,
-)
+from mercer._two_stage import C_GRID, NESTED_ABOVE, TwoStageClassifier, TwoStageRegressor
 from mercer.kernels import Gaussian, OnColumns
 
 

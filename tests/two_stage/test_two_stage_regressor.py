@@ -7,22 +7,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import (
-    ShuffleSplit,
-    StratifiedKFold,
-    cross_val_score,
-)
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVR
 from two_stage_cases import brute_force_leave_one_out
 
 from mercer._learners import ContinuousAlignment, UniformCombination
-from mercer._two_stage import (
-    ALPHA_GRID,
-    TwoStageClassifier,
-    TwoStageRegressor,
-    two_stage_regressor,
-)
+from mercer._two_stage import ALPHA_GRID, TwoStageClassifier, TwoStageRegressor, two_stage_regressor
 from mercer.kernels import Gaussian
 
 

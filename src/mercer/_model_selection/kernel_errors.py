@@ -11,12 +11,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import assembled
 from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._solvers.grids import descended, vertex
-from mercer._solvers.left_out import (
-    ALPHAS,
-    PenaltyLosses,
-    leave_one_out,
-    losses_in_folds,
-)
+from mercer._solvers.left_out import ALPHAS, PenaltyLosses, leave_one_out, losses_in_folds
 from mercer._typing import Array, Features
 from mercer.kernels import Kernel
 

@@ -31,15 +31,6 @@ PENALTIES = np.concatenate([[0.0], 10.0 ** np.arange(-5, 15)])
 _TRIAL_TOL = 1e-3
 """Searches whose kernels are only compared stop at this relative change of the criterion."""
 
-_HELD_OUT = 0.3
-"""Fraction of the samples on which alignments are compared."""
-
-_FEW_SAMPLES = 300
-"""With fewer samples than this, alignments are averaged over three splits; else one suffices."""
-
-_COMMON_WIDTH = 1e-2
-"""Widths whose logarithms differ by less than this are one common width."""
-
 _EQUAL_ALIGNMENT = 1e-12
 """Alignments that differ by less than this are equal up to rounding."""
 
@@ -275,14 +266,25 @@ def choose_strength_by_prediction(
     return float(strengths[clearly_best(held_out_losses(learn, samples, target, random_state))])
 
 
-def _splits(n_samples: int, codes: Array | None, random_state: RandomState) -> list[Split]:
-    """Random splits, by class where a sample of every class can be held out."""
-    if codes is not None and _HELD_OUT * np.unique(codes, return_counts=True)[1].min() < 1.0:
+def _splits(
+    n_samples: int,
+    codes: Array | None,
+    random_state: RandomState,
+    *,
+    held_out: float = 0.3,
+    few: int = 300,
+) -> list[Split]:
+    """Random splits, by class where a sample of every class can be held out.
+
+    With fewer samples than `few`, alignments are averaged over three splits; else one suffices.
+    """
+    if codes is not None and held_out * np.unique(codes, return_counts=True)[1].min() < 1.0:
         codes = None
-    n_splits = 3 if n_samples < _FEW_SAMPLES else 1
-    return random_splits(n_samples, codes, random_state, n_splits=n_splits, test_size=_HELD_OUT)
+    n_splits = 3 if n_samples < few else 1
+    return random_splits(n_samples, codes, random_state, n_splits=n_splits, test_size=held_out)
 
 
-def _has_common_width(kernel: Kernel) -> bool:
+def _has_common_width(kernel: Kernel, difference: float = 1e-2) -> bool:
+    """Whether the logarithms of all widths differ by less than some number."""
     widths: Array = kernel.theta[: kernel.structure.n_widths]
-    return widths.size == 0 or float(np.ptp(widths)) < _COMMON_WIDTH
+    return widths.size == 0 or float(np.ptp(widths)) < difference

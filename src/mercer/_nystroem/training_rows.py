@@ -132,7 +132,7 @@ def sampled_rows(
     y: Any,
     sample_weight: Any,
     *,
-    max_rows: int,
+    max_rows: int = 20_000,
     random_state: Any,
     **checks: Any,
 ) -> TrainingRows:
@@ -148,7 +148,7 @@ def sampled_rows(
         None for a source.
     sample_weight : array-like of shape (n_rows,), or None
         Rows whose weight is zero are left out.
-    max_rows : int
+    max_rows : int, default=20_000
         Number of rows to draw.
     random_state : int, RandomState instance or None
     **checks : object

@@ -17,14 +17,7 @@ from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._search.spread_rows import spread_rows
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
-from mercer.kernels import (
-    ExponentialPower,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    WeightedSum,
-    as_kernel,
-)
+from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel
 
 Learn: TypeAlias = Callable[[Features, Any, Array], Sequence[Kernel]]
 """Maps samples, their responses or labels, and the values that are regressed to kernels."""

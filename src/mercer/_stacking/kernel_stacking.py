@@ -16,11 +16,7 @@ from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_step
 from mercer._data.folds import sample_rows
 from mercer._data.weights import as_weights
 from mercer._model_selection.encoded_target import EncodedTarget
-from mercer._nystroem.approximation import (
-    check_approximation,
-    is_exact,
-    number_of_components,
-)
+from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.training_rows import (
     TrainingRows,
     as_source,
@@ -58,10 +54,6 @@ _BLOCK_VALUES = 2**24
 _ROUNDING = 1e-12
 """Samples whose squared distance is a smaller fraction of the largest one are equal."""
 
-
-_SAMPLED_ROWS = 20_000
-"""Of a table that is not fitted exactly, views, centers and the combination are learned from at
-most this many rows."""
 
 _LEARNED_PER_EVALUATED = 2
 """Ratio of training to evaluation samples of the kernels of a large table."""
@@ -146,8 +138,8 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         if is_exact(self.approximation, n_rows, announcer=announcer):
             data = validated_rows(self, X, y, sample_weight, **checks)
         else:
-            settings = {"max_rows": _SAMPLED_ROWS, "random_state": self.random_state}
-            data = sampled_rows(self, X, y, sample_weight, **settings, **checks)
+            state = self.random_state
+            data = sampled_rows(self, X, y, sample_weight, random_state=state, **checks)
         return replace(data, weights=as_weights(data.weights, len(data.y)).relative().given)
 
     def _fit_stack(self, data: TrainingRows, target: EncodedTarget, means: Array) -> Array:

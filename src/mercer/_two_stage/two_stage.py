@@ -22,19 +22,10 @@ from mercer._kernel_estimator import TrainingData
 from mercer._kernel_terms import KernelTermsMixin
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.encoded_target import encode_target
-from mercer._nystroem.approximation import (
-    check_approximation,
-    is_exact,
-    number_of_components,
-)
+from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.target_encoding import TargetEncoding
-from mercer._nystroem.training_rows import (
-    TrainingRows,
-    number_of_rows,
-    predict_rows,
-    sampled_rows,
-)
+from mercer._nystroem.training_rows import TrainingRows, number_of_rows, predict_rows, sampled_rows
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import (
@@ -55,9 +46,6 @@ from mercer._two_stage.stage_checks import check_folds, check_learner, check_pre
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_has_rows, check_number, table_advice
 from mercer.kernels._distances import check_squares
-
-_CENTER_ROWS = 20_000
-"""Centers of Nyström features are drawn from a sample of at most this many rows."""
 
 _RESIDUAL_ROWS = 5000
 """Prediction intervals on Nyström features come from the residuals of at most this many rows."""
@@ -182,9 +170,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         The penalty is chosen by five-fold cross-validation.
         """
         state = self.random_state
-        data = sampled_rows(
-            self, X, y, sample_weight, max_rows=_CENTER_ROWS, random_state=state, **checks
-        )
+        data = sampled_rows(self, X, y, sample_weight, random_state=state, **checks)
         assert data.source is not None
         classes = self._task == "classification"
         target = encode_target(data.y, classification=classes, weights=data.weights)

@@ -17,12 +17,7 @@ from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
-from mercer._solvers.left_out import (
-    ALPHA_GRID,
-    held_out_residuals,
-    leave_one_out,
-    losses_downhill,
-)
+from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge
 from mercer._stacking.intervals import residual_intervals
 from mercer._targets.factors import response_deviation
