@@ -14,7 +14,9 @@ typer_testing = pytest.importorskip("typer.testing")
 pytest.importorskip("skops.io")
 
 from mercer_command.app import app  # noqa: E402
+from mercer_command.columns import recognize_columns  # noqa: E402
 from mercer_command.result import Figure, Section  # noqa: E402
+from mercer_command.tables import read_cells  # noqa: E402
 
 Run = Callable[..., Any]
 
@@ -31,6 +33,12 @@ def error_line(result: Any) -> str:
     assert result.stderr.startswith("mercer: ")
     assert result.stderr.count("\n") == 1
     return str(result.stderr)
+
+
+def read_table(path: Path) -> Any:
+    """The cells of a table, converted to what they are recognized as."""
+    cells = read_cells(path)
+    return recognize_columns(cells.frame, separator=cells.separator)[0]
 
 
 def class_table() -> Any:

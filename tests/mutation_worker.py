@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from command_cases import call, pd
+from command_cases import call, pd, read_table
 from mutations import mutated_model, mutated_table
 from pyarrow import parquet
 
 from mercer_command.columns import recognize_columns
-from mercer_command.tables import read_table
 
 MAX_MEMORY = 2 * 2**30
 MAX_SECONDS = 20

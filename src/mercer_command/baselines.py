@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
@@ -20,8 +19,8 @@ from sklearn.svm import SVC
 from mercer_command.notation import Array
 from mercer_command.problem import Task
 
+# Confidence of intervals, which are approximate for few rows and errors with heavy tails.
 CONFIDENCE = 0.95
-"""Confidence of intervals, which are approximate for few rows and errors with heavy tails."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def error_interval(task: Task, losses: Array) -> tuple[float, float, float]:
     return float(np.sqrt(mean)), float(bounds[0]), float(bounds[1])
 
 
-def losses_of(task: Task, truth: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Array:
+def losses_of(task: Task, truth: Array, predicted: Array) -> Array:
     """Return for each row whether it is misclassified, or its squared error.
 
     Parameters
@@ -113,8 +112,8 @@ def is_better(losses: Array, others: Array) -> bool:
 
 def baseline_errors(
     task: Task,
-    train: tuple[Any, npt.NDArray[Any]],
-    test: tuple[Any, npt.NDArray[Any]],
+    train: tuple[Any, Array],
+    test: tuple[Any, Array],
     *,
     seed: int = 0,
     note: str = "",
@@ -173,7 +172,7 @@ def _predictors(task: Task) -> dict[str, BaseEstimator]:
     }
 
 
-def _drawn(y: npt.NDArray[Any], most: int, task: Task, seed: int) -> npt.NDArray[np.intp]:
+def _drawn(y: Array, most: int, task: Task, seed: int) -> Array:
     """Draw rows, with at least one of each class."""
     order = np.random.default_rng(seed).permutation(len(y))
     if task == "classification":

@@ -23,14 +23,14 @@ from mercer_command import (
     terminal,
 )
 from mercer_command.columns import recognize_columns
-from mercer_command.leakage import leakage_notes
+from mercer_command.importance import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.prediction import predict_file
 from mercer_command.problem import Problem, Rows, as_problem, splits
 from mercer_command.result import Section, Text
 
+# The methods of the demonstration: one of each kind, as far as they are fast.
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
-"""The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
 def fit(given: options.Fit) -> None:
@@ -60,10 +60,7 @@ def predict(given: options.Predict) -> None:
     files.check_outputs(given.out, inputs=(given.model, given.table))
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
     notes = list[str]()
-    with (
-        messages.in_one_line(f"predict {given.table} by {given.model}"),
-        collected_warnings(notes),
-    ):
+    with messages.in_one_line(f"predict {given.table} by {given.model}"), collected_warnings(notes):
         model = files.load_model(given.model)
         with terminal.progress_bar() as bar:
             n_rows, found = predict_file(
@@ -83,10 +80,7 @@ def explain(given: options.Explain) -> None:
     files.check_outputs(given.report, inputs=(given.model, given.table))
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
-    with (
-        messages.in_one_line(f"explain {given.model} by {given.table}"),
-        collected_warnings(notes),
-    ):
+    with messages.in_one_line(f"explain {given.model} by {given.table}"), collected_warnings(notes):
         trial = fitting.explain(
             files.load_model(given.model), tables.read_cells(given.table), given.seed
         )

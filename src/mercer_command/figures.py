@@ -8,7 +8,6 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn import metrics
 from sklearn.base import is_classifier
@@ -30,8 +29,8 @@ from mercer_command.result import Figure, Part, Section, Table, Text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# A figure shows at most this number of columns, levels or classes, whose names fit beside it.
 _MOST_MARKS = 15
-"""A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
 
 
 def error_figure(found: Sequence[HeldOutError], task: Task, unit: str) -> Figure:
@@ -75,7 +74,7 @@ def prediction_section(trial: Trial) -> Section:
     return Section("Predictions of held-out rows", found(trial, predicted))
 
 
-def _classes(trial: Trial, predicted: npt.NDArray[Any]) -> list[Part]:
+def _classes(trial: Trial, predicted: Array) -> list[Part]:
     y = np.asarray(trial.y)
     classes = np.unique(np.concatenate([y, predicted]))
     precision, recall, f1, counts = metrics.precision_recall_fscore_support(
@@ -98,9 +97,7 @@ def _classes(trial: Trial, predicted: npt.NDArray[Any]) -> list[Part]:
     return parts
 
 
-def _confusion(
-    truth: npt.NDArray[Any], predicted: npt.NDArray[Any], classes: npt.NDArray[Any]
-) -> Figure:
+def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
     def draw(ax: Axes) -> None:
         metrics.ConfusionMatrixDisplay.from_predictions(
             truth,
@@ -118,7 +115,7 @@ def _confusion(
     return Figure(draw, caption)
 
 
-def _curves(model: Pipeline, X: pd.DataFrame, y: npt.NDArray[Any]) -> list[Part]:
+def _curves(model: Pipeline, X: pd.DataFrame, y: Array) -> list[Part]:
     """Return curves of the second class of two, or of the most frequent classes."""
     method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
     if method is None:
@@ -393,10 +390,7 @@ def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str, n_val
 
 
 def _draw_dependence(
-    trial: Trial,
-    column: tuple[str, str, npt.NDArray[Any], npt.NDArray[Any]],
-    limits: tuple[float, float],
-    ax: Axes,
+    trial: Trial, column: tuple[str, str, Array, Array], limits: tuple[float, float], ax: Axes
 ) -> None:
     """Draw mean predictions, shape (n_outputs, n_values), at values of a column of some role."""
     (name, role, values, averages), model = column, trial.model
@@ -423,7 +417,7 @@ def _draw_dependence(
     ax.set(xlabel=shown(name, longest=50), ylabel=_predicted_quantity(model))
 
 
-def horizontal(values: npt.NDArray[Any], role: str) -> npt.NDArray[Any]:
+def horizontal(values: Array, role: str) -> Array:
     """Return days as hours or dates, by the role of their column; other values as numbers."""
     numbers = values.astype(float)
     return numbers * 24.0 if role == "time" else as_dates(numbers) if role == "date" else numbers

@@ -8,7 +8,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -52,7 +51,7 @@ class Trial:
     task: Task
     unit: str
     X: pd.DataFrame
-    y: npt.NDArray[Any] | None
+    y: Array | None
     importances: Sequence[ColumnImportance] = ()
 
     @property
@@ -250,7 +249,7 @@ def explain(model: Pipeline, cells: Cells, seed: int = 0) -> Trial:
     return Trial(model, name, task, unit_of(role), X, y, found)
 
 
-def _target(column: pd.DataFrame, model: Pipeline, role: str) -> npt.NDArray[Any]:
+def _target(column: pd.DataFrame, model: Pipeline, role: str) -> Array:
     """Return known targets in the form in which the model predicts them."""
     if role in DATES:
         return convert(column, "date")[:, 0]

@@ -6,12 +6,11 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
-from importlib.resources import files
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mercer import __version__
 from mercer_command.files import replacing
@@ -20,44 +19,17 @@ from mercer_command.result import Figure, Folded, Part, Section, Table
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
+# Colors of text, of what is less important, and of lines; dark pages replace them.
 INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
-"""Colors of text, of what is less important, and of lines; dark pages replace them."""
 
+# Colors of several curves, which color-blind people can tell apart with the legend's order.
 COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
-"""Colors of several curves, which color-blind people can tell apart with the legend's order."""
 
+# The colors of marks, and of what stands out.
 ACCENT, WARM = COLORS[:2]
-"""The colors of marks, and of what stands out."""
 
+# The variables of the page's style that these colors stand for.
 _VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", ACCENT: "--accent", WARM: "--warm"}
-"""The variables of the page's style that these colors stand for."""
-
-_STYLE: Any = {
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.axisbelow": True,
-    "axes.facecolor": "none",
-    "axes.edgecolor": SOFT,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "figure.facecolor": "none",
-    "savefig.facecolor": "none",
-    "text.color": INK,
-    "xtick.color": SOFT,
-    "ytick.color": SOFT,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": LINE,
-    "font.size": 10,
-    "svg.hashsalt": "mercer",
-    # The reader's fonts have characters of more scripts than matplotlib's.
-    "svg.fonttype": "none",
-    # Names of columns and classes are text, whatever dollar signs they have.
-    "text.parse_math": False,
-}
-"""Matplotlib settings of all figures; the salt makes the files of equal figures equal."""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:
@@ -70,7 +42,7 @@ def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -
         Plain text of the headline and of the line below it.
     sections : iterable of Section
     """
-    template = Template(files("mercer_command").joinpath("page.html").read_text(encoding="utf-8"))
+    template = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
     body = "\n".join(f"<h2>{escape(one.title)}</h2>{_parts(one.parts)}" for one in sections)
     made_by = f"mercer {__version__}"
     page = template.substitute(title=escape(title), lead=escape(lead), body=body, made_by=made_by)
@@ -137,7 +109,7 @@ def svg(figure: Figure) -> str:
     from matplotlib.figure import Figure as Drawing
 
     file = BytesIO()
-    with rc_context(_STYLE), warnings.catch_warnings():
+    with rc_context(fname=Path(__file__).with_name("figures.mplstyle")), warnings.catch_warnings():
         # The browser has glyphs that matplotlib's font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         # Pyplot would keep the figure in memory, and may need a screen.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
@@ -15,13 +14,14 @@ from mercer import infer_task
 from mercer.preprocessing import convert, kind_of
 from mercer_command.columns import DATES, Choice, Column, left_out_notes, recognize_columns
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
+from mercer_command.notation import Array
 from mercer_command.tables import Cells
 
 Task: TypeAlias = Literal["classification", "regression"]
-Rows: TypeAlias = npt.NDArray[np.intp]
+Rows: TypeAlias = Array
 
+# Fewer rows than this cannot be split into training and test rows, and those into five folds.
 MIN_ROWS = 10
-"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Problem:
     """
 
     features: pd.DataFrame
-    target: npt.NDArray[Any]
+    target: Array
     name: str
     task: Task
     columns: tuple[Column, ...]
@@ -125,7 +125,7 @@ def _found(target: str, names: list[str]) -> str:
 
 def _known_target(
     typed: pd.DataFrame, columns: list[Column], target: str, task: str, notes: list[str]
-) -> tuple[Rows, npt.NDArray[Any], Task, Column]:
+) -> tuple[Rows, Array, Task, Column]:
     """Return the rows that can be learned from, and the target in them."""
     [column] = [column for column in columns if column.name == target]
     name = shown(target)
@@ -151,7 +151,7 @@ def _known_target(
     return used, values, decided, column
 
 
-def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[npt.NDArray[Any], Task]:
+def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[Array, Task]:
     """Return the target's values and its task, after checking that they suit each other."""
     checked_name("task", task, ("auto", "classification", "regression"))
     kind, frame = kind_of(target), target.to_frame()
@@ -176,11 +176,11 @@ def _target_values(target: pd.Series[Any], name: str, task: str) -> tuple[npt.ND
     return _as_classes(values, name), "classification"
 
 
-def _are_whole(values: npt.NDArray[Any]) -> bool:
+def _are_whole(values: Array) -> bool:
     return bool(np.all(values == np.round(values)))
 
 
-def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> None:
+def _check_responses(values: Array, name: str, *, inferred: bool) -> None:
     """Check that values are numbers and, if their task was inferred, that they count no rows."""
     if values.dtype.kind != "f":
         raise InputError(f"'{name}' holds no numbers: it cannot be the target of regression")
@@ -192,7 +192,7 @@ def _check_responses(values: npt.NDArray[Any], name: str, *, inferred: bool) -> 
         )
 
 
-def check_whole(values: npt.NDArray[Any], name: str) -> None:
+def check_whole(values: Array, name: str) -> None:
     """Refuse labels that are numbers with fractions by an `InputError`."""
     if values.dtype.kind == "f" and not _are_whole(values):
         raise InputError(
@@ -206,7 +206,7 @@ def check_no_dates(task: str, name: str) -> None:
         raise InputError(f"'{name}' holds dates: it cannot be the target of classification")
 
 
-def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+def _as_classes(values: Array, name: str) -> Array:
     """Return values as classes, after checking that they do not identify the rows."""
     check_whole(values, name)
     if np.unique(values).size == values.size:
@@ -217,7 +217,7 @@ def _as_classes(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return values.astype(int) if values.dtype.kind == "f" else values
 
 
-def _frequent(values: npt.NDArray[Any], name: str, notes: list[str]) -> Rows:
+def _frequent(values: Array, name: str, notes: list[str]) -> Rows:
     """Return the rows of classes that have two rows at least, one to learn from and one to test."""
     classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     rare = classes[counts < 2]
@@ -229,7 +229,7 @@ def _frequent(values: npt.NDArray[Any], name: str, notes: list[str]) -> Rows:
     return np.flatnonzero(counts[codes] >= 2)
 
 
-def single_class_note(name: str, classes: npt.NDArray[Any]) -> str:
+def single_class_note(name: str, classes: Array) -> str:
     """Say that classes of a single row are left out.
 
     Parameters

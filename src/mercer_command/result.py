@@ -83,8 +83,8 @@ class Folded:
     table: Table
 
 
+# Lines and tables are shown in the terminal and in reports; the others in reports.
 Part: TypeAlias = str | Table | Figure | Text | Folded
-"""Lines and tables are shown in the terminal and in reports; the others in reports."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from mercer_command.columns import Choice, Column, recognize_columns
+from mercer_command.columns import Choice, Column
 from mercer_command.files import replacing
 from mercer_command.messages import InputError, checked_name, listing, one_line, shown
 from mercer_command.options import CHOICES
@@ -72,22 +72,6 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except (ValueError, OSError, EOFError, InputError) as error:
         raise InputError(f"cannot read {path} as a table: {one_line(error) or error}") from error
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a table, and convert the cells of text files to what they are recognized as.
-
-    Parameters
-    ----------
-    path : Path
-
-    Raises
-    ------
-    InputError
-        See `read_cells`.
-    """
-    cells = read_cells(path)
-    return recognize_columns(cells.frame, separator=cells.separator)[0]
 
 
 def read_choices(path: Path | None, names: Sequence[str]) -> dict[str, Choice]:

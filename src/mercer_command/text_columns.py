@@ -234,12 +234,12 @@ def _decide_date(
     return replace(reading, warnings=(guess,))
 
 
+# What the directives of a date format stand for.
 _PARTS = {
     "%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month",
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
     "%z": "offset",
 }  # fmt: skip
-"""What the directives of a date format stand for."""
 
 
 def _readable(name: str) -> str:

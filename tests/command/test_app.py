@@ -9,18 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd, response_table
+from command_cases import Run, class_table, error_line, pd, response_table
 
 from mercer_command import main
 from mercer_command.files import load_model
-from mercer_command.tables import read_table
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return call
 
 
 @pytest.fixture
@@ -31,16 +23,6 @@ def classes() -> Any:
 @pytest.fixture
 def responses() -> Any:
     return response_table()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a table and a model of it."""
-    folder = tmp_path_factory.mktemp("model")
-    class_table().to_csv(folder / "table.csv", index=False)
-    model = ("--learner", "uniform", "--out", folder / "m.skops")
-    assert call("fit", folder / "table.csv", "--target", "kind", *model).exit_code == 0
-    return folder
 
 
 class TestFit:
@@ -100,22 +82,8 @@ class TestFit:
         assert "R², the explained share of the variance" in result.stdout
         assert "alignment with the target" in result.stdout
 
-    def test_names_are_escaped_in_the_report(self, run: Run, classes: Any) -> None:
-        classes.rename(columns={"kind": "<b>kind</b>"}).to_csv("table.csv", index=False)
-        arguments = ("--target", "<b>kind</b>", "--learner", "cka", "--report", "r.html")
-        run("fit", "table.csv", *arguments)
-        page = Path("r.html").read_text(encoding="utf-8")
-        assert "<b>kind" not in page
-        assert "&lt;b&gt;kind&lt;/b&gt;" in page
-
 
 class TestPredict:
-    @pytest.fixture
-    def model(self, run: Run, folder: Path) -> str:
-        for path in folder.iterdir():
-            Path(path.name).write_bytes(path.read_bytes())
-        return "m.skops"
-
     def test_the_target_is_ignored(self, run: Run, model: str) -> None:
         result = run("predict", model, "table.csv", "--out", "p.csv")
         assert result.exit_code == 0, result.output
@@ -128,13 +96,6 @@ class TestPredict:
         assert set(predictions["prediction"]) == {"cat & dog", "<none>"}
         assert ((predictions["prediction"] == "cat & dog") == (predictions.iloc[:, 1] > 0)).all()
 
-    def test_decision_values_are_those_of_the_model(
-        self, run: Run, model: str, classes: Any
-    ) -> None:
-        run("predict", model, "table.csv", "--out", "p.parquet")
-        expected = load_model(Path(model)).decision_function(read_table(Path("table.csv")))
-        np.testing.assert_array_equal(pd.read_parquet("p.parquet").iloc[:, 1], expected)
-
     def test_every_failure_to_predict_is_one_line(
         self, run: Run, model: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -146,14 +107,6 @@ class TestPredict:
         assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
         assert not Path("p.csv").exists()
 
-    def test_new_categories_are_named(self, run: Run, model: str, classes: Any) -> None:
-        classes.assign(color="violet").to_csv("new.csv", index=False)
-        result = run("predict", model, "new.csv", "--out", "p.csv")
-        assert result.exit_code == 0, result.output
-        assert "80 rows hold categories of 'color' that the model was not fitted on" in " ".join(
-            result.stderr.split()
-        )
-
     def test_each_of_several_classes_has_a_column(self, run: Run, classes: Any) -> None:
         classes["kind"] = classes["color"].fillna("red")
         classes.to_csv("table.csv", index=False)
@@ -163,14 +116,6 @@ class TestPredict:
         names = [f"{kind}_{color}" for kind in ("decision", "probability") for color in colors]
         assert list(pd.read_csv("p.csv")) == ["prediction", *names]
 
-    def test_regression(self, run: Run, responses: Any) -> None:
-        responses.to_csv("table.csv", index=False)
-        run("fit", "table.csv", "--target", "y", "--learner", "cka", "--out", "m.skops")
-        run("predict", "m.skops", "table.csv", "--out", "p.csv")
-        predictions = pd.read_csv("p.csv")
-        assert list(predictions) == ["prediction"]
-        assert np.corrcoef(predictions["prediction"], responses["y"])[0, 1] > 0.9
-
     def test_intervals_need_a_coverage_and_a_model_that_predicts_them(
         self, run: Run, model: str
     ) -> None:
@@ -178,17 +123,6 @@ class TestPredict:
         assert "the model predicts no intervals" in error_line(run(*arguments, 0.9))
         assert "between 0 and 1; got 90" in error_line(run(*arguments, 90))
         assert not Path("p.csv").exists()
-
-    def test_missing_columns_are_named(self, run: Run, model: str, classes: Any) -> None:
-        classes.drop(columns=["color", "flag"]).to_csv("new.csv", index=False)
-        line = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
-        assert "lacks columns of the model: 'color', 'flag'" in line
-        assert not Path("p.csv").exists()
-
-    def test_text_in_place_of_numbers_is_an_error(self, run: Run, model: str, classes: Any) -> None:
-        classes.assign(height="tall").to_csv("new.csv", index=False)
-        line = error_line(run("predict", model, "new.csv", "--out", "p.csv"))
-        assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
 
     def test_inputs_are_not_overwritten(self, run: Run, model: str) -> None:
         before = Path("table.csv").read_bytes()
@@ -221,14 +155,6 @@ class TestCompare:
         page = Path("r.html").read_text(encoding="utf-8")
         assert page.count("<svg") == 2
         assert "grid search" in page
-
-    def test_regression_is_compared_with_kernel_ridge(self, run: Run, responses: Any) -> None:
-        responses[:30].to_csv("table.csv", index=False)
-        result = run(
-            *("compare", "table.csv", "--target", "y", "--methods", "align,grid", "--repeats", 1)
-        )
-        assert result.exit_code == 0, result.output
-        assert "Test rows of 1 split, best first" in result.stdout
 
     def test_unknown_methods_are_errors(self, run: Run, classes: Any) -> None:
         classes.to_csv("table.csv", index=False)

@@ -93,6 +93,9 @@ def test_choices_are_followed_and_checked() -> None:
     assert not ignored.is_used
     with pytest.raises(InputError, match="'d' cannot be read as a number, as --columns says"):
         recognize_columns(frame, {"d": Choice("number")})
+    typed = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=9)})
+    with pytest.raises(InputError, match="'day' cannot be read as a number"):
+        recognize_columns(typed, {"day": Choice("number")})
 
 
 def test_a_file_of_columns_is_written_and_read(

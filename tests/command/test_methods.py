@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd, response_table
+from command_cases import Run, call, class_table, error_line, pd, read_table, response_table
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
@@ -17,16 +17,9 @@ from mercer_command.commands import DEMONSTRATED
 from mercer_command.files import load_model
 from mercer_command.importance import column_relevances
 from mercer_command.messages import InputError
-from mercer_command.methods import (
-    METHODS,
-    check_fit,
-    check_size,
-    feasible,
-    make_model,
-)
+from mercer_command.methods import METHODS, check_fit, check_size, feasible, make_model
 from mercer_command.options import COMPARED, DESCRIPTIONS, LEARNERS
 from mercer_command.problem import as_problem
-from mercer_command.tables import read_table
 
 ONE_STAGE = ("mkl", "mkl-2", "cr")
 SEARCHED = {"mkl": WeightStep, "cr": MixingStep}

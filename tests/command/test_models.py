@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_cases import Run, call, class_table, error_line
+from command_cases import Run, error_line
 from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
@@ -25,22 +25,13 @@ class _Untrusted(DecisionTreeClassifier):
     """An estimator of a type that skops does not know."""
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in a folder with a table and a model."""
-    monkeypatch.chdir(tmp_path)
-    class_table().to_csv("table.csv", index=False)
-    call("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
-    return call
-
-
-def test_untrusted_types_are_named(run: Run) -> None:
+def test_untrusted_types_are_named(run: Run, model: str) -> None:
     for step in (_Untrusted(), PCA()):
-        model, path = Pipeline([("model", step)]), Path("untrusted.skops")
+        untrusted, path = Pipeline([("model", step)]), Path("untrusted.skops")
         with pytest.raises(ValueError, match=type(step).__name__):
-            save_model(model, path)
+            save_model(untrusted, path)
         assert not path.exists()
-        dump(model, path)
+        dump(untrusted, path)
         seal(path)
         line = error_line(run("predict", path, "table.csv", "--out", "p.csv"))
         assert "holds types that are not trusted" in line
@@ -66,7 +57,7 @@ def test_estimators_with_their_defaults_are_trusted(estimator: Any, sparse: bool
     assert untrusted <= set(trusted_types())
 
 
-def test_files_that_are_no_models(run: Run) -> None:
+def test_files_that_are_no_models(run: Run, model: str) -> None:
     line = error_line(run("predict", "none.skops", "table.csv", "--out", "p.csv"))
     assert "there is no model file none.skops" in line
     line = error_line(run("predict", "table.csv", "table.csv", "--out", "p.csv"))

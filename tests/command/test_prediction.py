@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd, response_table, write_folder
+from command_cases import Run, class_table, error_line, pd, response_table, write_folder
 
 from mercer import ParquetSource
 from mercer_command.files import load_model
@@ -18,14 +18,10 @@ from mercer_command.problem import as_problem
 pytest.importorskip("pyarrow")
 
 
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in a folder with a model, and read Parquet files 16 rows at a time."""
-    monkeypatch.chdir(tmp_path)
-    class_table().to_csv("table.csv", index=False)
-    call("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+@pytest.fixture(autouse=True)
+def _parts(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    """A folder with a model, and Parquet files that are read 16 rows at a time."""
     monkeypatch.setattr(ParquetSource, "rows_together", lambda self, n_columns: 16)
-    return call
 
 
 def interrupt(*arguments: Any) -> Any:

@@ -8,17 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_cases import Run, call, class_table, error_line, pd, response_table
+from command_cases import Run, class_table, error_line, pd, response_table
 from ten_tables import LONG_NAME, odd_names
 
 import mercer
+from mercer_command.html import write_page
+from mercer_command.result import Folded, Section, Table, Text
 
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return call
+KINDS = ("p", "note", "code", "warning")
 
 
 class Elements(HTMLParser):
@@ -126,22 +123,7 @@ def test_a_model_that_learned_nothing_is_said_to_have(run: Run) -> None:
     assert "not better than a constant prediction" in Path("r.html").read_text(encoding="utf-8")
 
 
-def test_a_report_that_fails_leaves_the_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
-        raise ValueError("a picture fails")
-
-    monkeypatch.setattr("mercer_command.commands.write_fit_report", fail)
-    class_table().to_csv("table.csv", index=False)
-    arguments = ("--target", "kind", "--learner", "cka", "--out", "m.skops", "--report", "r.html")
-    result = run("fit", "table.csv", *arguments)
-    assert result.exit_code == 2
-    assert "a picture fails" in result.stderr
-    assert mercer.load("m.skops").predict(class_table()).shape == (80,)
-
-
-def test_a_saved_model_is_explained(run: Run) -> None:
-    class_table().to_csv("table.csv", index=False)
-    run("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
+def test_a_saved_model_is_explained(run: Run, model: str) -> None:
     result = run("explain", "m.skops", "table.csv", "--report", "e.html")
     assert result.exit_code == 0, result.output
     assert "Columns that matter" in result.stdout
@@ -195,3 +177,13 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
     assert labels & {"Jan", "Feb", "Mar", "Apr", "May", "2024"}
     assert not {label for label in labels if label.startswith(("197", "198"))}
     assert "Rise of the error, in days" in labels
+
+
+def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
+    marked = "<b>&</b>"
+    table = Table([marked], [[marked]])
+    parts = [marked, table, Folded(marked, table), *(Text(marked, kind) for kind in KINDS)]
+    write_page(tmp_path / "r.html", marked, marked, [Section(marked, parts)])
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<b>" not in page
+    assert page.count("&lt;b&gt;&amp;&lt;/b&gt;") == 14

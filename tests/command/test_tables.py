@@ -13,10 +13,12 @@ import pytest
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+from command_cases import read_table  # noqa: E402
+
 from mercer.preprocessing._column_kinds import kind_of  # noqa: E402
 from mercer_command.methods import make_model  # noqa: E402
 from mercer_command.problem import as_problem  # noqa: E402
-from mercer_command.tables import appended_table, read_table  # noqa: E402
+from mercer_command.tables import appended_table  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -81,11 +83,7 @@ def test_separators_and_compression_are_detected(tmp_path: Path) -> None:
 def test_columns_whose_names_clash_after_encoding_are_kept() -> None:
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
-        {
-            "a": ["b", "c"] * 20,
-            "a_b": rng.normal(size=40),
-            "y": rng.choice(["u", "v"], size=40),
-        }
+        {"a": ["b", "c"] * 20, "a_b": rng.normal(size=40), "y": rng.choice(["u", "v"], size=40)}
     )
     problem = as_problem(frame, "y")
     model = make_model("uniform", problem, np.arange(40)).fit(problem.features, problem.target)

@@ -1,0 +1,40 @@
+"""An empty folder to call the command in, and a model that several tests use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import copy
+
+import pytest
+from command_cases import Run, call, class_table
+
+
+@pytest.fixture(autouse=True)
+def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lines on progress, which are written after some time, stand before an error."""
+    monkeypatch.setattr("mercer_command.terminal.monotonic", lambda: 0.0)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return call
+
+
+@pytest.fixture(scope="session")
+def fitted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, `table.csv`, and a model of it, `m.skops`."""
+    folder = tmp_path_factory.mktemp("model")
+    class_table().to_csv(folder / "table.csv", index=False)
+    options = ("--target", "kind", "--learner", "uniform", "--out", folder / "m.skops")
+    assert call("fit", folder / "table.csv", *options).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def model(run: Run, fitted_folder: Path) -> str:
+    """The model's name in the current folder, beside its table."""
+    for path in fitted_folder.iterdir():
+        copy(path, path.name)
+    return "m.skops"
