@@ -147,9 +147,10 @@ def test_range_and_median_are_in_the_norm(norm: float) -> None:
 @pytest.mark.parametrize("norm", [1.0, 1.3])
 def test_equal_rows_of_indicators_of_very_different_sizes_are_at_distance_zero(norm: float) -> None:
     rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, size=(40, 6)) * np.array([0.3, 0.7, 1.1, 0.9, 0.1, 1e-30])
+    X = rng.integers(0, 2, size=(40, 60)) * np.append(rng.uniform(0.1, 1.0, 59), 1e-30)
+    X[20:, :59] = X[:20, :59]
     squared = minkowski_squared(X, X, norm)
-    equal = (X[:, None, :5] == X[:, :5]).all(axis=2)
+    equal = (X[:, None, :59] == X[:, :59]).all(axis=2)
     assert not squared[equal].any()
     assert (squared[~equal] > 0.0).all()
 
