@@ -26,8 +26,8 @@ class PenalizedAlignment:
 
     With a_k = <K_kc, Y A Y'>, M_kl = <K_kc, K_lc> and D the diagonal of M, the objective is
     v'a / sqrt(v'(M + penalty D) v). Without a penalty it is, up to the norm of Y A Y', the centered
-    alignment, and its best weights are those of alignf. The larger the penalty, the closer the best
-    weights come to being proportional to each kernel's own alignment.
+    alignment, and its best weights are those of alignf. As the penalty
+    grows, the best weights become proportional to each kernel's own alignment.
 
     Weights v are those of the kernels scaled to a centered trace of one. Weights are called
     normalized if v'(M + penalty D) v = 1: the objective is then linear in them.
