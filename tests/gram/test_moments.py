@@ -89,15 +89,6 @@ def test_moments_of_linear_kernels(container: Any, n: int, mixed: bool) -> None:
     assert_moments(found, grams, Y, rtol=1e-12)
 
 
-def test_moments_of_sparse_features() -> None:
-    X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    X[:, 1:][X[:, 1:] < 0.3] = 0.0
-    kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
-    assert len(kernels) > 10
-    found = moments(Samples(sp.csr_array(X)), kernels, Y)
-    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)
-
-
 @pytest.mark.parametrize("n", [30, SEVERAL_TILES])
 def test_moments_of_stacks(n: int) -> None:
     X, Y = table(n), targets(n)
@@ -306,10 +297,13 @@ def test_twenty_dense_kernels_need_no_gram_matrix() -> None:
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_little_working_memory_gives_the_same_numbers(container: Any) -> None:
+def test_sparse_features_and_little_working_memory_give_the_same_numbers(container: Any) -> None:
     X, Y = table(SEVERAL_TILES), targets(SEVERAL_TILES)
-    kernels = [k for k in NATIVE.values() if k.accepts_sparse]
+    X[:, 1:][X[:, 1:] < 0.3] = 0.0
+    kernels = [kernel for kernel in NATIVE.values() if kernel.accepts_sparse]
+    assert len(kernels) > 10
     found = moments(Samples(container(X)), kernels, Y)
+    assert_moments(found, [kernel(X) for kernel in kernels], Y, rtol=1e-11)
     with sklearn.config_context(working_memory=0.5):
         again = moments(Samples(container(X)), kernels, Y)
     assert_allclose(again.M, found.M, rtol=1e-12)

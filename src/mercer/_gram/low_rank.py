@@ -53,7 +53,7 @@ def pivoted_cholesky(
     max_rank: int | None = None,
     first_columns: int = 32,
 ) -> LowRank:
-    """Low-rank factors of Gram matrices, of which only single columns are evaluated.
+    """Low-rank factors of Gram matrices from single columns.
 
     Parameters
     ----------

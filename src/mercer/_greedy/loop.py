@@ -30,7 +30,7 @@ class Stage(ABC):
 
     @abstractmethod
     def sensitivity(self) -> Sensitivity:
-        """P: the larger <P, K> is, the more the kernel K is worth adding."""
+        """P: the kernel K of the largest <P, K> is the best one to add."""
 
     @abstractmethod
     def joined(self, found: Sequence[tuple[FamilySearch, Candidate]]) -> Self:
