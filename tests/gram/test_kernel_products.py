@@ -208,7 +208,7 @@ def test_tiles_of_rank_one_kernels_are_never_computed(centered: bool, monkeypatc
         raise AssertionError("A tile was computed.")
 
     monkeypatch.setattr(Samples, "blocks", evaluated)
-    monkeypatch.setattr(Samples, "raw_block", evaluated)
+    monkeypatch.setattr(Samples, "raw_blocks", evaluated)
     X = table(20)
     assert_dense(base_grams(Samples(X, 5), RANK_ONE, centered=centered), rank_one(X), centered)
 

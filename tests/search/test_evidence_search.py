@@ -9,9 +9,9 @@ from reference import central_difference
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
+from mercer._gram.samples import spread_rows
 from mercer._search import evidence_search
 from mercer._search.evidence_search import EvidenceMaximum, marginal_likelihood_widths
-from mercer._search.spread_rows import spread_rows
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,

@@ -158,13 +158,14 @@ class Samples:
 
     def raw_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
         """Values of kernels on a tile, exactly, shape (n_kernels, n_rows, n_columns)."""
-        values, every = np.empty((len(kernels), *tile.shape)), list(range(len(kernels)))
-        others = every if self.stacked else self._fill_radial(values, kernels, tile)
-        for position, kernel in enumerate(kernels):
-            if position in others:
-                values[position] = self._exact_block(kernel, tile)
-            else:
-                values[position] += kernel.offset
+        values = np.empty((len(kernels), *tile.shape))
+        if self.stacked:
+            here = self.X[tile.rows, tile.columns]
+            values[:] = [stack_values(kernel, here) for kernel in kernels]
+            return self.scaled(values, tile)
+        for position in self._fill_radial(values, kernels, tile):
+            values[position] = gram_tile(kernels[position], self.X, tile.rows, tile.columns)
+        values += np.array([kernel.offset for kernel in kernels])[:, None, None]
         return self.scaled(values, tile)
 
     def _fill_radial(self, values: Array, kernels: Sequence[Kernel], tile: Tile) -> list[int]:
@@ -176,15 +177,6 @@ class Samples:
                 values[position] = function.from_squared(squared)
                 rest.remove(position)
         return sorted(rest)
-
-    def raw_block(self, kernel: Kernel, tile: Tile) -> Array:
-        """Values of one kernel on a tile, exactly, shape (n_rows, n_columns)."""
-        return self.scaled(self._exact_block(kernel, tile), tile)
-
-    def _exact_block(self, kernel: Kernel, tile: Tile) -> Array:
-        if self.stacked:
-            return np.array(stack_values(kernel, self.X[tile.rows, tile.columns]))
-        return gram_tile(kernel, self.X, tile.rows, tile.columns) + kernel.offset
 
     def squared_distances(self, distance: Distance, tile: Tile) -> Array:
         """Squared distances on a tile, which must not be overwritten."""
@@ -290,3 +282,29 @@ class _Distances:
         if tile.count == 1.0:
             return centered_distances(part, part, 0, self._norm, squares)
         return centered_distances(part, self._X[tile.columns], None, self._norm, squares)
+
+
+def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -> Array:
+    """Indices of samples that are evenly spaced in the order of their targets.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    Y : ndarray of shape (n_samples, n_targets)
+    n_rows : int
+    rounding : float, default=1e-9
+        Distances from the mean that differ by less than this fraction of the largest are equal.
+
+    Returns
+    -------
+    ndarray of int of shape (min(n_rows, n_samples),)
+        In that order, whatever the order of rows. Samples of equal targets are in the order of
+        their distances from the mean, and at equal distances in that of a linear combination.
+    """
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    from_mean = rows_squared(X) - 2.0 * (X @ mean)
+    digits = rounding * (float(np.abs(from_mean).max()) or 1.0)
+    combined = X @ np.cos(np.arange(1.0, d + 1.0))
+    order = np.lexsort((combined, np.round(from_mean / digits), *Y.T[::-1]))
+    return order[np.linspace(0, n - 1, min(n, n_rows)).round().astype(int)]

@@ -10,11 +10,10 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from mercer._gram.dense import log_determinant
-from mercer._gram.samples import Samples
+from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import ConcentratedEvidence, KernelParameters, minimized
 from mercer._search.parameter_search import have_slowed
-from mercer._search.spread_rows import spread_rows
 from mercer._typing import Array, Features
 from mercer.kernels import WeightedSum
 from mercer.kernels._kernel import Kernel

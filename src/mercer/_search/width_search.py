@@ -341,6 +341,5 @@ class HistogramSearch(FamilySearch):
 
     def _centered_norms(self, values: Array) -> Array:
         """|K_c| of each kernel given at the nodes; infinite where the kernel is constant."""
-        weighted = self._histogram.centered_weights(values)
-        squares = np.einsum("kj,kj->k", weighted, values)
+        squares = self._histogram.products(values)[1]
         return np.sqrt(np.where(squares > 0.0, squares, np.inf))

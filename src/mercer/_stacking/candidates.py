@@ -11,10 +11,10 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
 
+from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
 from mercer._model_selection.kernel_errors import WIDTH_MULTIPLES, best_in_order
 from mercer._search.evidence_search import marginal_likelihood_widths
-from mercer._search.spread_rows import spread_rows
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel

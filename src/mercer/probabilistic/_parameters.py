@@ -10,7 +10,7 @@ from scipy.optimize import OptimizeResult
 
 from mercer._gram.dense import inverted
 from mercer._gram.kernel_products import DenseGram
-from mercer._gram.samples import Samples
+from mercer._gram.samples import Samples, spread_rows
 from mercer._gram.tiles import serial_algebra
 from mercer._search.evidence import (
     GaussianEvidence,
@@ -19,7 +19,6 @@ from mercer._search.evidence import (
     Slopes,
     minimized,
 )
-from mercer._search.spread_rows import spread_rows
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.probabilistic._descent import minimize_latents
