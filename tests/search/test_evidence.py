@@ -17,7 +17,7 @@ X, Y = RNG.normal(size=(12, 2)), RNG.normal(size=(12, 2))
 K, COUNTS = gaussian(X, 1.5), np.arange(12) % 3 + 1
 OBJECTIVES = {
     "unit weights": GaussianEvidence(Y, UnitWeights(12)),
-    "weights": GaussianEvidence(Y, SampleWeights(COUNTS / 2.0)),
+    "weights": GaussianEvidence(Y, SampleWeights(0.7 * COUNTS)),
     "best amplitude": ConcentratedEvidence(Y, 2),
 }
 
