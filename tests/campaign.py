@@ -1,4 +1,4 @@
-"""Products of cases, of which the ordinary run has a part and the campaign has all."""
+"""Combinations of cases: the campaign has all, the ordinary run enough to cover every value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of models that are taken apart, changed, and sealed again, as an attacker would."""
+"""Archives of models, taken apart, changed, and given a valid checksum, as an attacker would."""
 
 from __future__ import annotations
 

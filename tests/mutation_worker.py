@@ -80,7 +80,7 @@ def predict_by_mutated_model(seed: int) -> str:
     name = ("classes", "classes2", "responses", "responses2")[seed // 10 % 4]
     kind = mutated_model(Path(f"{name}.skops"), Path("mutated.skops"), seed)
     found = outcome(call("predict", "mutated.skops", f"{name}.csv", "--out", "p.csv"))
-    if found == "answered" and not kind.startswith("sealed"):
+    if found == "answered" and not kind.startswith("valid checksum"):
         assert Path("p.csv").read_bytes() == Path(f"{name}-p.csv").read_bytes(), "another answer"
     return f"{kind}: {found}"
 

@@ -70,7 +70,7 @@ BYTES = (flipped, truncated, repeated, swapped)
 
 
 def mutated_model(path: Path, out: Path, seed: int) -> str:
-    """Write a mutation of a model, and return its name; if "sealed", with a valid checksum."""
+    """Write a mutation of a model, and return its name, which says if the checksum is valid."""
     random = np.random.default_rng(seed)
     kind = seed % 10
     if kind < len(BYTES):
@@ -82,21 +82,21 @@ def mutated_model(path: Path, out: Path, seed: int) -> str:
     if kind == 4:
         members[one] = BYTES[seed // 10 % 4](members[one], random)
         write_members(members, out)
-        return "sealed, bytes of a member"
+        return "valid checksum, bytes of a member"
     if kind == 5:
         members[one], members[other] = members[other], members[one]
         write_members(members, out)
-        return "sealed, swapped members"
+        return "valid checksum, swapped members"
     if kind == 6:
         members[one] = b"" if random.random() < 0.5 else members[other]
         write_members(members, out)
-        return "sealed, repeated and empty members"
+        return "valid checksum, repeated and empty members"
     schema = json.loads(members["schema.json"])
     change = {7: _other_value, 8: _swapped_objects, 9: _other_call}[kind]
     change(schema, random)
     members["schema.json"] = json.dumps(schema).encode()
     write_members(members, out)
-    return f"sealed, {change.__name__.strip('_').replace('_', ' ')}"
+    return f"valid checksum, {change.__name__.strip('_').replace('_', ' ')}"
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:

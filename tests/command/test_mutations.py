@@ -1,8 +1,8 @@
 """A thousand damaged and forged models, and as many tables: nothing runs, nothing is lost silently.
 
 What is asserted of each: no code is executed, the command ends with predictions or one line and
-exit code 2, within 20 seconds and 2 GB. Models that were damaged but not sealed again predict what
-they did or are refused; tables predict each unchanged row as before.
+exit code 2, within 20 seconds and 2 GB. Models that were damaged, without a valid checksum, predict
+what they did or are refused; tables predict each unchanged row as before.
 """
 
 from __future__ import annotations
