@@ -183,8 +183,8 @@ class TestRidge:
     def test_the_scale_of_weights_does_not_matter(self) -> None:
         mean = float(WEIGHTS.mean())
         once = ridge_on_features(sums_of(Y, WEIGHTS), FEATURES, mean_weight=mean)
-        scaled = ridge_on_features(sums_of(Y, 1e-5 * WEIGHTS), FEATURES, mean_weight=1e-5 * mean)
-        np.testing.assert_allclose(scaled.alpha, 1e-5 * once.alpha, rtol=1e-12)
+        scaled = ridge_on_features(sums_of(Y, 3e-5 * WEIGHTS), FEATURES, mean_weight=3e-5 * mean)
+        np.testing.assert_allclose(scaled.alpha, 3e-5 * once.alpha, rtol=1e-12)
         np.testing.assert_allclose(
             scaled.fit.predict(FEATURES.columns(X)), once.fit.predict(FEATURES.columns(X))
         )

@@ -107,7 +107,7 @@ class TestCenters:
         assert not np.array_equal(first, other)
 
     def test_few_distinct_rows_are_all_taken(self) -> None:
-        centers = choose_centers(np.repeat(X[:5], 40, axis=0), 50)
+        centers = choose_centers(np.repeat(X[:5], [500, 1, 1, 1, 1], axis=0), 5)
         np.testing.assert_array_equal(
             centers[np.lexsort(centers.T[::-1])], np.unique(X[:5], axis=0)
         )
