@@ -64,7 +64,7 @@ def viewed(X: Any, y: Any, target: EncodedTarget) -> ViewedSample:
 def values_target(Y: np.ndarray, weights: np.ndarray | None = None) -> EncodedTarget:
     """Responses as they are."""
     k = Y.shape[1]
-    return EncodedTarget(Y, np.zeros(k), np.ones(k), None, None, as_weights(weights, len(Y)))
+    return EncodedTarget(np.zeros(k), np.ones(k), None, Y, None, as_weights(weights, len(Y)))
 
 
 def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Evaluation:

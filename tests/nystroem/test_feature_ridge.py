@@ -17,10 +17,10 @@ from sklearn import config_context
 from sklearn.linear_model import Ridge
 
 from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_folds
+from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import Moments, NormalEquations, fold_tiles, ridge_on_features
 from mercer._nystroem.features import nystroem_features
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian
 
@@ -28,7 +28,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3))
 Y = np.column_stack([np.sin(2.0 * X[:, 0]) + 0.1 * RNG.normal(size=80), X[:, 1] + 4.0])
 FEATURES = nystroem_features(Gaussian(2.0), X[:10])
-ENCODING = TargetEncoding(np.zeros(2), np.ones(2))
+ENCODING = TargetEncoding(np.zeros(2), np.ones(2), None)
 STATISTIC = NormalEquations(FEATURES, ENCODING)
 ALPHAS = np.array([1e-4, 1e-2, 1.0, 100.0])
 WEIGHTS = RNG.uniform(0.2, 3.0, 80)
@@ -37,7 +37,7 @@ WEIGHTS = RNG.uniform(0.2, 3.0, 80)
 def sums_of(values: Array, weights: Array | None = None) -> list[Moments]:
     k = values.shape[1]
     given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
-    statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k)), given)
+    statistic = NormalEquations(FEATURES, TargetEncoding(np.zeros(k), np.ones(k), None), given)
     return statistic.add(statistic.start(), Block(X[: len(values)], values))
 
 

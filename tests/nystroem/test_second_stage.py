@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
+from mercer._data.weights import as_weights
+from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
@@ -32,11 +33,11 @@ def fitted(
     n_components: int = 80,
     **settings: Any,
 ) -> NystroemModel:
-    of = TargetEncoding.of_classes if y.dtype.kind == "U" else TargetEncoding.of_responses
+    encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
     source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
     given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
-    data = TrainingRows(table, y, table, source, everywhere, weights, given)
-    return fit_nystroem(kernel, data, of(y), n_components=n_components, **settings)
+    data = TrainingRows(table, y, table, as_weights(weights, len(y)), source, everywhere, given)
+    return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
 
 
 class TestRegression:
@@ -114,7 +115,7 @@ class TestProblem:
         alphas = np.array([0.03])
         model = fitted(Y, kernel=Gaussian(0.7), n_components=60, alphas=alphas)
         folds = folds_at(0, np.arange(400), 5)
-        found = model.encoding.decode(model.out_of_fold(X[150:], np.arange(150, 400)))
+        found = model.decode(model.out_of_fold(X[150:], np.arange(150, 400)))
         for fold in range(5):
             inside = (folds != fold).astype(float)
             expected = exact(model, 0.03, inside, Y, X[150:])[folds[150:] == fold]

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer._blocks import block_source
-from mercer._nystroem.target_encoding import TargetEncoding
+from mercer._data.weights import UnitWeights
+from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import rescaled_kernel, with_width_factor
 from mercer.kernels import (
@@ -28,8 +29,8 @@ WAVY = np.sin(4.0 * X[:, 0]) + 0.3 * RNG.normal(size=300)
 
 
 def rescaled(kernel: Kernel) -> Kernel:
-    data = TrainingRows(X, WAVY, X, block_source(X, WAVY))
-    return rescaled_kernel(kernel, data, TargetEncoding.of_responses(WAVY), 0)
+    data = TrainingRows(X, WAVY, X, UnitWeights(len(WAVY)), block_source(X, WAVY))
+    return rescaled_kernel(kernel, data, encode_target(WAVY, classification=False).encoding, 0)
 
 
 def test_widths_are_multiplied_and_nothing_else() -> None:

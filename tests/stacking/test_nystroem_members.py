@@ -31,6 +31,7 @@ from mercer import (
 )
 from mercer._blocks import block_source, folds_at
 from mercer._data.sample import with_class_weights
+from mercer._data.weights import UnitWeights
 from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import with_width_factor
@@ -64,7 +65,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
         "scaled",
         views,
         target,
-        TrainingRows(scaled, y, scaled, source),
+        TrainingRows(scaled, y, scaled, UnitWeights(len(y)), source),
         rescale=False,
         n_components=40,
         random_state=0,

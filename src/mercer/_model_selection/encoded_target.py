@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,31 +12,59 @@ from mercer._typing import Array
 
 
 @dataclass(frozen=True)
-class EncodedTarget:
-    """What ridge regression predicts in place of responses or classes.
+class TargetEncoding:
+    """How ridge regression sees a target: standardized responses, or class indicators.
 
     Attributes
     ----------
-    values : ndarray of shape (n_samples, n_outputs)
-        Standardized responses, zero where constant; or class indicators, one column per class.
     offset, scale : ndarray of shape (n_outputs,)
-        Responses are ``offset + scale * values``.
+        Responses are ``offset + scale * values``; zeros and ones for classes.
     classes : ndarray of shape (n_classes,), or None
         The labels, sorted; None for responses.
-    codes : ndarray of int of shape (n_samples,), or None
-        Index of each sample's class in `classes`.
-    weights : SampleWeights
     """
 
-    values: Array
     offset: Array
     scale: Array
     classes: Array | None
-    codes: Array | None
-    weights: SampleWeights
 
-    def __len__(self) -> int:
-        return len(self.values)
+    @property
+    def n_outputs(self) -> int:
+        """Number of columns of the encoded target."""
+        return len(self.offset)
+
+    def codes_of(self, y: Array) -> Array:
+        """Index of each label in `classes`, shape (n_samples,).
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If a label is none of the classes.
+        """
+        assert self.classes is not None
+        labels = np.asarray(y).ravel()
+        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[codes] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y holds a label that is none of the classes: {labels[unknown][0]!r}."
+            )
+        return codes
+
+    def encode(self, y: Array) -> Array:
+        """Values that are regressed, shape (n_samples, n_outputs).
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        if self.classes is not None:
+            return np.eye(len(self.classes))[self.codes_of(y)]
+        responses = np.asarray(y, dtype=float).reshape(len(y), self.n_outputs)
+        return np.asarray((responses - self.offset) / self.scale)
 
     def decode(self, predictions: Array) -> Array:
         """Return predicted responses in their own unit, or the labels of the largest indicators.
@@ -53,6 +81,32 @@ class EncodedTarget:
             return np.asarray(self.classes[predictions.argmax(axis=-1)])
         return self.offset + self.scale * predictions
 
+
+@dataclass(frozen=True)
+class EncodedTarget(TargetEncoding):
+    """The encoded target of some samples.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples, n_outputs)
+        Standardized responses, zero where constant; or class indicators, one column per class.
+    codes : ndarray of int of shape (n_samples,), or None
+        Index of each sample's class in `classes`.
+    weights : SampleWeights
+    """
+
+    values: Array
+    codes: Array | None
+    weights: SampleWeights
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def encoding(self) -> TargetEncoding:
+        """The encoding, without the samples."""
+        return TargetEncoding(self.offset, self.scale, self.classes)
+
     def take(self, rows: Array) -> EncodedTarget:
         """Return the target of some of the samples, in the same encoding.
 
@@ -61,8 +115,8 @@ class EncodedTarget:
         rows : ndarray of int
         """
         codes = None if self.codes is None else self.codes[rows]
-        part = self.values[rows], self.offset, self.scale, self.classes, codes
-        return EncodedTarget(*part, self.weights.take(rows))
+        weights = self.weights.take(rows)
+        return replace(self, values=self.values[rows], codes=codes, weights=weights)
 
     @property
     def mean(self) -> Array:
@@ -105,7 +159,7 @@ def encode_target(
     if classification:
         classes, codes = np.unique(np.asarray(y).ravel(), return_inverse=True)
         k = len(classes)
-        return EncodedTarget(np.eye(k)[codes], np.zeros(k), np.ones(k), classes, codes, weights)
+        return EncodedTarget(np.zeros(k), np.ones(k), classes, np.eye(k)[codes], codes, weights)
     responses = np.asarray(y, dtype=float)
     responses = responses.reshape(len(responses), -1)
     # Division by the largest magnitude keeps sums of squares from overflowing.
@@ -118,4 +172,4 @@ def encode_target(
     varies = deviation > len(values) * np.finfo(float).eps
     deviation = np.where(varies, deviation, 1.0)
     values = np.where(varies, values, 0.0) / deviation
-    return EncodedTarget(values, mean * unit, deviation * unit, None, None, weights)
+    return EncodedTarget(mean * unit, deviation * unit, None, values, None, weights)

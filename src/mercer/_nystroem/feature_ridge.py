@@ -13,8 +13,8 @@ import numpy as np
 
 from mercer._blocks import UNIT_WEIGHTS, Block, RowWeights, row_folds
 from mercer._gram.tiles import map_tiles, serial_algebra, working_memory
+from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem.features import NystroemFeatures
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._typing import Array
 
 _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from mercer._callbacks import current_hooks
 from mercer._data.folds import sample_rows
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
+from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem.feature_ridge import (
     LinearFit,
     NormalEquations,
@@ -18,7 +19,6 @@ from mercer._nystroem.feature_ridge import (
     ridge_on_features,
 )
 from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
@@ -37,6 +37,8 @@ class NystroemModel:
     encoding : TargetEncoding
     choice : RidgeChoice
         Ridge regression of standardized responses or class indicators, and its cross-validation.
+    one_dimensional : bool
+        Whether predictions have shape (n_rows,).
     calibration : Calibration, default=None
         Of class indicators, to probabilities; None for responses.
     """
@@ -44,6 +46,7 @@ class NystroemModel:
     columns: KernelColumns
     encoding: TargetEncoding
     choice: RidgeChoice
+    one_dimensional: bool
     calibration: Calibration | None = None
 
     def decision_function(self, X: Features) -> Array:
@@ -69,7 +72,17 @@ class NystroemModel:
         predicted = self.decision_function(X)
         if self.calibration is not None:
             predicted = self.calibration.probabilities(predicted)
-        return self.encoding.decode(predicted)
+        return self.decode(predicted)
+
+    def decode(self, values: Array) -> Array:
+        """Responses in their own unit, or the labels of the largest indicators, shaped like y.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_outputs)
+        """
+        decoded = self.encoding.decode(values)
+        return decoded[:, 0] if self.one_dimensional and decoded.ndim == 2 else decoded
 
     def predict_proba(self, X: Features) -> Array:
         """Probabilities of the classes, in their order, shape (n_rows, n_classes).
@@ -159,14 +172,14 @@ def fit_nystroem(
     statistic, hooks = NormalEquations(features, encoding, data.all_weights), current_hooks()
     sums = data.source.reduce(statistic, on_rows=hooks.on_rows, client=hooks.client)
     choice = ridge_on_features(sums, features, alphas, mean_weight=data.all_weights.mean)
-    model = NystroemModel(features.columns, encoding, choice)
+    model = NystroemModel(features.columns, encoding, choice, data.y.ndim == 1)
     if encoding.classes is None:
         return model
     assert data.positions is not None
-    codes = encoding.codes(data.y)
+    codes = encoding.codes_of(data.y)
     rows = sample_rows(len(codes), _CALIBRATED_ROWS, codes, random_state)
     indicators = model.out_of_fold(data.X[rows], data.positions[rows])
-    weights = np.ones(len(rows)) if data.weights is None else data.weights[rows]
+    weights = data.weights.take(rows).values
     totals = np.sum([part.values for part in sums], axis=0)
     calibration = calibrate(indicators, codes[rows], totals, weights / weights.mean())
-    return NystroemModel(features.columns, encoding, choice, calibration)
+    return replace(model, calibration=calibration)

@@ -23,6 +23,7 @@ from mercer._blocks import (
     sample_positions,
 )
 from mercer._data.sample import positive_weights, with_class_weights
+from mercer._data.weights import SampleWeights, as_weights
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
 
@@ -40,12 +41,11 @@ class TrainingRows:
     y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
     names : data frame or array
         What holds the names of columns.
+    weights : SampleWeights
     source : BlockSource, default=None
         All rows, where X holds a sample.
     positions : ndarray of int of shape (n_samples,), default=None
         Positions of the samples among all rows, where X holds a sample.
-    weights : ndarray of shape (n_samples,), default=None
-        Positive weights of the samples; None where all are one.
     all_weights : RowWeights, default=UNIT_WEIGHTS
         Those of all rows, where X holds a sample.
     """
@@ -53,19 +53,10 @@ class TrainingRows:
     X: Features
     y: Array
     names: Any
+    weights: SampleWeights
     source: BlockSource | None = None
     positions: Array | None = None
-    weights: Array | None = None
     all_weights: RowWeights = UNIT_WEIGHTS
-
-    def weights_of(self, rows: Any) -> Array | None:
-        """Weights of some of the samples; None where all are one.
-
-        Parameters
-        ----------
-        rows : slice or ndarray of int
-        """
-        return None if self.weights is None else self.weights[rows]
 
 
 def validated_rows(
@@ -100,7 +91,7 @@ def validated_rows(
     weights, kept = positive_weights(given, X)
     if kept is not None:
         X, y, names = X[kept], y[kept], _safe_indexing(names, kept)
-    return TrainingRows(X, y, names, weights=weights)
+    return TrainingRows(X, y, names, as_weights(weights, len(y)))
 
 
 def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
@@ -168,13 +159,14 @@ def sampled_rows(
     else:
         data = validated_rows(estimator, X, y, sample_weight, **checks)
         source, names = block_source(data.X, data.y), data.names
-        weights = UNIT_WEIGHTS if data.weights is None else GivenWeights(data.weights)
+        weights = UNIT_WEIGHTS if data.weights.is_unit else GivenWeights(data.weights.values)
     positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
     raw, targets = source.take_raw(positions)
     check_target_values(targets)
     table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
     own = None if weights is UNIT_WEIGHTS else weights.of(targets, positions)
-    return TrainingRows(table, targets, names, source, positions, own, weights)
+    given = as_weights(own, len(targets))
+    return TrainingRows(table, targets, names, given, source, positions, weights)
 
 
 def _weights_of_source(estimator: Any, source: BlockSource, sample_weight: Any) -> RowWeights:

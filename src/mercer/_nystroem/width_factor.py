@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source
+from mercer._blocks import GivenWeights, block_source
 from mercer._data.folds import sample_rows
+from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem.feature_ridge import NormalEquations, ridge_on_features
 from mercer._nystroem.features import choose_centers, nystroem_features
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._solvers.grids import descended
 from mercer._typing import RandomState
@@ -89,10 +89,9 @@ def rescaled_kernel(
 
     if widened(0) == widened(1) == widened(-1):
         return kernel
-    codes = None if encoding.classes is None else encoding.codes(data.y)
+    codes = None if encoding.classes is None else encoding.codes_of(data.y)
     rows = sample_rows(len(data.y), max_rows, codes, random_state)
-    X, weights = data.X[rows], data.weights_of(rows)
-    given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
+    X, given = data.X[rows], GivenWeights(data.weights.take(rows).values)
     source = block_source(X, data.y[rows])
     centers = choose_centers(X, n_components, random_state)
 

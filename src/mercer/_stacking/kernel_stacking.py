@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._data.folds import sample_rows
-from mercer._data.weights import as_weights
 from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.training_rows import (
@@ -140,7 +139,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         else:
             state = self.random_state
             data = sampled_rows(self, X, y, sample_weight, random_state=state, **checks)
-        return replace(data, weights=as_weights(data.weights, len(data.y)).relative().given)
+        return replace(data, weights=data.weights.relative())
 
     def _fit_stack(self, data: TrainingRows, target: EncodedTarget, means: Array) -> Array:
         """Choose, fit and combine the members, and set what all stacks report of them.
@@ -190,7 +189,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     def _fit_views(self, data: TrainingRows) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
-        self._views = TableViews(as_weights(data.weights, len(data.y)).representative(data.X))
+        self._views = TableViews(data.weights.representative(data.X))
         if self.candidates is None:
             names: Sequence[ViewName] = self._views.names()
             candidates = isotropic_candidates(names)

@@ -13,7 +13,6 @@ from mercer._blocks.numeric_tables import as_numeric
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._solvers.ridge import Ridge, left_out_fits
@@ -197,7 +196,7 @@ def nystroem_member(
     """
     source = sample.source
     assert source is not None
-    encoding = TargetEncoding.of_target(target, one_dimensional=sample.y.ndim == 1)
+    encoding = target.encoding
     if rescale:
         kernel = rescaled_kernel(kernel, sample, encoding, random_state)
     viewed = source.with_encoder(ViewEncoder(source.encoder, views, view))

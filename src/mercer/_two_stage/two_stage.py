@@ -17,14 +17,12 @@ from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample
-from mercer._data.weights import as_weights
 from mercer._kernel_estimator import TrainingData
 from mercer._kernel_terms import KernelTermsMixin
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.encoded_target import encode_target
+from mercer._model_selection.encoded_target import TargetEncoding, encode_target
 from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.target_encoding import TargetEncoding
 from mercer._nystroem.training_rows import TrainingRows, number_of_rows, predict_rows, sampled_rows
 from mercer._nystroem.width_factor import rescaled_kernel
 from mercer._solvers.grids import grid_results
@@ -180,7 +178,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
         with reported_steps(self, 2) as report:
             rows = sample_rows(len(data.y), self.max_samples, target.codes, state)
-            encoding = TargetEncoding.of_target(target, one_dimensional=data.y.ndim == 1)
+            encoding = target.encoding
             self._keep(_learned(self._learned_from(rows, data, encoding)))
             report()
             n_rows = data.source.count_rows()
@@ -205,7 +203,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self, rows: NDArray[np.intp], data: TrainingRows, encoding: TargetEncoding
     ) -> Any:
         """The learner fitted to some rows, its widths rescaled to all unless the user gave them."""
-        part = Sample.of(data.X[rows], data.y[rows], data.weights_of(rows))
+        part = Sample.of(data.X[rows], data.y[rows], data.weights.take(rows).given)
         table = _named(data, rows)
         learner = fitted(for_task(self._learner_of(part), self._task), table, part)
         if self.learner is not None and getattr(learner, "_widths_are_given", True):
@@ -338,9 +336,8 @@ def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
     n = len(data.y)
     rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
     predicted = model.out_of_fold(data.X[rows], data.positions[rows])
-    residuals = np.asarray(data.y[rows] - model.encoding.decode(predicted))
-    weights = as_weights(data.weights_of(rows), len(rows))
-    return np.asarray(weights.repeated(residuals))
+    residuals = np.asarray(data.y[rows] - model.decode(predicted))
+    return np.asarray(data.weights.take(rows).repeated(residuals))
 
 
 def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:
