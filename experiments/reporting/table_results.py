@@ -127,7 +127,7 @@ class Group:
 
     def p_value(self, first: str, second: str) -> float:
         """Return the p-value of Wilcoxon's signed-rank test on the ratios of mean errors."""
-        return signed_rank_test(abs(np.log(self.ratios(first, second).to_numpy())))
+        return signed_rank_test(np.log(self.ratios(first, second).to_numpy()))
 
     def means(self, measure: str, method: str) -> Array:
         """Return a measure of a method by problem, where it is known."""
