@@ -37,6 +37,11 @@ def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> N
     assert as_problem(frame, "y").task == task
 
 
+def test_numbers_of_the_rows_are_a_response_if_the_user_says_so() -> None:
+    frame = pd.DataFrame({"x": np.arange(30) / 2, "y": range(30)})
+    assert as_problem(frame, "y", "regression").task == "regression"
+
+
 def test_a_warning_about_the_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     def inferred(values: Any) -> str:
         warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)

@@ -12,6 +12,7 @@ pytest.importorskip("pandas")
 from rich.console import Console
 
 from mercer_command import terminal
+from mercer_command.result import Section, Table
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:
@@ -37,3 +38,15 @@ def test_rows_and_the_time_left_are_shown_on_a_terminal(monkeypatch: pytest.Monk
 
 def test_nothing_is_shown_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, is_terminal=False).strip() == ""
+
+
+def test_tables_have_bars_up_to_the_longest_and_say_what_they_leave_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [[name] for name in "abcd"]
+    terminal.show([Section("T", [Table(["N"], rows, lengths=[0.5, 0.25, 0.1, 0.1], n_shown=2)])])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["a", "█" * 16] in lines
+    assert ["b", "█" * 8] in lines
+    assert ["and", "2", "more"] in lines
+    assert not any(line[:1] == ["c"] for line in lines)
