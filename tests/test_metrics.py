@@ -283,6 +283,10 @@ def test_several_classes_and_outputs_have_a_deviation_only() -> None:
         ({"delta": "small"}, "delta must be"),
         ({"kernel_or_gram": Gaussian()}, "A kernel needs the samples"),
         ({"kernel_or_gram": np.ones((30, 29))}, "must be a square Gram matrix"),
+        (
+            {"kernel_or_gram": np.eye(30) + 1e-3 * np.eye(30, k=1)},
+            "must be a symmetric Gram matrix",
+        ),
         ({"kernel_or_gram": np.ones((29, 29))}, "inconsistent|n_samples|samples"),
         ({"kernel_or_gram": Dirichlet(0), "X": np.ones((30, 1))}, "The kernel is constant"),
         ({"y": np.ones(30)}, "class"),
