@@ -10,7 +10,12 @@ from sklearn.datasets import make_multilabel_classification
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC
 
-from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifier
+from mercer import (
+    AlignmentMaximization,
+    ContinuousAlignment,
+    TwoStageClassifier,
+    UniformCombination,
+)
 from mercer.kernels import Gaussian, Linear
 
 
@@ -69,6 +74,17 @@ def test_weights_sparse_indicators_and_constant_labels() -> None:
     sparse = clone(model).fit(X, sp.csr_matrix(Y))
     np.testing.assert_array_equal(sparse.predict(X), clone(model).fit(X, Y).predict(X))
     assert (sparse.predict(X)[:, 4] == 1).all()
+
+
+def test_labels_of_all_samples_are_right_in_every_fold() -> None:
+    X, Y = problem()
+    X, Y = X[:60], Y[:60]
+    model = TwoStageClassifier(UniformCombination([Gaussian(4.0)]), C=[1.0, 10.0])
+    plain, extended = (
+        clone(model).fit(X, labels).cv_results_["mean_test_score"]
+        for labels in (Y, np.column_stack([Y, np.ones(60, dtype=int)]))
+    )
+    np.testing.assert_allclose(extended, (4.0 * plain + 1.0) / 5.0)
 
 
 def test_another_predictor_and_refusals() -> None:
