@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
 from mercer._data.weights import UnitWeights
 from mercer._solvers.svm import (
     C_GRID,
+    FIRST_TRIED,
     SVMPath,
+    choose_c,
     class_decisions,
     fit_svm,
     surviving_values,
@@ -200,3 +203,24 @@ def test_a_machine_may_be_stopped_without_a_warning() -> None:
     stopped = fit_svm(1e4, X @ X.T, rng.integers(0, 2, 60), max_iter=5)
     assert stopped.fit_status_ == 1
     assert stopped.n_iter_.max() <= 5
+
+
+@pytest.mark.parametrize("best", [2.0**-3, 2.0**11])
+def test_the_grid_is_extended_at_either_end_and_stays_in_order(best: float) -> None:
+    """Held-out samples that a machine misses are as many as octaves between its C and the best."""
+
+    def paths_of(batch: Any, grid: np.ndarray, chosen: Any) -> list[SVMPath]:
+        misses = np.abs(np.log2(grid / best)).astype(int)
+        path = path_of([hits_of(40 - n) for n in misses], [0] * len(grid))
+        return [replace(path, decisions=[np.full((40, 2), C) for C in grid])] * len(batch)
+
+    splits = [(np.arange(40), np.arange(40))] * 3
+    found = choose_c(paths_of, splits, FIRST_TRIED, auto=True)
+    grid = found.results["param_C"]
+    assert best == found.C
+    assert (found.decisions == best).all()
+    assert grid.min() < best < grid.max()
+    expected = 1.0 - np.abs(np.log2(grid / best)) / 40
+    assert_allclose(found.results["mean_test_score"], expected)
+    assert_allclose(found.accuracy, 1.0)
+    assert best != choose_c(paths_of, splits, FIRST_TRIED, auto=False).C
