@@ -229,8 +229,6 @@ def test_estimator_checks(estimator: BaseEstimator, check: Any) -> None:
         ("task", "auto"),
         ("output_kernel", None),
         ("random_state", 0),
-        ("width_penalty", 0.0),
-        ("width_penalty", "auto"),
         ("weight_penalty", 1.0),
         ("n_jobs", None),
     ],
@@ -239,6 +237,15 @@ def test_a_parameter_has_one_default_in_all_estimators(name: str, default: Any) 
     found = [getattr(made, name) for made in DEFAULTS if name in made.get_params(deep=False)]
     assert found
     assert all(type(value) is type(default) and value == default for value in found)
+
+
+def test_widths_are_penalized_by_default_where_one_kernel_is_learned() -> None:
+    found = {
+        type(made).__name__: made.get_params(deep=False)["width_penalty"]
+        for made in DEFAULTS
+        if "width_penalty" in made.get_params(deep=False)
+    }
+    assert found == {"ContinuousAlignment": 0.0, "KernelOptimization": "auto"}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

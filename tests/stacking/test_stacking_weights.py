@@ -110,7 +110,7 @@ def test_members_weigh_as_repeated_rows_do() -> None:
     weighted = KernelStackingRegressor(GIVEN).fit(X, y, sample_weight=counts)
     target = weighted._target
     weights = counts[there] / counts[there].mean()
-    np.testing.assert_allclose(target.weights, weights)
+    np.testing.assert_allclose(target.weights.values, weights)
     np.testing.assert_allclose(weights @ target.values, 0.0, atol=1e-12)
     Xr, yr = X.repeat(counts, axis=0), target.values[:, 0].repeat(counts[there])
     for member in weighted._members:
