@@ -11,7 +11,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from mercer._saved_models.seals import seal
+from mercer._saved_models.checksums import add_checksum
 
 Members = dict[str, bytes]
 
@@ -23,15 +23,15 @@ def members_of(path: Path) -> Members:
 
 
 def write_members(members: Members, path: Path, compression: int = ZIP_STORED) -> None:
-    """Write and seal an archive."""
+    """Write an archive with its checksum."""
     with ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    seal(path)
+    add_checksum(path)
 
 
 def with_schema(path: Path, out: Path, change: Callable[[Any], Any]) -> None:
-    """Change the description of a model's objects, and seal the archive again."""
+    """Change the description of a model's objects, and the checksum of the archive."""
     members = members_of(path)
     schema = json.loads(members["schema.json"])
     members["schema.json"] = json.dumps(change(schema) or schema).encode()

@@ -130,7 +130,7 @@ def _order(column: ColumnImportance) -> tuple[float, float]:
 
 
 class _OfColumns:
-    """A fitted model as a function of some columns, the others of which do not change."""
+    """A fitted model as a function of some columns, while the others do not change."""
 
     def __init__(self, model: Pipeline, rest: pd.DataFrame) -> None:
         self._model = model

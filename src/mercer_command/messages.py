@@ -73,7 +73,7 @@ def in_one_line(task: str) -> Iterator[None]:
     Raises
     ------
     InputError
-        In place of an error of which `one_line` says nothing.
+        In place of an error that `one_line` does not describe.
     """
     try:
         yield

@@ -62,7 +62,7 @@ _PATTERNS: dict[Decimal, str] = {
 # This matches a sign of a unit before or after a number.
 _UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
 
-# What is said of the notation of numbers, and patterns of cells of which it is said.
+# What is said of the notation of numbers, and patterns of the cells that have it.
 _NOTATIONS = {
     "{group} between thousands": "[{mark}]",
     "spaces between thousands": f"[{_SPACES}]",

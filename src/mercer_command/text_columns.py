@@ -84,7 +84,7 @@ def cell_readings(
     separator : str, default=""
         Of the file.
     preferred : mapping from str to str, default=None
-        Formats for columns of which neither their cells nor other columns tell it.
+        Formats for columns whose own cells and other columns do not tell it.
 
     Returns
     -------

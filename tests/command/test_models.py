@@ -17,7 +17,7 @@ from skops.io import dump, dumps, get_untrusted_types
 
 from mercer import KernelStackingClassifier, TwoStageClassifier
 from mercer._saved_models import trusted_types
-from mercer._saved_models.seals import seal
+from mercer._saved_models.checksums import add_checksum
 from mercer_command.files import save_model
 
 
@@ -32,7 +32,7 @@ def test_untrusted_types_are_named(run: Run, model: str) -> None:
             save_model(untrusted, path)
         assert not path.exists()
         dump(untrusted, path)
-        seal(path)
+        add_checksum(path)
         line = error_line(run("predict", path, "table.csv", "--out", "p.csv"))
         assert "holds types that are not trusted" in line
         assert type(step).__name__ in line

@@ -156,7 +156,7 @@ class TestMembers:
     ) -> None:
         write_members(members_of(saved) | {"large.npy": saved_array(np.zeros(10**5))}, changed)
         add_members_of_the_same_bytes(changed, n_copies)
-        model_files.seal(changed)
+        model_files.add_checksum(changed)
         assert "members are longer than the file" in refusal(changed)
 
     def test_overlapping_members_of_sparse_arrays_are_refused(
@@ -209,7 +209,7 @@ class TestMembers:
             archive.comment = b""
             with pytest.warns(UserWarning, match="Duplicate name"):
                 archive.writestr("schema.json", b"{}")
-        model_files.seal(changed)
+        model_files.add_checksum(changed)
         assert "list of members" in refusal(changed)
 
 

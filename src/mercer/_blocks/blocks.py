@@ -103,8 +103,8 @@ class BlockStatistic(Protocol[State]):
 class BlockSource(ABC):
     """A table that is read in blocks of consecutive rows, in the same order in each pass.
 
-    Iterating over a source yields its blocks, none of which is empty. Few of them are in memory at
-    a time.
+    Iterating over a source yields its blocks, which are not empty. Few of them are in memory at a
+    time.
 
     Parameters
     ----------
@@ -322,8 +322,8 @@ class BlockSource(ABC):
         Returns
         -------
         iterator or dask.array.Array
-            Results in the order of blocks, few of which are computed ahead of what is consumed. For
-            a Dask collection, a lazy array of the results for all rows, with a chunk for each
+            Results in the order of blocks. Few are computed ahead of what is consumed. For a
+            Dask collection, a lazy array of the results for all rows, with a chunk for each
             partition that has rows. To find its type, the function is called with a made-up row;
             the positions of first rows are 0 in every partition.
 

@@ -80,7 +80,7 @@ class DaskSource(BlockSource):
         return sum(self._counts())
 
     def raw_blocks(self) -> Iterator[Block]:
-        """Yield partitions that have rows, of which a few are in this process."""
+        """Yield partitions that have rows, a few at a time in this process."""
         tasks = [task(_raw_block, piece) for piece in self._pieces()]
         yield from (raw for raw in results_in_order(tasks, self.client) if raw.X.shape[0])
 

@@ -72,8 +72,8 @@ def tile_plan(n_samples: int, n_kernels: int = 1) -> list[Tile]:
     ----------
     n_samples : int
     n_kernels : int, default=1
-        Number of matrices whose values on a tile are in memory together. The more there are, the
-        smaller are the tiles.
+        Number of matrices whose values on a tile are in memory together. Tiles are
+        smaller for more matrices.
     """
     size = n_samples
     if n_samples >= _ONE_TILE_BELOW or n_kernels > 1:

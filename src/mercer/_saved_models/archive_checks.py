@@ -27,7 +27,7 @@ _INFLATION = 20
 `_SMALL` more. Sparse arrays of data inflate two- to tenfold."""
 
 _SMALL = 2**26
-"""So many bytes a compressed member may inflate to, however small it is."""
+"""Bytes that a compressed member may always inflate to."""
 
 _MIN_PROTOCOL = 2
 """Older protocols of skops are refused, as loaders of theirs are kept for old files only."""

@@ -9,9 +9,9 @@ from zipfile import ZipFile
 
 from mercer._gram.tiles import available_memory
 from mercer._saved_models.archive_checks import UntrustedTypesError, check_archive
+from mercer._saved_models.checksums import add_checksum, check_checksum
 from mercer._saved_models.fitted_checks import check_fitted
 from mercer._saved_models.model_types import is_trusted, trusted_types
-from mercer._saved_models.seals import check_seal, seal
 
 _COPIES = 2
 """While a model is loaded, its arrays are in memory this many times."""
@@ -36,7 +36,7 @@ def write_model(model: Any, path: Path) -> None:
     dump(model, path)
     with path.open("rb") as file:
         _check(file)
-    seal(path)
+    add_checksum(path)
 
 
 def load_model(path: str | Path) -> Any:
@@ -83,7 +83,7 @@ def load_model(path: str | Path) -> Any:
     path = Path(path)
     with path.open("rb") as file:
         try:
-            check_seal(file)
+            check_checksum(file)
             _check(file)
             file.seek(0)
             model = load(file, trusted=list(trusted_types()))

@@ -189,7 +189,7 @@ def svm_path(
     grid : ndarray of shape (n_grid,)
         Values of C, ascending.
     n_classes : int
-        Number of classes, some of which may have no training samples.
+        Number of classes. Some may have no training samples.
     chosen : ndarray of bool of shape (n_grid,), default=None
         The values to try, all where None.
 

@@ -322,7 +322,7 @@ def _best_machine(
     assert best is not None
     error, kernel, C, decisions = best
     # Deviations are fitted to the class indicators. A negative slope would read the labels off
-    # decision values of folds: the more frequent a class is in its own fold, the rarer elsewhere.
+    # decision values of folds: a class that is frequent in its own fold is rare elsewhere.
     center = weights.mean(decisions)
     centered = decisions - center
     squares = float(weights.mean(np.square(centered).sum(axis=1)))

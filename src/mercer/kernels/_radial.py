@@ -277,7 +277,7 @@ class Stationary(Radial):
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def _spread_exponent(self) -> float:
-        """The larger, the more slowly the kernel changes with the distance; see `_SPREAD`."""
+        """Exponent of `_SPREAD`: larger for kernels that change slowly with the distance."""
         return 1.0
 
     def _width_bounds(self, X: Features, n_widths: int) -> Array:

@@ -57,8 +57,8 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
         Whether "marginal_likelihood" and "vb" also learn the kernels' own parameters, within their
         bounds, from the best of three scales of their widths.
     n_starts : int, default=2
-        Number of searches from different scales of the weights, the best of which is kept; "mkl"
-        takes one, as it has a single optimum.
+        Number of searches from different scales of the weights; the best is kept. "mkl" takes
+        one, as it has a single optimum.
     tol : float, default=1e-4
         Relative precision of the objective.
     max_iter : int, default=200

@@ -18,7 +18,7 @@ _CHUNK = 2**20
 """Files are read in parts of this many bytes."""
 
 
-def seal(path: Path) -> None:
+def add_checksum(path: Path) -> None:
     """Add its checksum to a zip file, which remains one."""
     with ZipFile(path, "a") as archive:
         archive.comment = _LABEL + b"0" * _N_DIGITS
@@ -28,7 +28,7 @@ def seal(path: Path) -> None:
         file.write(digest)
 
 
-def check_seal(file: BinaryIO) -> None:
+def check_checksum(file: BinaryIO) -> None:
     """Check that a file ends with its checksum.
 
     Parameters
