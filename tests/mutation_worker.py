@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from command_cases import call, pd, read_table
+from joblib import cpu_count
 from mutations import mutated_model, mutated_table
 from pyarrow import parquet
 
@@ -132,6 +133,7 @@ def main(folder: str, kind: str, *seeds: str) -> None:
     check = {"models": predict_by_mutated_model, "tables": predict_of_mutated_table}[kind]
     signal.signal(signal.SIGALRM, stop)
     call("predict", "classes.skops", "classes.csv", "--out", "p.csv")  # It imports what it needs.
+    cpu_count(only_physical_cores=True)  # It runs `lscpu`, once in a process.
     gc.freeze()  # What was imported stays, so that collections need not look at it.
     events = watched()
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
