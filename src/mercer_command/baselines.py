@@ -19,8 +19,8 @@ from sklearn.svm import SVC
 from mercer_command.notation import Array
 from mercer_command.problem import Task
 
-# Confidence of intervals, which are approximate for few rows and errors with heavy tails.
 CONFIDENCE = 0.95
+"""Confidence of intervals, which are approximate for few rows and errors with heavy tails."""
 
 
 @dataclass(frozen=True)

@@ -20,21 +20,21 @@ Role: TypeAlias = Literal[
     "identifier", "constant", "empty", "unusable", "ignored",
 ]  # fmt: skip
 
-# Columns of these roles are numbers of days.
 DATES: tuple[Role, ...] = ("date", "time", "duration")
+"""Columns of these roles are numbers of days."""
 
-# Columns of these roles are learned from; all others are left out.
 USED: tuple[Role, ...] = ("number", "category", *DATES, "text")
+"""Columns of these roles are learned from; all others are left out."""
 
-# Categories with more levels than this are encoded by the target's mean in each level, as
-# `mercer.preprocessing.table_encoder` has at most this number of columns of zeros and ones.
 MANY_LEVELS = 30
+"""Categories with more levels than this are encoded by the target's mean in each level, as
+`mercer.preprocessing.table_encoder` has at most this number of columns of zeros and ones."""
 
-# This matches names whose last word says that the column identifies rows.
 _IDENTIFIER_NAMES = re.compile(
     r"(?i:(?:^|[\s_.-])(?:id|ids|uuid|guid|key|index|row|row name|nr|no|number)$)"
     "|[a-z](?:Id|ID|Nr|No|Key)$"
 )
+"""This matches names whose last word says that the column identifies rows."""
 
 
 @dataclass(frozen=True)

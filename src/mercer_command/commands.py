@@ -13,6 +13,7 @@ from mercer_command import (
     figures,
     files,
     fitting,
+    held_out_figures,
     html,
     messages,
     methods,
@@ -29,8 +30,8 @@ from mercer_command.prediction import predict_file
 from mercer_command.problem import Problem, Rows, as_problem, splits
 from mercer_command.result import Section, Text
 
-# The methods of the demonstration: one of each kind, as far as they are fast.
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
+"""The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
 def fit(given: options.Fit) -> None:
@@ -87,7 +88,7 @@ def explain(given: options.Explain) -> None:
         described = sections.describe_trial(trial)
         found = _learned(trial)
         if given.report is not None:
-            predictions = [] if trial.y is None else [figures.prediction_section(trial)]
+            predictions = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
             page = [*_notes(notes), *predictions, *figures.dependence_section(trial), *found]
             title = f"What predicts {shown(trial.name)}"
             html.write_page(given.report, title, f"{described}.", page)
@@ -198,7 +199,7 @@ def write_fit_report(
     """Write the sections of a fit, and between them figures of its predictions."""
     trial, described = fit.trial, sections.describe_problem(fit.problem)
     between = [
-        figures.prediction_section(trial),
+        held_out_figures.prediction_section(trial),
         *figures.dependence_section(trial),
         Section("What the kernel finds similar", [figures.similarity_figure(trial)]),
     ]

@@ -1,4 +1,4 @@
-"""Figures of a report: predictions of held-out rows, and what a model learned."""
+"""Figures of a report: errors, and what a model learned."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn import metrics
 from sklearn.base import is_classifier
-from sklearn.calibration import CalibrationDisplay
 from sklearn.inspection import partial_dependence
 from sklearn.pipeline import Pipeline
 
 from mercer import inspection
 from mercer.preprocessing import convert
 from mercer_command.baselines import HeldOutError
-from mercer_command.fitting import Comparison, Trial, intervals
-from mercer_command.html import ACCENT, COLORS, SOFT, WARM, label_dates
+from mercer_command.fitting import Comparison, Trial
+from mercer_command.html import ACCENT, COLORS, SOFT, label_dates
 from mercer_command.importance import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.problem import Task
-from mercer_command.result import Figure, Part, Section, Table, Text
+from mercer_command.result import Figure, Part, Section, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A figure shows at most this number of columns, levels or classes, whose names fit beside it.
-_MOST_MARKS = 15
+MOST_MARKS = 15
+"""A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
 
 
 def error_figure(found: Sequence[HeldOutError], task: Task, unit: str) -> Figure:
@@ -62,192 +60,6 @@ def error_figure(found: Sequence[HeldOutError], task: Task, unit: str) -> Figure
     return Figure(draw, caption, height=2.8)
 
 
-def prediction_section(trial: Trial) -> Section:
-    """Return tables and figures on the predictions of rows whose targets are known.
-
-    Parameters
-    ----------
-    trial : Trial
-    """
-    predicted = trial.model.predict(trial.X)
-    found = _responses if trial.task == "regression" else _classes
-    return Section("Predictions of held-out rows", found(trial, predicted))
-
-
-def _classes(trial: Trial, predicted: Array) -> list[Part]:
-    y = np.asarray(trial.y)
-    classes = np.unique(np.concatenate([y, predicted]))
-    precision, recall, f1, counts = metrics.precision_recall_fscore_support(
-        y, predicted, labels=classes, zero_division=np.nan
-    )
-    rows = [
-        [shown(name), *("none" if np.isnan(v) else f"{v:.1%}" for v in values), f"{count:,}"]
-        for name, *values, count in zip(classes, precision, recall, f1, counts, strict=True)
-    ]
-    told = (
-        "Precision is the share of the rows predicted as a class that belong to it; recall is the "
-        "share of a class's rows that are predicted as it; F1 is their harmonic mean."
-    )
-    header = ["Class", "Precision", "Recall", "F1", "Rows"]
-    parts: list[Part] = [Table(header, rows, range(1, 5)), Text(told)]
-    if len(classes) <= _MOST_MARKS:
-        parts.append(_confusion(y, predicted, classes))
-    if len(np.unique(y)) > 1:
-        parts += _curves(trial.model, trial.X, y)
-    return parts
-
-
-def _confusion(truth: Array, predicted: Array, classes: Array) -> Figure:
-    def draw(ax: Axes) -> None:
-        metrics.ConfusionMatrixDisplay.from_predictions(
-            truth,
-            predicted,
-            labels=classes,
-            display_labels=[shown(name, longest=20) for name in classes],
-            ax=ax,
-            cmap="Blues",
-            colorbar=False,
-            xticks_rotation="horizontal" if len(classes) <= 4 else "vertical",
-        )
-        ax.set(xlabel="Predicted", ylabel="True", title="Confusion matrix")
-
-    caption = "Numbers of held-out rows; those on the diagonal are predicted correctly."
-    return Figure(draw, caption)
-
-
-def _curves(model: Pipeline, X: pd.DataFrame, y: Array) -> list[Part]:
-    """Return curves of the second class of two, or of the most frequent classes."""
-    method = next((m for m in ("predict_proba", "decision_function") if hasattr(model, m)), None)
-    if method is None:
-        return []
-    scores: Array = getattr(model, method)(X)
-    scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-    counts = np.array([(y == name).sum() for name in model.classes_])
-    order = [k for k in np.argsort(-counts, kind="stable") if counts[k]][: len(COLORS)]
-    curves = {
-        shown(model.classes_[k], longest=24): (y == model.classes_[k], scores[:, k])
-        for k in ([1] if len(counts) == 2 else sorted(order))
-    }
-
-    def figure(
-        display: Any, title: str, labels: tuple[str, str], caption: str, **settings: Any
-    ) -> Figure:
-        def draw(ax: Axes) -> None:
-            ax.set_prop_cycle(color=COLORS)
-            for name, (truth, values) in curves.items():
-                display.from_predictions(truth, values, name=name, ax=ax, **settings)
-            if title != "Precision and recall":
-                ax.plot([0, 1], [0, 1], linestyle=":", color=SOFT)
-            ax.set(xlabel=labels[0], ylabel=labels[1], title=title)
-            ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-            ax.legend(frameon=False, fontsize=9)
-
-        return Figure(draw, caption)
-
-    drawn: list[Part] = [
-        figure(
-            metrics.RocCurveDisplay, "ROC curve", ("False positive rate", "True positive rate"),
-            "The dotted line is what random scores give. AUC is the area under a curve.",
-        ),
-        figure(
-            metrics.PrecisionRecallDisplay, "Precision and recall", ("Recall", "Precision"),
-            "Precision and recall at each threshold. AP is the average precision.",
-        ),
-    ]  # fmt: skip
-    # With fewer rows, no bin has enough for a share.
-    if method == "predict_proba" and len(y) >= 20:
-        curves = {name: (truth, np.clip(p, 0.0, 1.0)) for name, (truth, p) in curves.items()}
-        caption = (
-            "The share of rows that belong to the class, among rows of similar predicted "
-            "probability; on the dotted line, probabilities are exact."
-        )
-        bins: dict[str, Any] = {
-            "n_bins": min(10, max(3, len(y) // 20)),
-            "strategy": "quantile",
-            "ref_line": False,
-        }
-        axes = ("Predicted probability", "Share of rows")
-        drawn.append(figure(CalibrationDisplay, "Calibration", axes, caption, **bins))
-    return drawn
-
-
-def _responses(trial: Trial, predicted: Array) -> list[Part]:
-    drawn: list[Part] = [
-        _errors(trial, predicted, kind) for kind in ("actual_vs_predicted", "residual_vs_predicted")
-    ]
-    step = trial.model[-1]
-    if hasattr(step, "predict_interval"):
-        encoded = trial.model[:-1].transform(trial.X)
-        coverages = np.linspace(0.5, 0.95, 10)
-        bounds = {coverage: intervals(step, encoded, coverage) for coverage in coverages}
-        drawn += [_coverage(trial, bounds), _intervals(trial, predicted, intervals(step, encoded))]
-    return drawn
-
-
-def _errors(trial: Trial, predicted: Array, kind: str) -> Figure:
-    is_residual = kind == "residual_vs_predicted"
-
-    def draw(ax: Axes) -> None:
-        metrics.PredictionErrorDisplay.from_predictions(
-            trial.y,
-            predicted,
-            ax=ax,
-            kind=kind,
-            random_state=0,
-            scatter_kwargs={"color": ACCENT, "alpha": 0.55, "s": 18, "linewidths": 0},
-            line_kwargs={"color": SOFT},
-        )
-        ax.set_xlabel("Predicted")
-        ax.set_ylabel("Residual (true less predicted)" if is_residual else "True")
-        ax.set_title("Residuals" if is_residual else "Predicted and true")
-        for axis in (ax.xaxis, ax.yaxis)[: 1 if is_residual else 2] if trial.has_dates else ():
-            label_dates(axis)
-
-    told = "True less predicted responses" if is_residual else "Predictions on the line are exact"
-    return Figure(draw, f"{told}, held-out rows, in {trial.unit}.")
-
-
-def _inside(y: Array, bounds: Array) -> Array:
-    return (bounds[:, 0] <= y) & (y <= bounds[:, 1])
-
-
-def _coverage(trial: Trial, bounds: dict[float, Array]) -> Figure:
-    y = np.asarray(trial.y)
-
-    def draw(ax: Axes) -> None:
-        covered = [float(_inside(y, found).mean()) for found in bounds.values()]
-        ax.plot([0.5, 1], [0.5, 1], linestyle=":", color=SOFT)
-        ax.plot(list(bounds), covered, marker="o", color=ACCENT)
-        ax.set(xlim=(0.48, 1.0), ylim=(min(0.48, *covered), 1.02), title="Coverage of intervals")
-        ax.set(xlabel="Coverage asked for", ylabel="Share of held-out rows inside")
-        ax.grid()
-
-    return Figure(
-        draw,
-        f"The share of {len(y):,} held-out responses that are in their intervals; on the dotted "
-        "line, coverage is exact.",
-    )
-
-
-def _intervals(trial: Trial, predicted: Array, bounds: Array, most: int = 200) -> Figure:
-    def draw(ax: Axes) -> None:
-        order = np.argsort(predicted, kind="stable")
-        order = order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)]
-        y, (low, high) = np.asarray(trial.y)[order], bounds[order].T
-        places, inside = np.arange(len(order)), _inside(y, bounds[order])
-        ax.vlines(places, low, high, color=ACCENT, alpha=0.35, linewidth=1.4)
-        ax.plot(places[inside], y[inside], ".", color=ACCENT, label="inside")
-        ax.plot(places[~inside], y[~inside], "x", color=WARM, label="outside")
-        ax.set_xticks([])
-        ax.set(xlabel="Held-out rows, sorted by prediction", ylabel="True response")
-        ax.set_title("Intervals of 90% coverage")
-        ax.legend(frameon=False, fontsize=9)
-        if trial.has_dates:
-            label_dates(ax.yaxis)
-
-    return Figure(draw, f"Lines are intervals, marks are true responses, in {trial.unit}.")
-
-
 def importance_figures(found: Sequence[ColumnImportance], task: Task, unit: str) -> list[Part]:
     """Draw by how much the error rises, for the most important columns.
 
@@ -258,7 +70,7 @@ def importance_figures(found: Sequence[ColumnImportance], task: Task, unit: str)
     unit : str
         What a response is measured in.
     """
-    measured = [column for column in found if not np.isnan(column.increase)][:_MOST_MARKS]
+    measured = [column for column in found if not np.isnan(column.increase)][:MOST_MARKS]
     if len(measured) < 2:
         return []
 
@@ -376,7 +188,7 @@ def _dependence(model: Pipeline, rows: pd.DataFrame, name: str, role: str, n_val
         return None
     is_category = role == "category"
     if is_category:
-        frequent = rows[name].value_counts().index[:_MOST_MARKS]
+        frequent = rows[name].value_counts().index[:MOST_MARKS]
         rows = rows[rows[name].isin(frequent)]
     result = partial_dependence(
         model,

@@ -19,8 +19,8 @@ from mercer_command.messages import InputError
 if sys.platform != "win32":  # Windows has no such locks.
     import fcntl
 
-# Names of temporary files begin with this.
 _PREFIX = ".mercer-"
+"""Names of temporary files begin with this."""
 
 
 @contextmanager

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 # Colors of text, of what is less important, and of lines; dark pages replace them.
 INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
 
-# Colors of several curves, which color-blind people can tell apart with the legend's order.
 COLORS = ("#2f6f9f", "#c0531e", "#3b8a5a", "#8a5ea8", "#9a7b1f")
+"""Colors of several curves, which color-blind people can tell apart with the legend's order."""
 
 # The colors of marks, and of what stands out.
 ACCENT, WARM = COLORS[:2]
 
-# The variables of the page's style that these colors stand for.
 _VARIABLES = {INK: "--ink", SOFT: "--soft", LINE: "--line", ACCENT: "--accent", WARM: "--warm"}
+"""The variables of the page's style that these colors stand for."""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -> None:

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 
-# Extras by which packages are installed; all others belong to `cli`.
 _EXTRAS = {"matplotlib": "plot", "dask": "dask", "distributed": "dask"}
+"""Extras by which packages are installed; all others belong to `cli`."""
 
 
 class InputError(Exception):

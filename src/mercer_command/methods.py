@@ -25,14 +25,10 @@ from mercer_command.options import COMPARED, LEARNERS
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_reader import problem_encoder, problem_reader
 
-# One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
-# of all of them in memory, for each kernel and fold.
 _EXACT_ROWS = 10_000
+"""One-stage learning and `grid` learn from at most this many rows, because they have Gram matrices
+of all of them in memory, for each kernel and fold."""
 
-# Values that searches try. Those of `grid` are the ones of the guide to LIBSVM (Hsu, Chang, Lin
-# 2003). One-stage learning tries few, because each learns the kernel anew: on a dozen sets of a few
-# hundred rows, smaller C increased the error and larger ones did not reduce it. Of equally good
-# values, the first is chosen.
 _GRIDS: dict[str, dict[str, Any]] = {
     "one-stage": {"C": 10.0 ** np.arange(-1, 3), "alpha": 10.0 ** np.arange(1, -4, -1)},
     "grid": {
@@ -41,6 +37,10 @@ _GRIDS: dict[str, dict[str, Any]] = {
         "alpha": 10.0 ** np.arange(-3, 4),
     },
 }
+"""Values that searches try. Those of `grid` are the ones of the guide to LIBSVM (Hsu, Chang, Lin
+2003). One-stage learning tries few, because each learns the kernel anew: on a dozen sets of a few
+hundred rows, smaller C increased the error and larger ones did not reduce it. Of equally good
+values, the first is chosen."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,6 @@ def _scaled_ridge() -> BaseEstimator:
     return TransformedTargetRegressor(KernelRidge(kernel="rbf"), transformer=StandardScaler())
 
 
-# Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
-# a grid search for its width and penalty.
 METHODS: dict[str, Method] = {
     "stacking": Method(
         {
@@ -140,6 +138,8 @@ METHODS: dict[str, Method] = {
         _EXACT_ROWS,
     ),
 }
+"""Each method by its name. `grid` is the baseline: scikit-learn's predictor with an RBF kernel, and
+a grid search for its width and penalty."""
 
 
 def method_names(given: str | None) -> list[str]:

@@ -14,32 +14,35 @@ import pandas as pd
 Array: TypeAlias = npt.NDArray[Any]
 Decimal: TypeAlias = Literal["point", "comma"]
 
-# Text that stands for a missing value in every column, as in ``pandas.read_csv``.
 MISSING = frozenset(
     {
         "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
         "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
     }
 )  # fmt: skip
+"""Text that stands for a missing value in every column, as in ``pandas.read_csv``."""
 
-# Text that stands for a missing value among numbers, dates and times.
 MISSING_NUMBERS = MISSING | {
     "?", "-", "--", "---", ".", "..", "*",
     "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!",
 }  # fmt: skip
+"""Text that stands for a missing value among numbers, dates and times."""
 
-# A column is numbers, or dates, if this share of its known cells reads as such; the others count
-# as missing, and are named.
 READABLE = 0.95
+"""A column is numbers, or dates, if this share of its known cells reads as such; the others count
+as missing, and are named."""
 
-# Year, month and day in this order, with or without a time; the name is that of pandas.
 ISO = "ISO8601"
+"""Year, month and day in this order, with or without a time; the name is that of pandas."""
 
 _UNITS = "%‰$€£¥₹"
+"""Signs of units that may stand before or after a number."""
 _SPACES = (
     " '\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}\N{RIGHT SINGLE QUOTATION MARK}"
 )
+"""Characters that may group the digits of a number."""
 _MINUS = "\N{MINUS SIGN}"
+"""Typeset numbers have this sign in place of a hyphen."""
 
 
 def _number_pattern(decimal: str, group: str) -> str:
@@ -53,29 +56,29 @@ def _number_pattern(decimal: str, group: str) -> str:
     return rf"{signed}|\((?:{whole})\)|(?:{whole})-|[+-]?(?i:inf|infinity)"
 
 
-# Patterns of numbers by the sign of their decimals.
 _PATTERNS: dict[Decimal, str] = {
     "point": _number_pattern(r"\.", ","),
     "comma": _number_pattern(",", "."),
 }
+"""Patterns of numbers by the sign of their decimals."""
 
-# This matches a sign of a unit before or after a number.
 _UNIT_PATTERN = rf"(?:^|(?<=^[+\-{_MINUS}(]))[{_UNITS}]\s*|\s*[{_UNITS}](?=\)?$)"
+"""This matches a sign of a unit before or after a number."""
 
-# What is said of the notation of numbers, and patterns of the cells that have it.
 _NOTATIONS = {
     "{group} between thousands": "[{mark}]",
     "spaces between thousands": f"[{_SPACES}]",
     "negative in parentheses": r"^\(",
     "the minus comes last": r"[0-9]-$",
 }
+"""What is said of the notation of numbers, and patterns of the cells that have it."""
 
-# Formats of dates that pandas does not guess.
 _FORMATS = (
     "%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y", "%b-%Y", "%B %Y", "%d.%m.%y %H:%M",
     "%m/%d/%y %H:%M", "%d/%m/%y %H:%M", "%m/%d/%Y %I:%M %p", "%m/%d/%y %I:%M %p",
     "%m/%d/%Y %I:%M:%S %p",
 )  # fmt: skip
+"""Formats of dates that pandas does not guess."""
 
 
 @dataclass(frozen=True)

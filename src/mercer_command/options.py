@@ -11,7 +11,6 @@ from typing import Annotated, get_type_hints
 
 import typer
 
-# A few words on how each method finds kernels, their widths and their weights.
 DESCRIPTIONS = {
     "stacking": "evaluated, stacked",
     "ca": "searched widths",
@@ -32,16 +31,17 @@ DESCRIPTIONS = {
     "l2-krr": "mkl-2, for responses",
     "grid": "RBF, grid search",
 }
+"""A few words on how each method finds kernels, their widths and their weights."""
 
-# The methods that learn a kernel.
 LEARNERS = tuple(name for name in DESCRIPTIONS if name != "grid")
+"""The methods that learn a kernel."""
 
-# The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
-# same time, and two methods that solve the same problems as `mkl` and `mkl-2`.
 COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm", "l2-krr"))
+"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
 
-# Roles that a file of columns may give.
 CHOICES = ("number", "category", "date", "time", "text", "ignored")
+"""Roles that a file of columns may give."""
 
 _TASK_HELP = (
     "auto, classification or regression. auto: Text, booleans and categories are classes; dates "

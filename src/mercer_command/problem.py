@@ -20,8 +20,8 @@ from mercer_command.tables import Cells
 Task: TypeAlias = Literal["classification", "regression"]
 Rows: TypeAlias = Array
 
-# Fewer rows than this cannot be split into training and test rows, and those into five folds.
 MIN_ROWS = 10
+"""Fewer rows than this cannot be split into training and test rows, and those into five folds."""
 
 
 @dataclass(frozen=True)

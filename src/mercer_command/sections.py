@@ -23,11 +23,11 @@ from mercer_command.problem import Problem, Task
 from mercer_command.result import Folded, Part, Section, Table, Text
 from mercer_command.tables import pandas_call
 
-# Tables of kernels and columns in reports have at most this number of rows.
 MOST_ROWS = 60
+"""Tables of kernels and columns in reports have at most this number of rows."""
 
-# Those in the terminal have this number, so that they fit on a screen.
 _ON_SCREEN = 12
+"""Those in the terminal have this number, so that they fit on a screen."""
 
 
 def format_error(error: float, task: Task, deviation: float | None = None) -> str:

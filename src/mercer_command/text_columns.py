@@ -15,6 +15,7 @@ from mercer_command.notation import ISO, Decimal, Readings
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
 _OTHERWISE = "a file of --columns can say otherwise"
+"""Notes on columns that were recognized with doubt end with this."""
 
 
 @dataclass(frozen=True)
@@ -234,12 +235,12 @@ def _decide_date(
     return replace(reading, warnings=(guess,))
 
 
-# What the directives of a date format stand for.
 _PARTS = {
     "%Y": "year", "%y": "year", "%m": "month", "%d": "day", "%b": "month", "%B": "month",
     "%H": "hour", "%I": "hour", "%M": "minute", "%S": "second", "%f": "fraction", "%p": "am/pm",
     "%z": "offset",
 }  # fmt: skip
+"""What the directives of a date format stand for."""
 
 
 def _readable(name: str) -> str:

@@ -22,19 +22,19 @@ import pandas as pd
 
 from mercer_command.messages import InputError, listing, one_line
 
-# Characters that separate cells, besides spaces.
 _SEPARATORS = (",", ";", "\t", "|")
+"""Characters that separate cells, besides spaces."""
 
-# Byte order marks, and the encodings that they stand for.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     # That of UTF-32 begins with that of UTF-16.
     *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
     *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
+"""Byte order marks, and the encodings that they stand for."""
 
-# Suffixes of compressed files.
 COMPRESSED = (".gz", ".bz2", ".xz", ".zip")
+"""Suffixes of compressed files."""
 
 
 @dataclass(frozen=True)
