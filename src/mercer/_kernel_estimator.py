@@ -18,7 +18,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._kernel_terms import KernelTermsMixin
-from mercer._targets import Target, Task, as_target
+from mercer._targets import Target, Task, target_of
 from mercer._typing import Array, Features
 from mercer._validation import check_target_values, table_advice
 from mercer.kernels import Gaussian, Kernel, Precomputed, as_dictionary, as_kernel
@@ -28,8 +28,6 @@ _DEFAULT_WIDTHS = 20
 """Gaussian kernels in the dictionary that stands for `kernels=None`."""
 MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 """What to do instead of a fit that needs more memory for Gram matrices than there is."""
-_GIVEN = "precomputed"
-"""Name of the output kernel that is given as a Gram matrix in place of y."""
 
 
 class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -136,17 +134,14 @@ class TrainingData(Sample):
         return Samples(self.X, n_kernels, keep=keep, weights=self.weights)
 
     def target(self, task: Task, output_kernel: Any = None) -> Target:
-        """The factor of the output kernel on `y`; see :func:`as_target`.
+        """The factor of the output kernel on `y`; see :func:`target_of`.
 
         Parameters
         ----------
         task : {"auto", "classification", "regression"}
         output_kernel : object, default=None
         """
-        y = self.y
-        if self.kept is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
-            y = y[:, self.kept]
-        return as_target(y, task, len(self), output_kernel, weights=self.weights)
+        return target_of(self, task, output_kernel)
 
     @property
     def repeated(self) -> Any:

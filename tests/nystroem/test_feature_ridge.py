@@ -19,8 +19,9 @@ from sklearn.linear_model import Ridge
 from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_folds
 from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem import feature_ridge
-from mercer._nystroem.feature_ridge import Moments, NormalEquations, fold_tiles, ridge_on_features
+from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import nystroem_features
+from mercer._nystroem.normal_equations import Moments, NormalEquations, fold_tiles
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian
 

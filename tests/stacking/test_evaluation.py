@@ -16,7 +16,8 @@ from mercer._gram.dense import unit_gram
 from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import Candidate
-from mercer._stacking.evaluation import Evaluation, evaluate, evaluate_machines
+from mercer._stacking.evaluation import Evaluation, evaluate
+from mercer._stacking.machines import evaluate_machines
 from mercer.kernels import Gaussian, Kernel, as_kernel
 
 

@@ -15,8 +15,12 @@ from sklearn.svm import SVC
 from two_stage_cases import brute_force_leave_one_out, centered, isotropic, shuffled
 
 from mercer import TwoStageClassifier, TwoStageRegressor, UniformCombination
-from mercer._two_stage.learner_choice import EvaluatedLearner, comparable
-from mercer._two_stage.two_stage_classifier import _as_accurate, _most_accurate
+from mercer._two_stage.learner_choice import (
+    EvaluatedLearner,
+    as_accurate,
+    comparable,
+    most_accurate,
+)
 from mercer.kernels import Gaussian, Kernel, Laplacian
 
 pytestmark = pytest.mark.filterwarnings("ignore:The best (C|alpha):UserWarning")
@@ -143,10 +147,10 @@ def test_the_classifier_takes_the_most_accurate_of_the_near() -> None:
 
 def test_fits_are_compared_by_their_held_out_accuracy() -> None:
     fits = [{"_cv_accuracy": score, "place": k} for k, score in enumerate((0.7, 0.9, 0.9, 0.8))]
-    assert _most_accurate(fits)["place"] == 1
-    assert _as_accurate(fits)["place"] == 3
-    assert _as_accurate(fits[::-1])["place"] == 3
-    assert _most_accurate(iter([{"place": 0}]))["place"] == 0
+    assert most_accurate(fits)["place"] == 1
+    assert as_accurate(fits)["place"] == 3
+    assert as_accurate(fits[::-1])["place"] == 3
+    assert most_accurate(iter([{"place": 0}]))["place"] == 0
 
 
 @pytest.mark.parametrize("settings", [{"C": 1.0}, {"predictor": SVC(kernel="precomputed")}])

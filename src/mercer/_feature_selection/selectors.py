@@ -16,7 +16,7 @@ from mercer._data.sample import Sample
 from mercer._feature_selection.elimination import eliminate, scorer
 from mercer._feature_selection.feature_factors import FeatureFactors, standardized_rows
 from mercer._feature_selection.lasso import lasso_at, lasso_with
-from mercer._targets import TASKS, Target, Task, as_target, check_output_kernel
+from mercer._targets import TASKS, Target, Task, check_output_kernel, target_of
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_target_values, warn
 from mercer.kernels import Linear
@@ -82,13 +82,10 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
 
     def _target(self, data: Sample) -> Target:
         """Return the target; of classes "balanced", of responses "gaussian" unless it is given."""
-        y, given = data.y, self.output_kernel
-        if data.kept is not None and isinstance(given, str) and given == "precomputed":
-            y = y[:, data.kept]
-        target = as_target(y, self.task, len(data), given, weights=data.weights)
-        if given is None:
+        target = target_of(data, self.task, self.output_kernel)
+        if self.output_kernel is None:
             usual = "gaussian" if target.classes is None else "balanced"
-            target = as_target(y, self.task, len(data), usual, weights=data.weights)
+            target = target_of(data, self.task, usual)
         return target
 
     def _check_settings(self) -> None:

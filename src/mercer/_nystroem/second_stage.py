@@ -14,11 +14,11 @@ from mercer._model_selection.calibration import Calibration, calibrate
 from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem.feature_ridge import (
     LinearFit,
-    NormalEquations,
     RidgeChoice,
     ridge_on_features,
 )
 from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
+from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel

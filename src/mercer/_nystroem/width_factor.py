@@ -9,8 +9,9 @@ import numpy as np
 from mercer._blocks import GivenWeights, block_source
 from mercer._data.folds import sample_rows
 from mercer._model_selection.encoded_target import TargetEncoding
-from mercer._nystroem.feature_ridge import NormalEquations, ridge_on_features
+from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import choose_centers, nystroem_features
+from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.training_rows import TrainingRows
 from mercer._solvers.grids import descended
 from mercer._typing import RandomState

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from sklearn.svm import SVC
 
-from mercer._data.folds import N_FOLDS, Split, Splits, shuffled_folds
+from mercer._data.folds import N_FOLDS, Split, shuffled_folds
 from mercer._data.sample import Sample
 from mercer._gram.dense import UnitScale, unit_gram
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._model_selection.encoded_target import EncodedTarget
-from mercer._solvers.grids import ROUNDING
 from mercer._solvers.left_out import leave_one_out, relative_loss
 from mercer._solvers.ridge import Ridge, fit_ridge, left_out_residuals
-from mercer._solvers.svm import class_decisions, fit_svm
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.combination import Combination
 from mercer._stacking.members import GramMember, ScaledMachine
@@ -29,15 +25,6 @@ from mercer.kernels import Kernel
 
 _LEAST_ALPHA = 0.9e-8
 """Below a penalty of 1e-8, up to rounding, the Gram matrix of all samples may not be definite."""
-
-_C_GRID = (1.0, 10.0, 100.0, 1000.0)
-"""Values of C that are compared, for kernels of unit scale."""
-
-_STEPS = np.log([1.0, 2.0])
-"""Logarithms of the widths of machines, relative to the best one for ridge regression."""
-
-_MAX_ITER = 20_000
-"""Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
 
 
 @dataclass(frozen=True)
@@ -105,39 +92,6 @@ class RidgeSolver:
         """See :class:`Solver`."""
         residuals = left_out_residuals(gram, target.values, self.alpha, target.weights)
         return np.asarray(target.values - residuals - target.left_out_means)
-
-
-@dataclass(frozen=True)
-class MachineSolver:
-    """A support vector machine, and its decision values in folds, scaled to class indicators.
-
-    Attributes
-    ----------
-    alpha : float
-        1 / C.
-    random_state : int, RandomState instance or None
-        Divides the samples into folds.
-    slope : float
-        The same for all classes, and not negative.
-    center : ndarray of shape (n_classes,)
-        Means of the decision values.
-    """
-
-    alpha: float
-    random_state: RandomState
-    slope: float
-    center: Array
-
-    def fit(self, gram: Array, target: EncodedTarget) -> ScaledMachine:
-        """See :class:`Solver`."""
-        machine = _fitted(1.0 / self.alpha, gram, target)
-        return ScaledMachine(machine, self.slope, self.center)
-
-    def left_out(self, gram: Array, target: EncodedTarget) -> Array:
-        """See :class:`Solver`."""
-        folds = shuffled_folds(len(target), N_FOLDS, target.codes, self.random_state)
-        decisions = _decisions_in_folds(1.0 / self.alpha, gram, target, folds)
-        return np.asarray(self.slope * (decisions - self.center))
 
 
 @dataclass(frozen=True)
@@ -282,82 +236,6 @@ def _evaluated(
             Evaluation(description, candidate.view, kernel, solver, deviations, error, candidate)
         )
     return found
-
-
-# --- support vector machines on the same kernels -------------------------------------------------
-
-
-@serial_algebra()
-def evaluate_machines(
-    evaluations: Sequence[Evaluation], table: ViewedSample, random_state: RandomState
-) -> list[Evaluation]:
-    """The best machine on each of some kernels, by errors out of fold.
-
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-    table : ViewedSample
-        With classes as targets.
-    random_state : int, RandomState instance or None
-        Divides the samples into folds.
-    """
-    folds = shuffled_folds(len(table), N_FOLDS, table.target.codes, random_state)
-    return [_best_machine(found, table, folds, random_state) for found in evaluations]
-
-
-def _best_machine(
-    found: Evaluation, table: ViewedSample, folds: Splits, random_state: RandomState
-) -> Evaluation:
-    target, weights = table.target, table.weights
-    best: tuple[float, Kernel, float, Array] | None = None
-    for step in _STEPS[:1] if found.candidate.uses_labels else _STEPS:
-        kernel = found.kernel.with_theta(found.kernel.theta + step)
-        gram, _ = table.gram(kernel, found.view)
-        for C in _C_GRID:
-            decisions = _decisions_in_folds(C, gram, target, folds)
-            error = float(weights.mean(decisions.argmax(axis=1) != target.codes))
-            # Of machines with equal errors the first one is taken, whatever rounding errors are.
-            if best is None or error < best[0] - ROUNDING:
-                best = error, kernel, C, decisions
-    assert best is not None
-    error, kernel, C, decisions = best
-    # Deviations are fitted to the class indicators. A negative slope would read the labels off
-    # decision values of folds: a class that is frequent in its own fold is rare elsewhere.
-    center = weights.mean(decisions)
-    centered = decisions - center
-    squares = float(weights.mean(np.square(centered).sum(axis=1)))
-    product = float(weights.mean(np.sum(centered * target.values, axis=1)))
-    slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
-    description = f"support vector machine on {found.description}"
-    solver = MachineSolver(1.0 / C, random_state, slope, center)
-    return Evaluation(
-        description, found.view, kernel, solver, slope * centered, error, found.candidate
-    )
-
-
-def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Splits) -> Array:
-    """Decision values by machines without the sample's fold; classes that they lack lose."""
-    assert target.codes is not None
-    n_classes = target.values.shape[1]
-    decisions = np.zeros_like(target.values)
-    for train, test in folds:
-        if np.ptp(target.codes[train]):
-            machine = _fitted(C, gram[np.ix_(train, train)], target.take(train))
-            decisions[test] = class_decisions(machine, gram[np.ix_(test, train)], n_classes)
-        else:
-            vote = target.values[train[0]]
-            # Of two classes, beyond the margins; of more, the votes of all pairs.
-            decisions[test] = 3.0 * vote - 1.5 if n_classes == 2 else (n_classes - 1.0) * vote
-    return decisions
-
-
-def _fitted(C: float, gram: Array, target: EncodedTarget) -> SVC:
-    """A machine; where it is stopped early, its errors out of fold say whether it is of use."""
-    assert target.codes is not None
-    with warnings.catch_warnings():
-        # Folds of many classes have few samples of each.
-        warnings.filterwarnings("ignore", "The number of unique classes is greater than 50%")
-        return fit_svm(C, gram, target.codes, target.weights, max_iter=_MAX_ITER)
 
 
 # --- what is combined ----------------------------------------------------------------------------

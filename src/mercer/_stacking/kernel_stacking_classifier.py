@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from mercer._callbacks import with_callbacks
 from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._stacking.combination import LogisticCombination, logistic_combination
-from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample, evaluate_machines
+from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
+from mercer._stacking.machines import evaluate_machines
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 

@@ -9,6 +9,7 @@ from mercer._targets.target import (
     check_output_kernel,
     infer_task,
     output_kernel_of_part,
+    target_of,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "infer_task",
     "one_against_rest",
     "output_kernel_of_part",
+    "target_of",
 ]

@@ -97,19 +97,17 @@ def class_factor(
     return one_hot, np.ones(n_classes)
 
 
-def check_similarities(similarities: Array, name: str) -> None:
+def check_similarities(similarities: Array) -> None:
     """Refuse similarities between classes that are not a positive semi-definite matrix.
 
     Parameters
     ----------
     similarities : ndarray
-    name : str
-        The parameter's name, for messages.
     """
     shape = similarities.shape
     if similarities.ndim != 2 or shape[0] != shape[1]:
         raise ValueError(f"{_SIMILARITIES} must have shape (n_classes, n_classes); got {shape}.")
-    assert_all_finite(similarities, input_name=name)
+    assert_all_finite(similarities, input_name="output_kernel")
     check_symmetry(similarities, _SIMILARITIES)
     spectral_factor(similarities, _SIMILARITIES)
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from sklearn.utils import check_array
 
+from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._targets.factors import (
     RESPONSE_KERNELS,
@@ -27,6 +28,8 @@ TASKS = ("auto", "classification", "regression")
 """Values of the parameter `task`."""
 OutputKernel: TypeAlias = str | Array | Kernel
 
+_GIVEN = "precomputed"
+"""Name of the output kernel that is given as a Gram matrix in place of y."""
 _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
 _NAMED_KERNELS = (*_CLASS_KERNELS, *RESPONSE_KERNELS)
@@ -105,7 +108,6 @@ def as_target(
     n_samples: int | None = None,
     output_kernel: Any = None,
     *,
-    name: str = "output_kernel",
     weights: SampleWeights | Array | None = None,
 ) -> Target:
     """The target that labels, responses, sets of labels or an output Gram matrix define.
@@ -140,8 +142,6 @@ def as_target(
         * A kernel: a mercer kernel, another name of one, a callable or a scikit-learn
           Gaussian-process kernel, of the responses as they are.
         * `"precomputed"`: `y` is L itself, of shape (n_samples, n_samples).
-    name : str, default="output_kernel"
-        The parameter's name, for messages.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
         None where all are one.
 
@@ -186,7 +186,7 @@ def as_target(
            [1., 0., 0., 1.]])
     """
     check_choice("task", task, TASKS)
-    kernel = check_output_kernel(output_kernel, name)
+    kernel = check_output_kernel(output_kernel)
     if y is None:
         raise ValueError("A target is needed, but y is None.")
     check_target_values(y)
@@ -204,14 +204,29 @@ def as_target(
     try:
         target = _target(y, task, kernel, weights)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"y does not fit {_description(kernel, name)}: {error}") from None
+        raise type(error)(f"y does not fit {_description(kernel)}: {error}") from None
     largest = np.abs(target.factor).max(initial=0.0)
     if not np.abs(target.centered).max(initial=0.0) > _CONSTANT * largest:
         raise ValueError(
-            f"y is constant to {_description(kernel, name)}: "
-            "there is nothing to learn a kernel for."
+            f"y is constant to {_description(kernel)}: there is nothing to learn a kernel for."
         )
     return target
+
+
+def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
+    """The target of weighted samples; see :func:`as_target`.
+
+    Parameters
+    ----------
+    sample : Sample
+    task : {"auto", "classification", "regression"}
+    output_kernel : object, default=None
+        Where it is `"precomputed"`, the columns of `y` are all samples that were given.
+    """
+    y = sample.y
+    if sample.kept is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
+        y = y[:, sample.kept]
+    return as_target(y, task, len(sample), output_kernel, weights=sample.weights)
 
 
 def infer_task(y: Any) -> Literal["classification", "regression"]:
@@ -262,15 +277,13 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
     return found
 
 
-def check_output_kernel(output_kernel: Any, name: str = "output_kernel") -> OutputKernel | None:
+def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     """The name, matrix of similarities or kernel that an output kernel is, checked.
 
     Parameters
     ----------
     output_kernel : object
         See :func:`as_target`.
-    name : str, default="output_kernel"
-        The parameter's name, for messages.
 
     Returns
     -------
@@ -291,21 +304,21 @@ def check_output_kernel(output_kernel: Any, name: str = "output_kernel") -> Outp
         if kind in _NAMED_KERNELS:
             return kind
         if kind not in NAMES:
-            raise ValueError(_accepted(output_kernel, name))
+            raise ValueError(_accepted(output_kernel))
         return as_kernel(kind)
     if isinstance(output_kernel, list | tuple) or hasattr(output_kernel, "__array__"):
         try:
             similarities = np.asarray(output_kernel, dtype=np.float64)
         except (TypeError, ValueError):
-            raise TypeError(_accepted(output_kernel, name)) from None
-        check_similarities(similarities, name)
+            raise TypeError(_accepted(output_kernel)) from None
+        check_similarities(similarities)
         return similarities
     try:
         kernel = as_kernel(output_kernel)
     except TypeError:
-        raise TypeError(_accepted(output_kernel, name)) from None
+        raise TypeError(_accepted(output_kernel)) from None
     if isinstance(kernel.structure, PrecomputedGram):
-        raise TypeError(_accepted(output_kernel, name))
+        raise TypeError(_accepted(output_kernel))
     return kernel
 
 
@@ -338,26 +351,26 @@ def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) ->
         return Target(factor, signs, classes, codes, weights)
     factor = response_factor(y, kernel, weights)
     signs = np.ones(factor.shape[1])
-    if task == "classification" and kernel not in ("multilabel", "precomputed"):
+    if task == "classification" and kernel not in ("multilabel", _GIVEN):
         return Target(factor, signs, *class_codes(y), weights)
     return Target(factor, signs, None, None, weights)
 
 
-def _description(kernel: OutputKernel, name: str) -> str:
+def _description(kernel: OutputKernel) -> str:
     """Name an output kernel in an error message."""
     if isinstance(kernel, str):
-        return f'{name}="{kernel}"'
+        return f'output_kernel="{kernel}"'
     if isinstance(kernel, Kernel):
         return f"the output kernel {kernel.describe()}"
     return "similarities between classes"
 
 
-def _accepted(given: Any, name: str) -> str:
+def _accepted(given: Any) -> str:
     """Return the error message that lists the output kernels."""
     names = ", ".join(f'"{kind}"' for kind in _NAMED_KERNELS)
     others = ", ".join(f'"{kind}"' for kind in sorted(NAMES) if kind not in _NAMED_KERNELS)
     return (
-        f"{name} must be None, one of {names}, a matrix of similarities between the classes,"
+        f"output_kernel must be None, one of {names}, a matrix of similarities between the classes,"
         " or a kernel: a mercer kernel, a callable, a scikit-learn Gaussian-process kernel or one "
         f"of {others}; got {given!r}."
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +27,15 @@ from mercer._model_selection.feature_metric import choose_metric, kernel_on_feat
 from mercer._model_selection.held_out import clearly_best, held_out_losses
 from mercer._model_selection.kernel_errors import LEAST_LOSS, best_width, kernel_error
 from mercer._search.evidence_search import marginal_likelihood_widths
+from mercer._solvers.grids import first_best
 from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
 from mercer._targets import Target, Task
 from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 from mercer.kernels._distances import median_distance
+
+Fit = dict[str, Any]
+"""Attributes that a fitted second stage, or both stages, leave on an estimator."""
 
 SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, at least and at most this many: left-out errors on half
@@ -248,3 +253,22 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
         else:
             found = learn_families([Gaussian()], samples, target, growth)
             yield WeightedSum(found.kernels, found.weights)
+
+
+def most_accurate(fits: Iterable[Fit]) -> Fit:
+    """The fit that predicts most held-out samples correctly; the first where none are held out."""
+    first = next(every := iter(fits))
+    if "_cv_accuracy" not in first:
+        return first
+    found = [first, *every]
+    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
+
+
+def as_accurate(fits: Iterable[Fit]) -> Fit:
+    """The last fit if it predicts held-out samples as well as the first.
+
+    Its kernel was clearly better in ridge regression on kernels that were learned in folds.
+    """
+    found = list(fits)
+    first, last = found[0], found[-1]
+    return first if first.get("_cv_accuracy", 0.0) > last.get("_cv_accuracy", 0.0) else last

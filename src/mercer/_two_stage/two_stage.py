@@ -36,6 +36,7 @@ from mercer._two_stage.first_stage import (
 )
 from mercer._two_stage.learner_choice import (
     EvaluatedLearner,
+    Fit,
     choose_form,
     comparable,
     isotropic_learners,
@@ -47,9 +48,6 @@ from mercer.kernels._distances import check_squares
 
 _RESIDUAL_ROWS = 5000
 """Prediction intervals on Nyström features come from the residuals of at most this many rows."""
-
-Fit = dict[str, Any]
-"""Attributes that a fitted second stage, or both stages, leave on an estimator."""
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):

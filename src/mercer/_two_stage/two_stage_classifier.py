@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
@@ -22,12 +21,12 @@ from mercer._data.folds import Split, Splits, folds_of, folds_of_classes
 from mercer._data.sample import Sample, with_class_weights
 from mercer._model_selection.calibration import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
-from mercer._solvers.grids import as_grid, first_best, warn_at_edge
+from mercer._solvers.grids import as_grid, warn_at_edge
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
 from mercer._two_stage.label_machines import fit_label_machines, label_indicators
-from mercer._two_stage.learner_choice import isotropic_learners
+from mercer._two_stage.learner_choice import Fit, as_accurate, isotropic_learners, most_accurate
 from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.two_stage import Fit, TwoStage
+from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 
 
@@ -267,7 +266,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         if self.predictor is None or self.cv is not None:
             score = not isinstance(self.C, Real)
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
-        best = _most_accurate if self.learner is None else _as_accurate
+        best = most_accurate if self.learner is None else as_accurate
         return self._fit_stages(sample, splits, best)
 
     def _fit_labels(self, X: Features, Y: NDArray[np.int_], sample_weight: Any) -> Self:
@@ -391,31 +390,11 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         outputs = getattr(self.learner, "output_kernel", None)
-        tags.classifier_tags.multi_label = outputs is None or (
-            isinstance(outputs, str) and outputs == "multilabel"
-        )
+        named = isinstance(outputs, str) and outputs == "multilabel"
+        tags.classifier_tags.multi_label = outputs is None or named
         return tags
 
     def _second_stage_has(self, method: str) -> bool:
         if self.predictor is None:
             return True
         return hasattr(getattr(self, "predictor_", self.predictor), method)
-
-
-def _most_accurate(fits: Iterable[Fit]) -> Fit:
-    """The fit that predicts most held-out samples correctly; the first where none are held out."""
-    first = next(every := iter(fits))
-    if "_cv_accuracy" not in first:
-        return first
-    found = [first, *every]
-    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
-
-
-def _as_accurate(fits: Iterable[Fit]) -> Fit:
-    """The last fit if it predicts held-out samples as well as the first.
-
-    Its kernel was clearly better in ridge regression on kernels that were learned in folds.
-    """
-    found = list(fits)
-    first, last = found[0], found[-1]
-    return first if first.get("_cv_accuracy", 0.0) > last.get("_cv_accuracy", 0.0) else last

@@ -22,8 +22,9 @@ from mercer._solvers.ridge import fit_ridge
 from mercer._stacking.intervals import residual_intervals
 from mercer._targets.factors import response_deviation
 from mercer._two_stage.first_stage import fit_centering
+from mercer._two_stage.learner_choice import Fit
 from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.two_stage import Fit, TwoStage
+from mercer._two_stage.two_stage import TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage
 

@@ -150,8 +150,7 @@ def learn_parameters(
     bounds = np.stack([center - _LOG_RADIUS, center + _LOG_RADIUS], axis=1)
     limits = [kernel.log_bounds(samples.repeated) for kernel in kernels]
     bounds[: whole.ends[-1]] = np.concatenate(limits).reshape(-1, 2)
-    is_width = np.zeros(center.size)
-    is_width[np.r_[*whole.widths()]] = 1.0
+    is_width = np.isin(np.arange(center.size), np.r_[*whole.widths()])
     history: list[float] = []
 
     def after_step(intermediate_result: OptimizeResult) -> None:
@@ -172,8 +171,8 @@ def learn_parameters(
             start = minimized(few, start, bounds, after_step=_ignored, ftol=rough, **options).x
     found = minimized(whole, start, bounds, after_step=after_step, ftol=tol, **options)
     learned, weights, variance = whole.read(found.x)
-    history = history or [float(found.fun)]
-    return LearnedParameters(learned, weights, variance, history, bool(found.success))
+    steps = history or [float(found.fun)]
+    return LearnedParameters(learned, weights, variance, steps, bool(found.success))
 
 
 def _ignored(intermediate_result: OptimizeResult) -> None:
