@@ -35,8 +35,7 @@ from mercer.kernels import (
     Matern,
     RationalQuadratic,
 )
-from mercer.kernels._radial import Radial
-from mercer.kernels._structure import Distance
+from mercer.kernels._radial import Distance, Radial
 
 EUCLIDEAN = Distance()
 

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from mercer._gram import tiles
 from mercer._gram.samples import Samples, centered_features
 from mercer._gram.tiles import Tile, assembled, map_tiles, tile_plan
-from mercer.kernels._structure import Distance
+from mercer.kernels._radial import Distance
 
 
 @given(n=st.integers(1, 900), p=st.sampled_from([1, 2, 20, 5000]))

@@ -30,17 +30,14 @@ from mercer.kernels import (
     WeightedSum,
     as_kernel,
 )
-from mercer.kernels._structure import (
-    ARDFunction,
-    Distance,
+from mercer.kernels._kernel import (
     InnerProduct,
     PrecomputedGram,
-    RadialFunction,
     Structure,
     inner_product_columns,
-    radial_groups,
     stack_values,
 )
+from mercer.kernels._radial import Distance, RadialFunction, radial_groups
 
 X = np.random.default_rng(0).normal(size=(12, N_FEATURES))
 
@@ -56,7 +53,7 @@ def test_structure_determines_the_gram_matrix(kernel: Kernel) -> None:
     if isinstance(structure, InnerProduct):
         features = X[:, structure.positions(N_FEATURES)]
         assert_allclose(features @ features.T, kernel(X), atol=1e-12)
-    if isinstance(structure, ARDFunction):
+    if type(structure) is Structure and structure.n_widths:
         isotropic = structure.isotropic()
         assert isotropic is not None
         assert isinstance(isotropic.structure, RadialFunction)

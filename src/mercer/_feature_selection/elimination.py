@@ -14,7 +14,7 @@ from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels import Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
-from mercer.kernels._structure import Distance, DistanceFunction, RadialFunction
+from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 _BLOCK_FEATURES = 256
 """The powers of at most this many features are in memory together, for one tile."""
@@ -138,7 +138,7 @@ def linear_scorer(X: Array, target: Target) -> Scorer:
     return score
 
 
-def radial_scorer(X: Array, target: Target, radial: DistanceFunction, norm: float = 2.0) -> Scorer:
+def radial_scorer(X: Array, target: Target, radial: Radial, norm: float = 2.0) -> Scorer:
     """Score features by HSIC of a kernel of the distance, divided by the median distance.
 
     Parameters
@@ -146,7 +146,7 @@ def radial_scorer(X: Array, target: Target, radial: DistanceFunction, norm: floa
     X : ndarray of shape (n_samples, n_features)
         Centered.
     target : Target
-    radial : DistanceFunction
+    radial : Radial
     norm : float, default=2.0
         p of the distance |x - x'|_p.
 

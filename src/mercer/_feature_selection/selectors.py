@@ -20,7 +20,7 @@ from mercer._targets import TASKS, Target, Task, check_output_kernel, target_of
 from mercer._typing import Array, Features
 from mercer._validation import check_choice, check_number, check_target_values, warn
 from mercer.kernels import Linear
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 
 class DependenceSelector(SelectorMixin, BaseEstimator):

@@ -12,7 +12,7 @@ from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, assembled, rounding, tile_plan
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel, gram_between, gram_tile
+from mercer.kernels._kernel import Kernel, gram_tile
 
 
 def center_tiles(blocks: Array, row_means: Array, tile: Tile, weights: SampleWeights) -> None:
@@ -252,4 +252,4 @@ def unit_rows(kernel: Kernel, unit: UnitScale, X: Features, Z: Features) -> Arra
     -------
     ndarray of shape (n_rows, n_samples)
     """
-    return unit.apply(gram_between(kernel, X, Z))
+    return unit.apply(kernel._shifted(X, Z))

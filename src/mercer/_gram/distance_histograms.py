@@ -10,7 +10,7 @@ import numpy as np
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles
 from mercer._typing import Array
-from mercer.kernels._structure import Distance, DistanceFunction
+from mercer.kernels._radial import Distance, Radial
 
 FINE_BITS = 11
 """A logarithmic mesh with a certificate has two to this power cells per octave, so that the proven
@@ -29,7 +29,7 @@ class Mesh:
     nodes: Array
 
     @abstractmethod
-    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
         """Largest deviation of a kernel from its chords, over an interval of its parameter."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class LogarithmicMesh(Mesh):
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.bincount(coarse, sums, self.n_coarse) / total)
 
-    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
         """Largest deviation from a chord, equal at every width; see :meth:`Mesh.chord_error`."""
         left = np.geomspace(1e-9, 1e40, 2**15)
         right = left * (1.0 + 2.0**-self.bits)
@@ -147,7 +147,7 @@ class UniformMesh(Mesh):
         self.step = length / n_cells
         self.nodes = (self.step * np.arange(n_cells + 1)) ** 2
 
-    def chord_error(self, radial: DistanceFunction, log_bounds: Array) -> float:
+    def chord_error(self, radial: Radial, log_bounds: Array) -> float:
         """(s h)^2 / 4 for the largest frequency s, nodes h apart; see :meth:`Mesh.chord_error`."""
         return 0.25 * float(np.exp(log_bounds[1]) * self.step) ** 2
 
@@ -336,7 +336,7 @@ class DistanceHistogram:
         sums += np.multiply.outer(coarse @ self._totals, self._totals / n**2)
         return np.concatenate([self._counts * fine, sums], axis=-1)
 
-    def at(self, radial: DistanceFunction, thetas: Array) -> tuple[Array, Array]:
+    def at(self, radial: Radial, thetas: Array) -> tuple[Array, Array]:
         """Values at the nodes of a kernel with some log-widths, and their derivatives in these.
 
         Both are of shape (n_kernels, n_nodes).

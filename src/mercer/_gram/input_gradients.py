@@ -8,7 +8,7 @@ from mercer._gram.tiles import map_tiles
 from mercer._typing import Array
 from mercer.kernels._distances import centered_distances
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 _BLOCK_VALUES = 2**16
 """The kernel between a block of samples and all others has about this many values, which with

@@ -15,8 +15,7 @@ from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, working_memory
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import inner_product_columns
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 
 class KernelProducts(ABC):

@@ -12,8 +12,7 @@ import scipy.sparse as sp
 from mercer._gram.samples import Samples, centered_features, check_finite
 from mercer._gram.tiles import Tile, map_tiles, rounding, working_memory
 from mercer._typing import Array
-from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import inner_product_columns
+from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _FEW = 8
 """Up to this many products of a tile take less time one vector at a time than as a matrix product,

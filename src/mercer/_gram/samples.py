@@ -12,8 +12,8 @@ from mercer._data.weights import SampleWeights, as_weights
 from mercer._gram.tiles import Tile, tile_plan, working_memory
 from mercer._typing import Array, Features
 from mercer.kernels._distances import center_of, centered_distances, products, rows_squared
-from mercer.kernels._kernel import Kernel, gram_tile
-from mercer.kernels._structure import Distance, InnerProduct, radial_groups, stack_values
+from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, stack_values
+from mercer.kernels._radial import Distance, radial_groups
 
 _CONSTANT_FEATURE = 1e-14
 """A feature that differs from its mean by at most this fraction of the mean is constant."""

@@ -21,7 +21,7 @@ from mercer._typing import Array
 from mercer._weights.alignment_weights import normalized
 from mercer.kernels._distances import scaled_features
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from mercer._model_selection.feature_metric import choose_metric, kernel_on_feat
 from mercer._targets import Target, Task
 from mercer._validation import check_bool, check_number
 from mercer.kernels import ExponentialPower, Kernel, Laplacian
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 
 class GradientOuterProduct(KernelLearner):

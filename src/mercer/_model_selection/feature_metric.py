@@ -20,7 +20,7 @@ from mercer._typing import Array, Features, RandomState
 from mercer.kernels import OnProjection
 from mercer.kernels._distances import median_distance
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 MAX_SAMPLES = 1000
 """Metrics are learned from at most this many samples: gradients average over them."""

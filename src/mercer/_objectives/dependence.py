@@ -20,7 +20,7 @@ from mercer._objectives.inner_product import KernelTile, kept, kernel_tiles
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import Distance, DistanceFunction, RadialFunction
+from mercer.kernels._radial import Distance, Radial, RadialFunction
 
 
 class Criterion(ABC):
@@ -241,7 +241,7 @@ class Dependence(Objective):
 def width_mesh(
     samples: Samples,
     distance: Distance,
-    radial: DistanceFunction,
+    radial: Radial,
     log_bounds: Array,
     *,
     near_zero: float = 1e-3,
@@ -253,7 +253,7 @@ def width_mesh(
     ----------
     samples : Samples
     distance : Distance
-    radial : DistanceFunction
+    radial : Radial
     log_bounds : ndarray of shape (2,)
         Logarithms of the smallest and the largest width.
     near_zero, negligible : float, default=1e-3 and 0.032

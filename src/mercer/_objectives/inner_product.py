@@ -15,8 +15,8 @@ from mercer._gram.tiles import Tile, map_tiles, working_memory
 from mercer._objectives import Objective
 from mercer._typing import Array
 from mercer.kernels._distances import inner
-from mercer.kernels._kernel import Kernel, gram_tile_vjp, gram_tiles
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._kernel import Kernel, gram_tile_vjp
+from mercer.kernels._radial import RadialFunction
 
 Value = TypeVar("Value")
 
@@ -113,7 +113,7 @@ def kernel_tiles(
     """
     offset = 0.0 if centered else kernel.offset
     structure, scaled = kernel.structure, samples.scaled
-    ard = None if samples.stacked else gram_tiles(kernel, samples.X)
+    ard = None if samples.stacked else kernel._gram_tiles(samples.X)
 
     def ard_tile(tile: Tile) -> KernelTile:
         assert ard is not None

@@ -22,7 +22,7 @@ from mercer._search.parameter_search import (
 from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 STEP_TOLERANCE = 2e-2
 """A search by gradients stops at this relative change unless another tolerance is given: a kernel

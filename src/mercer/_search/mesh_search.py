@@ -25,7 +25,7 @@ from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._search.width_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import DistanceFunction, RadialFunction
+from mercer.kernels._radial import Radial, RadialFunction
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class MeshSearch(FamilySearch):
 
 
 def search_width(
-    kernel: DistanceFunction,
+    kernel: Radial,
     nodes: Array,
     weights: Array,
     log_bounds: Array,
@@ -152,7 +152,7 @@ def search_width(
 
     Parameters
     ----------
-    kernel : DistanceFunction
+    kernel : Radial
         Gives g.
     nodes, weights : ndarray of shape (n_nodes,)
         Squared distances, and the weights of the pairs of samples deposited there.
@@ -189,7 +189,7 @@ def search_width(
 
 
 def search_frequency(
-    kernel: DistanceFunction,
+    kernel: Radial,
     mesh: UniformMesh,
     weights: Array,
     log_bounds: Array,
@@ -202,7 +202,7 @@ def search_frequency(
 
     Parameters
     ----------
-    kernel : DistanceFunction
+    kernel : Radial
         With `band_limited`: 1 + 2 cos(s D).
     mesh : UniformMesh
         Its nodes D_k are evenly spaced in the distance.
@@ -261,9 +261,7 @@ def search_frequency(
     return Peak(float(np.log(frequency)), value, bound - value)
 
 
-def _convex_bound(
-    kernel: DistanceFunction, nodes: Array, weights: Array, grid: Array, value: float
-) -> float:
+def _convex_bound(kernel: Radial, nodes: Array, weights: Array, grid: Array, value: float) -> float:
     """Upper bound of the objective over the whole interval, by branch and bound.
 
     As a function of gamma = 1 / s^2 a monotone radial kernel (a mixture of Gaussians) is convex and

@@ -17,7 +17,7 @@ from mercer._search.parameter_search import Candidate, FamilySearch, Maximum, ma
 from mercer._typing import Array
 from mercer._weights.alignment_weights import best_nonnegative
 from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import RadialFunction
+from mercer.kernels._radial import RadialFunction
 
 Profile = Callable[[Array], Array]
 """An objective's values at some parameters, both of shape (n_parameters,)."""

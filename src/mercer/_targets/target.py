@@ -21,7 +21,7 @@ from mercer._typing import Array
 from mercer._validation import check_choice, check_target_values, warn
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._conversion import NAMES
-from mercer.kernels._structure import PrecomputedGram
+from mercer.kernels._kernel import PrecomputedGram
 
 Task = Literal["auto", "classification", "regression"]
 TASKS = ("auto", "classification", "regression")

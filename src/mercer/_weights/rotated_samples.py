@@ -18,8 +18,7 @@ from mercer._gram.tiles import assembled, serial_algebra, tile_plan
 from mercer._typing import Array
 from mercer._weights.mkl import LearnedWeights
 from mercer.kernels import Linear, OnColumns
-from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import inner_product_columns
+from mercer.kernels._kernel import Kernel, inner_product_columns
 from mercer.losses import Squared
 from mercer.losses._loss import ROUNDING, Problems
 

@@ -11,14 +11,8 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner, products, squared_distances
-from mercer.kernels._kernel import Kernel
-from mercer.kernels._structure import (
-    InnerProduct,
-    PrecomputedGram,
-    Structure,
-    radial_groups,
-    stack_values,
-)
+from mercer.kernels._kernel import InnerProduct, Kernel, PrecomputedGram, Structure, stack_values
+from mercer.kernels._radial import radial_groups
 
 
 class Composite(Kernel):

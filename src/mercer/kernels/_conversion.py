@@ -12,10 +12,9 @@ from sklearn.utils import gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._dot_product import Linear, Polynomial
 from mercer.kernels._exponential_power import ExponentialPower, Laplacian
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import Kernel, PrecomputedGram, Structure
 from mercer.kernels._radial import Gaussian
 from mercer.kernels._stationary import Dirichlet, Matern, RationalQuadratic
-from mercer.kernels._structure import PrecomputedGram, Structure
 
 NAMES: dict[str, Kernel] = {
     "gaussian": Gaussian(),

@@ -1,8 +1,11 @@
-"""The interface that every kernel implements."""
+"""The interface that every kernel implements, and what is known of the structure of its formula."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +14,6 @@ from sklearn.utils import check_array, gen_batches
 from mercer._typing import Array, Features
 from mercer.kernels._distances import inner
 from mercer.kernels._radial_tiles import RadialTiles
-from mercer.kernels._structure import InnerProduct, PrecomputedGram, Structure
 
 if TYPE_CHECKING:
     from mercer.kernels._composition import Product, WeightedSum
@@ -21,6 +23,58 @@ _BLOCK_ROWS = 256
 
 N_STARTS = 9
 """A search by gradients may start from this many points, evenly spaced in its interval."""
+
+Columns: TypeAlias = tuple[int, ...] | None
+"""Positions of columns of a table, None for all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Structure:
+    """Structure of a kernel's formula. The base class stands for an unknown one.
+
+    Callers match on the subclass, and compute with what it holds in place of the kernel's values.
+
+    Attributes
+    ----------
+    n_widths : int, default=0
+        Number of widths, in the unit of the features, which are the first of the parameters.
+    isotropic : callable
+        Returns the same kernel with one width in place of one per feature, None if it has no such.
+    """
+
+    n_widths: int = 0
+    isotropic: Callable[[], Any] = NoneType
+
+
+@dataclass(frozen=True)
+class InnerProduct(Structure):
+    """The kernel is the inner product of two samples.
+
+    Attributes
+    ----------
+    columns : tuple of int, or None
+        Columns that are multiplied, None for all.
+    """
+
+    columns: Columns = None
+
+    def positions(self, n_features: int) -> Array:
+        """Positions of the columns in a table of `n_features`, shape (n_columns,)."""
+        return np.arange(n_features) if self.columns is None else np.asarray(self.columns)
+
+
+@dataclass(frozen=True)
+class PrecomputedGram(Structure):
+    """The kernel reads a stack of Gram matrices in place of features.
+
+    Attributes
+    ----------
+    from_stack : callable
+        Given a stack of shape (n_rows, n_columns, n_kernels), or a tile of one, returns the
+        kernel's values, shape (n_rows, n_columns).
+    """
+
+    from_stack: Callable[[Array], Array]
 
 
 class Kernel(BaseEstimator):
@@ -291,64 +345,44 @@ class Kernel(BaseEstimator):
 
 
 def gram_tile(kernel: Kernel, X: Features, rows: slice, columns: slice) -> Array:
-    """Tile of a Gram matrix, less the kernel's offset; the table is not validated.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to the table.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    rows, columns : slice
-    """
+    """Tile of a bound kernel's Gram matrix, less its offset; the table is not validated."""
     return kernel._shifted(X[rows], None if rows == columns else X[columns])
-
-
-def gram_between(kernel: Kernel, X: Features, Z: Features) -> Array:
-    """Kernel between the samples of two tables, less its offset; the tables are not validated.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to the tables' columns.
-    X : ndarray or sparse matrix of shape (n_rows, n_features)
-    Z : ndarray or sparse matrix of shape (n_samples, n_features)
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_samples)
-    """
-    return kernel._shifted(X, Z)
 
 
 def gram_tile_vjp(
     kernel: Kernel, X: Features, P: Array, rows: slice, columns: slice
 ) -> tuple[float, Array]:
-    """<P, K> and its gradient in theta over one tile of the Gram matrix; nothing is validated.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound to the table.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-    P : ndarray of shape (n_rows, n_columns)
-    rows, columns : slice
-    """
+    """<P, K> and its gradient in theta over one tile of a bound kernel's Gram matrix."""
     part = X[rows]
     if rows == columns:
         return kernel._contract(part, P, part, 0)
     return kernel._contract(part, P, X[columns], None)
 
 
-def gram_tiles(kernel: Kernel, X: Features) -> RadialTiles | None:
-    """Tiles of a kernel's Gram matrix that serve values and gradient alike; None without ARD.
+def stack_values(kernel: Kernel, stack: Array) -> Array:
+    """A kernel's Gram matrix from a stack of precomputed ones, or from a tile of the stack.
 
     Parameters
     ----------
     kernel : Kernel
-        Bound to the table.
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    stack : ndarray of shape (n_rows, n_columns, n_kernels)
+
+    Raises
+    ------
+    TypeError
+        If the kernel reads features.
     """
-    return kernel._gram_tiles(X)
+    structure = kernel.structure
+    if isinstance(structure, PrecomputedGram):
+        return structure.from_stack(stack)
+    raise TypeError(f"{kernel.describe()} reads features, not a stack of Gram matrices.")
+
+
+def inner_product_columns(kernels: Sequence[Kernel], n_features: int) -> list[Array] | None:
+    """Columns whose inner product each bound kernel is; None if some kernel is not of this kind."""
+    structures = [kernel.structure for kernel in kernels]
+    products = [s.positions(n_features) for s in structures if isinstance(s, InnerProduct)]
+    return products if len(products) == len(structures) else None
 
 
 def _content(value: Any) -> Any:

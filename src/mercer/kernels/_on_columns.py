@@ -12,9 +12,9 @@ import scipy.sparse as sp
 
 from mercer._typing import Array, Features
 from mercer.kernels._composition import Composite
-from mercer.kernels._kernel import Kernel
+from mercer.kernels._kernel import InnerProduct, Kernel, Structure
+from mercer.kernels._radial import RadialFunction
 from mercer.kernels._radial_tiles import RadialTiles
-from mercer.kernels._structure import ARDFunction, InnerProduct, RadialFunction, Structure
 
 Columns: TypeAlias = Sequence[Any] | slice | str | int | Callable[[Any], Any]
 
@@ -111,7 +111,7 @@ class OnColumns(OnMapped):
     def structure(self) -> Structure:
         """The inner kernel's structure on the chosen columns, if these are known by position."""
         structure = self.kernel.structure
-        if isinstance(structure, ARDFunction):
+        if type(structure) is Structure and structure.n_widths:
             return replace(structure, isotropic=self._isotropic)
         chosen = self._known_positions()
         if chosen is not None and isinstance(structure, RadialFunction | InnerProduct):

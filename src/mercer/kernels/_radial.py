@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -21,9 +23,8 @@ from mercer.kernels._distances import (
     squared_distances,
     subtract_center,
 )
-from mercer.kernels._kernel import N_STARTS, Kernel
+from mercer.kernels._kernel import N_STARTS, Columns, Kernel, Structure
 from mercer.kernels._radial_tiles import RadialTiles, weighted_squares
-from mercer.kernels._structure import ARDFunction, RadialFunction, Structure
 
 Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
@@ -32,6 +33,22 @@ _SPREAD = 10.0
 """Widths are searched up to this many times the largest distance, as wider kernels are proportional
 to each other, up to a constant; and down to a small distance divided by this, as narrower kernels
 have the identity as their Gram matrix."""
+
+
+@dataclass(frozen=True)
+class Distance:
+    """A distance of two samples, |x - z|_p = (sum_j |x_j - z_j|^p)^(1/p).
+
+    Attributes
+    ----------
+    columns : tuple of int, or None
+        Columns j that it is measured on, None for all.
+    norm : float, default=2.0
+        p; the distance is Euclidean for two, and the sum of absolute differences for one.
+    """
+
+    columns: Columns = None
+    norm: float = 2.0
 
 
 class Radial(Kernel):
@@ -153,6 +170,51 @@ class Radial(Kernel):
         return ()
 
 
+@dataclass(frozen=True)
+class RadialFunction(Structure):
+    """The kernel is a function of one distance.
+
+    Attributes
+    ----------
+    function : Radial
+    columns : tuple of int, or None
+        Columns that the distance is measured on, None for all.
+    norm : float, default=2.0
+        p of the distance |x - z|_p.
+    """
+
+    function: Radial
+    columns: Columns = None
+    norm: float = 2.0
+
+    @property
+    def distance(self) -> Distance:
+        """The distance that the kernel is a function of."""
+        return Distance(self.columns, self.norm)
+
+
+def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, Radial]]]:
+    """Groups of kernels that are functions of the same distance, which has to be computed once.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        Bound kernels.
+
+    Returns
+    -------
+    dict
+        From each distance to the indices of its kernels and their functions. Kernels that are not
+        functions of a distance are left out.
+    """
+    groups: dict[Distance, list[tuple[int, Radial]]] = {}
+    for position, kernel in enumerate(kernels):
+        structure = kernel.structure
+        if isinstance(structure, RadialFunction):
+            groups.setdefault(structure.distance, []).append((position, structure.function))
+    return groups
+
+
 class Stationary(Radial):
     """Base class of kernels with a width: one for all features, or one for each.
 
@@ -218,7 +280,7 @@ class Stationary(Radial):
         """A function of the distance, or of the distance of features that widths scale."""
         if np.ndim(self.bandwidth) == 0:
             return RadialFunction(self, norm=self.norm, n_widths=1)
-        return ARDFunction(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
+        return Structure(n_widths=np.size(self.bandwidth), isotropic=self._isotropic)
 
     def _isotropic(self) -> Kernel:
         """The same kernel with one width, the geometric mean."""
