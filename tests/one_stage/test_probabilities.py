@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from mercer import L1SVM, ContinuousMKLClassifier, MKLClassifier
 from mercer._data.weights import UnitWeights
 from mercer._gram.samples import Samples
-from mercer._one_stage.kernel_machines import class_values, held_out_temperature
+from mercer._model_selection.calibration import class_values, held_out_temperature
 from mercer._weights.rotated_samples import rotated_samples
 from mercer.kernels import Gaussian, Linear
 from mercer.losses import Hinge, Squared

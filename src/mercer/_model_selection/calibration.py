@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
@@ -165,3 +167,62 @@ def calibrate(
     coefficients = np.zeros((k, k))
     coefficients[:, present], intercept[present] = slopes.T, levels
     return Calibration(coefficients, intercept)
+
+
+def normalized_probabilities(positive: Array) -> Array:
+    """Probabilities of all classes from those of each against the rest, one column for two classes.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n_samples, n_problems)
+    """
+    if positive.shape[1] == 1:
+        return np.hstack([1.0 - positive, positive])
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+def class_values(values: Array) -> Array:
+    """Values with one column for each class, of one machine for two classes, or of one for each.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples, n_problems)
+    """
+    return np.hstack([-values, values]) if values.shape[1] == 1 else values
+
+
+def held_out_temperature(
+    held_out: Callable[[NDArray[np.intp], NDArray[np.intp]], Array],
+    codes: NDArray[np.intp],
+    weights: SampleWeights,
+    cv: int = 5,
+) -> Calibration:
+    """Fit probabilities of the classes to values of held-out samples.
+
+    Parameters
+    ----------
+    held_out : callable
+        From indices of training and held-out samples to the machines' values for the latter.
+    codes : ndarray of int of shape (n_samples,)
+        Classes.
+    weights : SampleWeights
+    cv : int, default=5
+        Number of folds, in which classes are in proportion.
+
+    Returns
+    -------
+    Calibration
+        For what :func:`class_values` returns.
+
+    Notes
+    -----
+    The kernel is that of the whole fit, and machines alone are fitted in the folds. They take a
+    tenth to a fifth of the time in which kernel and machines were learned.
+    """
+    order = np.random.default_rng(0).permutation(codes.size)
+    fold = np.empty(codes.size, dtype=int)
+    fold[order[np.argsort(codes[order], kind="stable")]] = np.arange(codes.size) % cv
+    tests = [np.flatnonzero(fold == number) for number in range(min(cv, codes.size))]
+    found = [held_out(np.flatnonzero(fold != k), test) for k, test in enumerate(tests)]
+    rows, values = np.concatenate(tests), class_values(np.concatenate(found))
+    return fit_temperature(values, codes[rows], weights.take(rows).given)

@@ -1,4 +1,4 @@
-"""The base of the estimators that learn a kernel together with the machine that uses it."""
+"""Bases of the estimators that learn a kernel together with its predictor, and kernel machines."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import check_is_fitted
 
 from mercer._callbacks import reported_steps, with_callbacks
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import gram_alignment
 from mercer._gram.moments import trace_shares
-from mercer._kernel_estimator import KernelEstimator, TrainingData, training_data
+from mercer._gram.tiles import check_rows_memory
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, training_data
+from mercer._model_selection.calibration import (
+    Calibration,
+    class_values,
+    held_out_temperature,
+    normalized_probabilities,
+)
 from mercer._targets import Target, Task, one_against_rest
 from mercer._typing import Array, Features
-from mercer._weights.mkl import Machines
+from mercer._validation import check_choice, check_number, check_positive
+from mercer._weights.mkl import LearnedWeights, Machines
+from mercer._weights.rotated_samples import RotatedSamples
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._distances import check_squares
+from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
+from mercer.losses._loss import Problems
 
 Report: TypeAlias = Callable[..., None]
 """What is called after each step of a fit."""
@@ -46,13 +59,12 @@ class LearnedMachines:
     machines: Machines
 
     def alignment(self, Y: Array, weights: SampleWeights) -> float:
-        """Return the centered alignment of the learned kernel with a target.
+        """Return the centered alignment of the learned kernel with a target factor.
 
         Parameters
         ----------
         Y : ndarray of shape (n_samples, n_targets)
-            Centered target factor.
-            Its rows are multiplied by the square roots of the weights.
+            Centered, with its rows multiplied by the square roots of the weights.
         weights : SampleWeights
         """
         return gram_alignment(self.machines.gram, Y, weights)
@@ -181,13 +193,204 @@ class Regressor(RegressorMixin, OneStage):
         return tags
 
 
-def normalized_probabilities(positive: Array) -> Array:
-    """Probabilities of all classes from those of each against the rest, one column for two classes.
+@dataclass(frozen=True)
+class FittedMachines(LearnedMachines):
+    """Kernel machines on a learned kernel.
 
-    Parameters
+    Attributes
     ----------
-    positive : ndarray of shape (n_samples, n_problems)
+    machines : LearnedWeights
+    problems : Problems
+    rotated : RotatedSamples or None
+        The samples that the kernel was learned from; the learned Gram matrix is theirs.
     """
-    if positive.shape[1] == 1:
-        return np.hstack([1.0 - positive, positive])
-    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+    machines: LearnedWeights
+    problems: Problems
+    rotated: RotatedSamples | None = None
+
+    def alignment(self, Y: Array, weights: SampleWeights) -> float:
+        """Return the alignment with a target; see :meth:`LearnedMachines.alignment`."""
+        if self.rotated is None:
+            return super().alignment(Y, weights)
+        return self.rotated.alignment(self.machines.gram, self.weights, Y)
+
+    def held_out(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> Array:
+        """Return predicted values of some samples by machines that are fitted to others."""
+        if self.rotated is None:
+            return self.problems.held_out(self.machines.gram, train, test)
+        return self.rotated.held_out(self.weights, self.problems, train, test)
+
+
+class KernelMachines(OneStage):
+    """Kernel machines that share a learned kernel."""
+
+    loss: Any
+    fit_intercept: bool = True
+    intercept_: Array
+    support_: NDArray[np.intp]
+
+    def _loss(self) -> Loss:
+        """Return the loss that the parameters stand for, without weights of samples."""
+        raise NotImplementedError
+
+    def _problems(self, data: TrainingData, Y: Array) -> Problems:
+        return Problems(self._loss().with_weights(data.weights.given), Y, bool(self.fit_intercept))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        dual, values = learned.machines.dual, learned.machines.values
+        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=1))
+        self.intercept_ = np.zeros(dual.shape[1])
+        if learned.problems.intercept:
+            # The machines were fitted to the centered kernel, and their values differ from those of
+            # the uncentered kernel by a constant, the intercept: averaged to lower rounding errors.
+            rows = np.unique(np.linspace(0, len(values) - 1, 64).round().astype(int))
+            used = np.flatnonzero(dual.any(axis=1))
+            X, stacked = data.X, data.stored is None
+            here, support = (X[np.ix_(rows, used)], None) if stacked else (X[rows], X[used])
+            uncentered = _without_intercept(self.kernel_, here, support, dual[used])
+            self.intercept_ = (values[rows] - uncentered).mean(axis=0)
+
+    def _values(self, X: Features) -> Array:
+        """Values of all machines on new samples, shape (n_samples, n_problems)."""
+        check_is_fitted(self)
+        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
+        if self.X_fit_ is None:
+            samples, support = samples[:, self.support_], None
+        else:
+            support = self.X_fit_[self.support_]
+        return _without_intercept(self.kernel_, samples, support, dual) + self.intercept_
+
+
+def _without_intercept(
+    kernel: Kernel, samples: Features, support: Features | None, dual: Array
+) -> Array:
+    """The learned kernel on samples and support vectors, times these vectors' coefficients.
+
+    Stacks hold the kernels of the support vectors alone, which are None then.
+    """
+    if not dual.size:
+        return np.zeros((samples.shape[0], dual.shape[1]))
+    if support is None:
+        return np.asarray(kernel(samples) @ dual)
+    check_rows_memory(samples.shape[0], support.shape[0])
+    return np.asarray(kernel(samples, support) @ dual)
+
+
+class MachineClassifier(Classifier, KernelMachines):
+    """One kernel machine for two classes, else one for each class against the rest."""
+
+    C: float
+    temperature_: Calibration
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("hinge", "squared", "logistic"))
+        check_positive("C", self.C)
+        if self.loss == "squared":
+            return Squared(1.0 / float(self.C))
+        return Hinge(float(self.C)) if self.loss == "hinge" else Logistic(float(self.C))
+
+    def _store(self, data: TrainingData, target: Target, learned: FittedMachines) -> None:
+        super()._store(data, target, learned)
+        # Values of the logistic loss are the logarithms of odds.
+        if not isinstance(self._loss(), Logistic):
+            assert target.codes is not None
+            self.temperature_ = held_out_temperature(learned.held_out, target.codes, target.weights)
+
+    def decision_function(self, X: Features) -> Array:
+        """Return the values of the kernel machines.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, ``classes_[1]`` is predicted where the value is positive.
+        """
+        values = self._values(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.classes_[class_values(self._values(X)).argmax(axis=1)]
+
+    def predict_proba(self, X: Features) -> Array:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`.
+
+        Notes
+        -----
+        The logistic loss has probabilities of its own: of more than two classes, each one's against
+        the rest divided by their sum. For other losses, they are the softmax of the machines'
+        values times a factor that was fitted to values of held-out samples. The predicted class has
+        the highest probability.
+        """
+        values = self._values(X)
+        if isinstance(self._loss(), Logistic):
+            return normalized_probabilities(expit(values))
+        return self.temperature_.probabilities(class_values(values))
+
+
+class MachineRegressor(Regressor, KernelMachines):
+    """One kernel machine for each response."""
+
+    alpha: float
+    epsilon: float
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, Loss):
+            if self.loss.for_labels:
+                raise ValueError(f"{self.loss!r} is a loss of labels, not of responses.")
+            return _unweighted(self.loss)
+        check_choice("loss", self.loss, ("squared", "epsilon_insensitive"))
+        check_positive("alpha", self.alpha)
+        check_number("epsilon", self.epsilon)
+        if self.loss == "squared":
+            return Squared(float(self.alpha))
+        return EpsilonInsensitive(1.0 / float(self.alpha), float(self.epsilon))
+
+    def predict(self, X: Features) -> Array:
+        """Predict responses.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            A stack of shape (n_samples, n_fitted, n_kernels) where `kernels` is "precomputed".
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._shaped(self._values(X))
+
+
+def _unweighted(loss: Loss) -> Loss:
+    """Return a loss that has no weights of samples, which `fit` takes."""
+    if loss.weights is not None:
+        raise ValueError("loss must have no weights: pass them to fit, as sample_weight.")
+    return loss

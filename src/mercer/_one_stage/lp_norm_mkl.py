@@ -9,12 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.kernel_products import base_grams
 from mercer._kernel_estimator import TrainingData
-from mercer._one_stage.base import Report
-from mercer._one_stage.kernel_machines import (
+from mercer._one_stage.base import (
     FittedMachines,
     KernelMachines,
     MachineClassifier,
     MachineRegressor,
+    Report,
 )
 from mercer._targets import Target
 from mercer._typing import Array

@@ -11,12 +11,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._kernel_estimator import TrainingData, kernel_rows, new_samples
+from mercer._model_selection.calibration import normalized_probabilities
 from mercer._one_stage.base import (
     Classifier,
     LearnedMachines,
     OneStage,
     Report,
-    normalized_probabilities,
 )
 from mercer._targets import Target
 from mercer._typing import Array, Features
