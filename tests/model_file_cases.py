@@ -11,7 +11,7 @@ from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 
-from mercer._saved_models.checksums import add_checksum
+from mercer._model_files import add_checksum
 
 Members = dict[str, bytes]
 

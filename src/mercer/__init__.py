@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         KernelOptimization,
         UniformCombination,
     )
-    from mercer._loading import load, save
+    from mercer._model_files import load, save
     from mercer._one_stage import (
         L1SVM,
         L2KRR,
@@ -103,7 +103,7 @@ _MODULES = {
         "KernelOptimization",
         "UniformCombination",
     ),
-    "mercer._loading": ("load", "save"),
+    "mercer._model_files": ("load", "save"),
     "mercer._one_stage": (
         "ContinuousMKLClassifier",
         "ContinuousMKLRegressor",

@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skops.io import dump, dumps, get_untrusted_types
 
 from mercer import KernelStackingClassifier, TwoStageClassifier
-from mercer._saved_models import trusted_types
-from mercer._saved_models.checksums import add_checksum
+from mercer._model_files import add_checksum
+from mercer._model_types import trusted_types
 from mercer_command.files import save_model
 
 

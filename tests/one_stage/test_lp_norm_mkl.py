@@ -36,7 +36,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, SVR
 
 from mercer import L1SVM, L2KRR, ContinuousMKLRegressor, MKLClassifier, MKLRegressor
-from mercer._saved_models.model_types import trusted_types
+from mercer._model_types import trusted_types
 from mercer.kernels import (
     CallableKernel,
     Gaussian,

@@ -296,7 +296,7 @@ def test_attributes_agree(estimator: Any) -> None:
 @both
 def test_models_survive_pickle_and_skops(estimator: Any) -> None:
     skops = pytest.importorskip("skops.io")
-    from mercer._saved_models import trusted_types
+    from mercer._model_types import trusted_types
 
     X, y = problem(50)
     new = problem(9, seed=1)[0]

@@ -1,15 +1,18 @@
-"""The types of objects that a saved model may hold, by name."""
+"""Types that a saved model may hold, by name, and checks of what was loaded."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Iterable
+from functools import cache, singledispatch
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC
+from sklearn.svm._base import BaseLibSVM
 
 from mercer import (
     _clustering,
@@ -141,3 +144,81 @@ def is_trusted(name: str) -> bool:
         Full name of a type or a function.
     """
     return name in _PLAIN or name in trusted_types() or name.startswith(_SKLEARN_MODULES)
+
+
+def check_fitted(model: Any) -> None:
+    """Check the numbers in a loaded model by which compiled code finds its way in memory.
+
+    Parameters
+    ----------
+    model : object
+        The objects that it contains are checked too.
+
+    Raises
+    ------
+    ValueError
+        If the indices of a sparse array or the sizes of a support vector machine do not fit.
+    """
+    seen: set[int] = set()
+    waiting = [model]
+    while waiting:
+        found = waiting.pop()
+        if id(found) in seen:
+            continue
+        seen.add(id(found))
+        if issparse(found):
+            if hasattr(found, "check_format"):
+                found.check_format(full_check=True)
+            continue
+        if isinstance(found, BaseLibSVM) and hasattr(found, "support_"):
+            _check_support(found)
+        waiting.extend(_contents(found))
+
+
+@singledispatch
+def _contents(found: Any) -> Iterable[Any]:
+    """Return the objects that an object holds."""
+    return getattr(found, "__dict__", {}).values()
+
+
+@_contents.register
+def _(found: dict) -> Iterable[Any]:  # type: ignore[type-arg]
+    return [*found, *found.values()]
+
+
+@_contents.register(list)
+@_contents.register(tuple)
+@_contents.register(set)
+def _(found: Iterable[Any]) -> Iterable[Any]:
+    return found
+
+
+@_contents.register
+def _(found: np.ndarray) -> Iterable[Any]:
+    return found.flat if found.dtype.hasobject else ()
+
+
+@_contents.register
+def _(found: type) -> Iterable[Any]:
+    return ()
+
+
+def _check_support(machine: Any) -> None:
+    """Check that a support vector machine's arrays are those of its support vectors."""
+    support, counts = np.asarray(machine.support_), np.asarray(machine._n_support)
+    n_rows, n_classes, n_vectors = machine.shape_fit_[0], len(counts), len(support)
+    n_pairs = n_classes * (n_classes - 1) // 2
+    probabilities = (np.size(machine._probA), np.size(machine._probB))
+    fits = (
+        not machine._sparse
+        and n_classes > 1
+        and (counts >= 0).all()
+        and counts.sum() == n_vectors
+        and ((support >= 0) & (support < n_rows)).all()
+        and np.shape(machine._dual_coef_) == (n_classes - 1, n_vectors)
+        and np.shape(machine._intercept_) == (n_pairs,)
+        and all(size in {0, n_pairs} for size in probabilities)
+        and (machine.kernel == "precomputed" or len(machine.support_vectors_) == n_vectors)
+    )
+    if not fits:
+        raise ValueError("the arrays of a support vector machine in it do not fit each other")

@@ -12,8 +12,8 @@ from model_file_cases import members_of, nodes, saved_array, with_schema, write_
 from scipy.sparse import csr_matrix
 from sklearn.svm import SVC
 
-from mercer import TwoStageClassifier
-from mercer._saved_models import archive_checks, load_model, model_files, write_model
+import mercer
+from mercer import TwoStageClassifier, _model_files
 from mercer.datasets import make_sine
 
 skops = pytest.importorskip("skops")
@@ -25,7 +25,7 @@ X, Y = make_sine(40, random_state=0)
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("models") / "model.skops"
-    write_model(TwoStageClassifier(C=1.0).fit(X, Y), path)
+    mercer.save(TwoStageClassifier(C=1.0).fit(X, Y), path)
     return path
 
 
@@ -61,7 +61,7 @@ def as_array_of_objects(models: list[Any]) -> Any:
 def refusal(path: Path) -> str:
     """The message about a file that is not loaded."""
     with pytest.raises(ValueError, match=r"changed\.skops is not") as caught:
-        load_model(path)
+        mercer.load(path)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -78,14 +78,14 @@ NEWER = pytest.param(
 class TestWholeFiles:
     def test_a_model_predicts_as_before(self, saved: Path) -> None:
         expected = TwoStageClassifier(C=1.0).fit(X, Y).decision_function(X)
-        np.testing.assert_array_equal(load_model(saved).decision_function(X), expected)
-        np.testing.assert_array_equal(load_model(str(saved)).decision_function(X), expected)
+        np.testing.assert_array_equal(mercer.load(saved).decision_function(X), expected)
+        np.testing.assert_array_equal(mercer.load(str(saved)).decision_function(X), expected)
 
     def test_the_file_is_one_of_skops(self, saved: Path) -> None:
         from skops.io import get_untrusted_types, load
 
         model = load(saved, trusted=get_untrusted_types(file=saved))
-        np.testing.assert_array_equal(model.predict(X), load_model(saved).predict(X))
+        np.testing.assert_array_equal(model.predict(X), mercer.load(saved).predict(X))
 
     def test_every_changed_byte_is_noticed(self, saved: Path, changed: Path) -> None:
         data, rng = bytearray(saved.read_bytes()), np.random.default_rng(0)
@@ -111,23 +111,23 @@ class TestWholeFiles:
 
     def test_missing_files_and_folders_are_errors_of_the_system(self, tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
-            load_model(tmp_path / "none.skops")
+            mercer.load(tmp_path / "none.skops")
         with pytest.raises(IsADirectoryError):
-            load_model(tmp_path)
+            mercer.load(tmp_path)
 
     def test_a_model_beyond_memory_is_refused(
         self, saved: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """While a model is loaded, memory holds the file's bytes and its arrays."""
         n_bytes = saved.stat().st_size
-        monkeypatch.setattr(model_files, "available_memory", lambda: 1.9 * n_bytes)
+        monkeypatch.setattr(_model_files, "available_memory", lambda: 1.9 * n_bytes)
         with pytest.raises(MemoryError, match="takes more memory than there is"):
-            load_model(saved)
-        monkeypatch.setattr(model_files, "available_memory", lambda: 2.1 * n_bytes)
-        load_model(saved)
+            mercer.load(saved)
+        monkeypatch.setattr(_model_files, "available_memory", lambda: 2.1 * n_bytes)
+        mercer.load(saved)
 
     def test_a_changed_byte_of_a_long_file_is_noticed(self, changed: Path) -> None:
-        write_model([np.arange(10**6)], changed)
+        mercer.save([np.arange(10**6)], changed)
         data = bytearray(changed.read_bytes())
         data[7 * 10**6] ^= 1
         changed.write_bytes(data)
@@ -156,7 +156,7 @@ class TestMembers:
     ) -> None:
         write_members(members_of(saved) | {"large.npy": saved_array(np.zeros(10**5))}, changed)
         add_members_of_the_same_bytes(changed, n_copies)
-        model_files.add_checksum(changed)
+        _model_files.add_checksum(changed)
         assert "members are longer than the file" in refusal(changed)
 
     def test_overlapping_members_of_sparse_arrays_are_refused(
@@ -209,7 +209,7 @@ class TestMembers:
             archive.comment = b""
             with pytest.warns(UserWarning, match="Duplicate name"):
                 archive.writestr("schema.json", b"{}")
-        model_files.add_checksum(changed)
+        _model_files.add_checksum(changed)
         assert "list of members" in refusal(changed)
 
 
@@ -232,7 +232,7 @@ class TestObjects:
 
             with_schema(saved, changed, change)
             with pytest.raises(ValueError, match=f"types that are not trusted, '{name}'"):
-                load_model(changed)
+                mercer.load(changed)
 
     def test_descriptions_that_stand_for_many_objects_are_refused(
         self, saved: Path, changed: Path
@@ -277,7 +277,7 @@ class TestObjects:
         self, saved: Path, changed: Path, monkeypatch: pytest.MonkeyPatch, limit: str
     ) -> None:
         changed.write_bytes(saved.read_bytes())
-        monkeypatch.setattr(archive_checks, limit, 100)
+        monkeypatch.setattr(_model_files, limit, 100)
         assert "too" in refusal(changed)
 
     @pytest.mark.parametrize("protocol", [0, 1, "2", None, True, NEWER])
@@ -297,12 +297,12 @@ class TestIndices:
     @pytest.mark.parametrize("name", ["support_", "_n_support", "_dual_coef_", "_intercept_"])
     def test_support_vector_machines_are_consistent(self, changed: Path, name: str) -> None:
         model = SVC(kernel="precomputed").fit(X @ X.T, Y)
-        write_model(model, changed)
-        load_model(changed)
+        mercer.save(model, changed)
+        mercer.load(changed)
         array = getattr(model, name)
         bad = array + 10**6 if array.dtype.kind == "i" else array[..., :0]
         setattr(model, name, bad.astype(array.dtype))
-        write_model(model, changed)
+        mercer.save(model, changed)
         assert "support vector machine" in refusal(changed)
 
     @pytest.mark.parametrize(
@@ -322,16 +322,16 @@ class TestIndices:
         self, changed: Path, name: str, bad: Any, contained: Any
     ) -> None:
         model = SVC(kernel="linear").fit(X, Y)
-        write_model(contained([model]), changed)
-        load_model(changed)
+        mercer.save(contained([model]), changed)
+        mercer.load(changed)
         setattr(model, name, np.asarray(bad(model), dtype=getattr(model, name).dtype))
-        write_model(contained([model]), changed)
+        mercer.save(contained([model]), changed)
         assert "support vector machine" in refusal(changed)
 
     def test_indices_of_sparse_arrays_are_in_range(self, changed: Path) -> None:
         array = csr_matrix(np.abs(X))
-        write_model([array], changed)
-        load_model(changed)
+        mercer.save([array], changed)
+        mercer.load(changed)
         array.indices[0] = 10**6
-        write_model([array], changed)
+        mercer.save([array], changed)
         assert "must be < 1" in refusal(changed)

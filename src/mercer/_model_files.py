@@ -1,14 +1,150 @@
-"""What an archive of skops may hold: found by its lists of contents, before anything is loaded."""
+"""Models on disk: archives of skops with a checksum, whose contents are checked before loading."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import os
 from collections.abc import Callable
-from typing import IO, Any
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
+
+from mercer._gram.tiles import available_memory
+from mercer._model_types import check_fitted, is_trusted, trusted_types
+
+_COPIES = 2
+"""While a model is loaded, its arrays are in memory this many times."""
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Save a fitted model to a file that `load` reads.
+
+    The extra ``cli`` has to be installed.
+
+    Parameters
+    ----------
+    model : estimator
+        An estimator of mercer, or a pipeline of scikit-learn that ends in one.
+    path : str or path-like
+        The file, which is replaced if it exists.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If skops is not installed.
+    ValueError
+        If the model holds types that are not trusted, so that it could not be loaded again.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import mercer
+    >>> from mercer.datasets import make_sine
+    >>> X, y = make_sine(40, random_state=0)
+    >>> model = mercer.TwoStageClassifier(C=1.0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     mercer.save(model, Path(folder, "model.skops"))
+    ...     mercer.load(Path(folder, "model.skops"))
+    TwoStageClassifier(C=1.0)
+    """
+    from skops.io import dump
+
+    path = Path(path)
+    dump(model, path)
+    with path.open("rb") as file:
+        _check(file)
+    add_checksum(path)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Load a model that `save` or ``mercer fit --out`` saved.
+
+    The extra ``cli`` has to be installed. Nothing but types of mercer, and of scikit-learn as far
+    as they are trusted, is loaded.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model. That of the command is a pipeline, whose ``predict`` takes a data frame
+        with the columns of the training table, of text or of types, in any order. Where the target
+        is a date, it returns days since 1970.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    MemoryError
+        If its arrays do not fit into memory.
+    ModuleNotFoundError
+        If skops is not installed.
+    ValueError
+        If the file is not such a model, is damaged or was changed, or holds types that are not
+        trusted, in which case nothing is loaded.
+
+    Notes
+    -----
+    A checksum finds every change by accident. Whoever changes a model on purpose can compute a new
+    one, so that the contents are checked as well: sizes before anything is inflated, types by name
+    before anything is loaded, and indices before compiled code uses them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import mercer
+    >>> from mercer.datasets import make_sine
+    >>> X, y = make_sine(40, random_state=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "model.skops")
+    ...     mercer.save(mercer.TwoStageClassifier(C=1.0).fit(X, y), path)
+    ...     mercer.load(path)
+    TwoStageClassifier(C=1.0)
+    """
+    from skops import io
+
+    path = Path(path)
+    with path.open("rb") as file:
+        try:
+            check_checksum(file)
+            _check(file)
+            file.seek(0)
+            model = io.load(file, trusted=list(trusted_types()))
+            check_fitted(model)
+        except UntrustedTypesError as error:
+            raise ValueError(f"{path} is not loaded: {error}") from error
+        except (MemoryError, ImportError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{path} is not a model of mercer fit: {_reason(error)}") from error
+    return model
+
+
+def _check(file: BinaryIO) -> None:
+    """Check an archive before it is loaded."""
+    size, available = file.seek(0, os.SEEK_END), available_memory()
+    if available is not None and _COPIES * size > available:
+        raise MemoryError(f"a model of {size:,} bytes takes more memory than there is")
+    file.seek(0)
+    with ZipFile(file) as archive:
+        check_archive(archive, size, is_trusted)
+
+
+def _reason(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    own = type(error) is ValueError and lines
+    return lines[0] if own else f"{type(error).__name__}{': ' if lines else ''}{''.join(lines[:1])}"
+
 
 _SCHEMA = "schema.json"
 """The member of an archive that describes the objects; the others hold arrays."""
@@ -184,3 +320,56 @@ class _Objects:
         if key is not None and size < self._sizes.setdefault(key, size):
             raise ValueError("an object in it is described in part")
         return size
+
+
+_LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
+"""The comment begins with this."""
+
+_N_DIGITS = 64
+"""A SHA-256 digest has this many hexadecimal digits."""
+
+_CHUNK = 2**20
+"""Files are read in parts of this many bytes."""
+
+
+def add_checksum(path: Path) -> None:
+    """Add its checksum to a zip file, which remains one."""
+    with ZipFile(path, "a") as archive:
+        archive.comment = _LABEL + b"0" * _N_DIGITS
+    with path.open("rb+") as file:
+        digest = _digest(file, path.stat().st_size - _N_DIGITS)
+        file.seek(-_N_DIGITS, os.SEEK_END)
+        file.write(digest)
+
+
+def check_checksum(file: BinaryIO) -> None:
+    """Check that a file ends with its checksum.
+
+    Parameters
+    ----------
+    file : binary file
+        It is at its first byte afterwards.
+
+    Raises
+    ------
+    ValueError
+        If there is no checksum, or it is that of other bytes.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _N_DIGITS - len(_LABEL)))
+    label, found = file.read(len(_LABEL)), file.read()
+    if label != _LABEL:
+        raise ValueError("it does not end with the checksum of a saved model")
+    if _digest(file, size - _N_DIGITS) != found:
+        raise ValueError("its checksum is that of other bytes: the file is damaged or was changed")
+    file.seek(0)
+
+
+def _digest(file: BinaryIO, n_bytes: int) -> bytes:
+    """Return the digest of the first bytes of a file."""
+    total = hashlib.sha256()
+    file.seek(0)
+    while n_bytes > 0 and (chunk := file.read(min(n_bytes, _CHUNK))):
+        total.update(chunk)
+        n_bytes -= len(chunk)
+    return total.hexdigest().encode()
