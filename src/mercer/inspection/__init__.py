@@ -12,9 +12,8 @@ needed only to draw: ``pip install "mercer[plot]"``.
 """
 
 from mercer._kernel_terms import KernelTerms
-from mercer.inspection._alignment_path import AlignmentPathDisplay
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
-from mercer.inspection._display import kernel_terms
+from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay
 
 __all__ = [

@@ -1,0 +1,359 @@
+"""Clustering by one kernel, and the base class of clusterings by kernels."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from sklearn.base import ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_array, check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from mercer._callbacks import reported_steps, with_callbacks
+from mercer._clustering.local_search import best_local_search, numbered
+from mercer._clustering.partitions import Assignment, Dependence, Partition
+from mercer._gram.kernel_products import base_grams
+from mercer._gram.samples import Samples, check_finite
+from mercer._gram.tiles import working_memory
+from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, training_data
+from mercer._typing import Array, Features
+from mercer._validation import check_bool, check_choice, check_number, warn
+from mercer.kernels import Gaussian, Kernel
+
+_SHIFT_SAMPLES = 16
+"""The effect of centering on kernel values is averaged over this many training samples, to lower
+its rounding error."""
+_DEFAULT_N_INIT = 10
+"""`n_init="auto"` stands for this many initial partitions, as many as k-means had for years."""
+_ROUNDING = 1e-10
+"""Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry
+are rounding errors."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """A partition that was found for a kernel.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    partition : Partition
+        Its Gram matrix is `scale` times the centered Gram matrix of the kernel.
+    alignment : float
+        Centered alignment of the kernel with the partition.
+    history : list
+        One entry for each iteration.
+    scale : float, default=1.0
+    """
+
+    kernel: Kernel
+    partition: Partition
+    alignment: float
+    history: list[Any]
+    scale: float = 1.0
+
+
+class KernelClusterer(ClusterMixin, KernelEstimator):
+    """Base class of clusterings by a kernel, with the clusters of new samples.
+
+    A subclass implements `_cluster`, and extends `_check_settings`.
+    """
+
+    _needs_target = False
+
+    n_clusters: int
+    similarity: Any
+    n_init: int | Literal["auto"]
+    max_iter: int
+    tol: float
+    random_state: int | RandomState | None
+    labels_: NDArray[Any]
+
+    @with_callbacks
+    def fit(self, X: Features, y: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            Where kernels are "precomputed", a Gram matrix of shape (n_samples, n_samples), or for
+            several kernels a stack of shape (n_samples, n_samples, n_kernels).
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If X holds NaN or infinities, there are fewer samples than clusters, a parameter is out
+            of its range, a kernel returns NaN, or all kernels are constant on the samples.
+        """
+        self._check_settings()
+        A = cluster_similarity(self.similarity, self.n_clusters)
+        data = training_data(self, X)
+        if len(data) < self.n_clusters:
+            raise ValueError(f"n_samples={len(data)} should be >= n_clusters={self.n_clusters}.")
+        n_init = _DEFAULT_N_INIT if self.n_init == "auto" else int(self.n_init)
+        found = self._cluster(data, A, n_init, check_random_state(self.random_state))
+        partition = numbered(found.partition)
+        self.kernel_, self.X_fit_, self.labels_ = found.kernel, data.stored, partition.labels
+        self.objective_, self.alignment_ = found.partition.objective, found.alignment
+        self.history_, self.n_iter_ = found.history, len(found.history)
+        # `predict` needs the effect of centering on kernel values of some samples.
+        n = len(data)
+        rows = np.unique(np.linspace(0, n - 1, min(n, _SHIFT_SAMPLES)).round().astype(int))
+        sums = self._cluster_sums(data.X[rows])
+        self._assignment = Assignment.from_partition(partition, rows, sums, found.scale)
+        return self
+
+    @abstractmethod
+    def _cluster(
+        self, data: TrainingData, A: Array, n_init: int, random_state: RandomState
+    ) -> Clusters:
+        """Find a partition of validated data, given the similarity of the clusters."""
+
+    def _check_settings(self) -> None:
+        """Refuse settings that cannot work, before any work."""
+        check_number("n_clusters", self.n_clusters, whole=True, low=1)
+        if self.n_init != "auto":
+            check_number("n_init", self.n_init, whole=True, low=1)
+        check_number("max_iter", self.max_iter, whole=True, low=1)
+        check_number("tol", self.tol)
+
+    def predict(self, X: Features) -> NDArray[Any]:
+        """Assign each sample to the cluster in which it would raise the objective most.
+
+        The increase of the objective is taken to first order in the sample's weight. If clusters
+        are similar to themselves only, and indicators are normalized, that cluster is the one whose
+        center is nearest in the kernel's feature space.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+            If the kernel is "precomputed", its values between the samples and the training samples:
+            of shape (n_samples, n_fitted), or (n_samples, n_fitted, n_kernels).
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._assignment.slopes(self._cluster_sums(new_samples(self, X))).argmax(axis=1)
+
+    def _n_gram_matrices(self) -> int:
+        return 2
+
+    def _cluster_sums(self, X: Features) -> Array:
+        """Sum the kernel's values over each cluster, shape (n_samples, n_clusters)."""
+        members = np.eye(self.n_clusters)[self.labels_]
+        sums = np.empty((X.shape[0], self.n_clusters))
+        X = X if self.X_fit_ is None else X.astype(np.float64, copy=False)
+        batch_size = max(int(working_memory() / (16 * len(members))), 1)
+        for rows in gen_batches(X.shape[0], batch_size):
+            batch = X[rows]
+            gram = self.kernel_(batch) if self.X_fit_ is None else self.kernel_(batch, self.X_fit_)
+            sums[rows] = gram @ members
+        return sums
+
+
+def cluster_similarity(similarity: Any, n_clusters: int) -> Array:
+    """Validate the similarity of the clusters.
+
+    Parameters
+    ----------
+    similarity : array-like of shape (n_clusters, n_clusters) or None
+    n_clusters : int
+
+    Returns
+    -------
+    ndarray of shape (n_clusters, n_clusters)
+        The identity where `similarity` is None.
+
+    Raises
+    ------
+    ValueError
+        If the similarity has another shape, is zero, not symmetric or not positive semi-definite.
+    """
+    shape = (n_clusters, n_clusters)
+    if similarity is None:
+        return np.eye(n_clusters)
+    A = check_array(similarity, dtype=np.float64, input_name="similarity")
+    if A.shape != shape:
+        raise ValueError(
+            f"similarity must have shape (n_clusters, n_clusters) = {shape}; got {A.shape}."
+        )
+    largest = np.abs(A).max()
+    if not largest > 0.0:
+        raise ValueError("similarity is zero, so that all partitions have the same objective.")
+    if np.abs(A - A.T).max() > _ROUNDING * largest:
+        raise ValueError("similarity must be symmetric.")
+    A = 0.5 * (A + A.T)
+    if eigvalsh(A)[0] < -_ROUNDING * largest:
+        raise ValueError("similarity must be positive semi-definite.")
+    return np.asarray(A)
+
+
+class HSICClustering(KernelClusterer):
+    """Clustering that maximizes the dependence of the labels on the samples (CLUHSIC).
+
+    Maximizes the Hilbert-Schmidt independence criterion <K_c, Y A Y'> over partitions, where K_c is
+    the centered Gram matrix, the columns of Y are the indicators of the clusters, divided by the
+    square roots of the clusters' sizes, and A says how similar clusters are to each other. Without
+    a similarity this is kernel k-means.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    kernel : kernel, name, callable or "precomputed", default=None
+        None stands for `Gaussian("median")`, whose bandwidth is the median distance of the samples.
+        With `"precomputed"`, X is a Gram matrix.
+    method : {"greedy", "spectral"}, default="greedy"
+        How initial partitions are found: by k-means++ in feature space, or by k-means of the
+        leading eigenvectors, which solve the problem without the constraint that Y is a partition.
+        A local search improves them in either case.
+    similarity : array-like of shape (n_clusters, n_clusters), default=None
+        A, symmetric and positive semi-definite: the identity where None. Clusters on a chain, a
+        ring or a tree are found with a similarity that falls with their distance there; label c is
+        then that of row c.
+    normalize : bool, default=True
+        Whether indicators are divided by the square roots of the sizes. Without that, clusters
+        count by the squares of their sizes: a few clusters take nearly all samples, and the others
+        have one sample each.
+    n_init : int or "auto", default="auto"
+        Number of initial partitions, 10 for `"auto"`; the best result is kept.
+    max_iter : int, default=300
+        Maximum number of iterations of the local search from each initial partition.
+    tol : float, default=1e-9
+        Moves that raise the objective by less than this fraction of its upper bound are not made.
+    random_state : int, RandomState instance or None, default=0
+        Seed or generator of the initial partitions.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each training sample; none of the clusters is empty. Clusters are numbered in the
+        order of their first samples, as far as `similarity` allows. On a chain, for instance, the
+        numbers can only be reversed: of the two equivalent numberings, the one is taken that gives
+        a lower label to the first sample in which they differ.
+    objective_ : float
+        <K_c, Y A Y'>.
+    alignment_ : float
+        Centered alignment of the kernel with Y A Y'.
+    kernel_ : Kernel
+        The kernel, with the bandwidth read off the data if it has one.
+    history_ : list of float
+        The objective of the best search's initial partition and after each of its iterations; it
+        never falls.
+    n_iter_ : int
+        Length of the history.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples; None for a precomputed Gram matrix.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Defined only where X has feature names that are all strings.
+
+    See Also
+    --------
+    MultipleKernelClustering : Learns the weights of several kernels as well.
+
+    Notes
+    -----
+    The local search is a batched version of Hartigan's method. An iteration moves many samples at
+    once if that gains at least as much as the best single move, in O(n^2) at most. At the end no
+    move of a single sample raises the objective, a stronger condition than that of Lloyd's
+    algorithm for k-means. Memory is at most three n x n matrices while the kernel is centered, and
+    one afterwards.
+
+    References
+    ----------
+    Song, Smola, Gretton, Borgwardt (2007), A dependence maximization view of clustering; Wang & Li
+    (2018), section 3.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.metrics import adjusted_rand_score
+    >>> from mercer import HSICClustering
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = HSICClustering(n_clusters=3, random_state=0).fit(X)
+    >>> round(adjusted_rand_score(y, model.labels_), 2)
+    0.73
+    """
+
+    _kernels_parameter = "kernel"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        kernel: Any = None,
+        *,
+        method: Literal["greedy", "spectral"] = "greedy",
+        similarity: Any = None,
+        normalize: bool = True,
+        n_init: int | Literal["auto"] = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-9,
+        random_state: int | RandomState | None = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.method = method
+        self.similarity = similarity
+        self.normalize = normalize
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_choice("method", self.method, ("greedy", "spectral"))
+        check_bool("normalize", self.normalize)
+
+    def _cluster(
+        self, data: TrainingData, A: Array, n_init: int, random_state: RandomState
+    ) -> Clusters:
+        kernel = data.kernel(Gaussian("median") if self.kernel is None else self.kernel)
+        K = _centered_gram(data.samples(keep=False), kernel)
+        problem = Dependence(K, A, bool(self.normalize))
+        settings: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        with reported_steps(self) as report:
+            found = best_local_search(
+                problem, self.method, n_init, random_state, on_search=report, **settings
+            )
+        if not found.converged:
+            warn(
+                f"The local search had not converged after max_iter={self.max_iter} iterations.",
+                ConvergenceWarning,
+            )
+        alignment = found.partition.alignment(float(np.linalg.norm(K)))
+        return Clusters(kernel, found.partition, alignment, found.history)
+
+    def _n_fitted_kernels(self) -> int:
+        return 1
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = False
+        return tags
+
+
+def _centered_gram(samples: Samples, kernel: Kernel) -> Array:
+    """Evaluate the centered Gram matrix, and refuse a kernel that returns NaN or is constant."""
+    K = base_grams(samples, [kernel], centered=True).weighted_sum(np.ones(1))
+    trace = np.trace(K)
+    check_finite([kernel], np.array([trace]))
+    if not trace > 0.0:
+        raise ValueError("The kernel is constant on X: there are no clusters to find.")
+    return K
