@@ -85,6 +85,22 @@ def check_bool(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
 
+def check_strength(name: str, value: Any) -> None:
+    """Raise unless the strength is "auto" or a number from zero to infinity.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+    """
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f'{name} must be a number or "auto"; got {value!r}.')
+    elif not (isinstance(value, Real) and value == np.inf):
+        check_number(name, value)
+
+
 def check_coverage(coverage: Any) -> None:
     """Refuse a probability that is not between zero and one.
 

@@ -25,8 +25,8 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._objectives.inner_product import Sensitivity
-from mercer._search.width_search import HistogramSearch
+from mercer._objectives.objective import Sensitivity
+from mercer._search.histogram_search import HistogramSearch
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,

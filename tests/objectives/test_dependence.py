@@ -24,7 +24,7 @@ from reference import (
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._objectives.dependence import CRITERIA, Criterion, Dependence
-from mercer._objectives.inner_product import InnerProduct, Sensitivity
+from mercer._objectives.objective import InnerProduct, Sensitivity
 from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,

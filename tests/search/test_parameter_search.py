@@ -20,12 +20,8 @@ from reference import (
 )
 from scipy.optimize import minimize
 
-from mercer._search.parameter_search import (
-    BoundPenalty,
-    WidthPenalty,
-    check_strength,
-    maximize,
-)
+from mercer._search.parameter_search import BoundPenalty, WidthPenalty, maximize
+from mercer._validation import check_strength
 
 # --- width penalties ------------------------------------------------------------------------------
 

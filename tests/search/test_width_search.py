@@ -19,11 +19,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import minmax_scale
 
 from mercer import KernelOptimization
-from mercer._gram.samples import Samples
+from mercer._gram.samples import Samples, has_one_width
 from mercer._objectives.dependence import CRITERIA, Dependence
-from mercer._objectives.inner_product import has_one_width
+from mercer._search.kernel_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._search.parameter_search import Maximum
-from mercer._search.width_search import best_width, highest_peak, local_maxima, refined_peak
 from mercer._targets import as_target
 from mercer.kernels import (
     Dirichlet,

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mercer._data.weights import as_weights
 from mercer._gram.dense import centered
 from mercer._gram.rank_one import TableColumns, table_columns
 from mercer._gram.samples import Samples, check_finite
-from mercer._gram.tiles import Tile, assembled, map_tiles, rounding, working_memory
+from mercer._gram.tiles import Tile, assembled, kept, map_tiles, rounding
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 
@@ -237,8 +238,9 @@ class _TiledGrams(BaseGrams):
         self.scales = scales
         self.centered = centered
         self.n_kernels = len(self.kernels)
-        fits = 4.0 * self.n_kernels * samples.n_samples**2 <= working_memory() / 4
-        self._kept: dict[tuple[int, int], Array] | None = {} if fits else None
+        every = partial(self._computed, which=np.arange(self.n_kernels))
+        self._every = kept(every, samples.n_samples, self.n_kernels, share=0.25)
+        self._keeps = self._every is not every
 
     def scaled(self, scales: Array) -> BaseGrams:
         result = copy(self)
@@ -318,17 +320,15 @@ class _TiledGrams(BaseGrams):
 
     def _blocks(self, tile: Tile, which: Array) -> Array:
         """Values of some kernels on a tile, shape (n_which, n_rows, n_columns)."""
-        if self._kept is None:
+        if not self._keeps:
             return self._computed(tile, which)
-        if tile.start not in self._kept:
-            self._kept[tile.start] = self._computed(tile, np.arange(self.n_kernels))
-        blocks = self._kept[tile.start]
+        blocks = self._every(tile)
         return blocks if which.size == self.n_kernels else blocks[which]
 
     def _computed(self, tile: Tile, which: Array) -> Array:
         kernels = [self.kernels[k] for k in which]
         if self.centered:
-            return self.samples.blocks(kernels, tile, keep=self._kept is None)
+            return self.samples.blocks(kernels, tile, keep=not self._keeps)
         return self.samples.raw_blocks(kernels, tile)
 
 

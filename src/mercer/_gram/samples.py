@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._gram.tiles import Tile, tile_plan, working_memory
+from mercer._gram.tiles import Tile, kept, tile_plan, working_memory
 from mercer._typing import Array, Features
-from mercer.kernels._distances import center_of, centered_distances, products, rows_squared
-from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, stack_values
-from mercer.kernels._radial import Distance, radial_groups
+from mercer.kernels._distances import center_of, centered_distances, inner, products, rows_squared
+from mercer.kernels._kernel import InnerProduct, Kernel, gram_tile, gram_tile_vjp, stack_values
+from mercer.kernels._radial import Distance, RadialFunction, radial_groups
 
 _CONSTANT_FEATURE = 1e-14
 """A feature that differs from its mean by at most this fraction of the mean is constant."""
@@ -68,8 +69,8 @@ class Samples:
         self.weights = as_weights(weights, self.n_samples)
         self.plan = tile_plan(self.n_samples, n_kernels)
         self._settings = (n_kernels, keep)
-        self._keeps = keep and 4.0 * self.n_samples**2 <= working_memory() / 2
-        self._distances: dict[Distance, _Distances] = {}
+        self._share = 0.5 if keep else 0.0
+        self._distances: dict[Distance, Callable[[Tile], Array]] = {}
         self._spare = working_memory() / 4 if keep else 0.0
         self._blocks: dict[tuple[Kernel, tuple[int, int]], Array] = {}
         self._centered: Features | None = None
@@ -183,8 +184,9 @@ class Samples:
         if distance not in self._distances:
             columns = distance.columns
             chosen = self.X if columns is None else self.X[:, list(columns)]
-            self._distances[distance] = _Distances(chosen, distance.norm, self._keeps)
-        return self._distances[distance].tile(tile)
+            compute = _distances_of(chosen, distance.norm)
+            self._distances[distance] = kept(compute, self.n_samples, share=self._share)
+        return self._distances[distance](tile)
 
     def _stack_blocks(self, kernels: Sequence[Kernel], tile: Tile) -> Array:
         corner = (slice(0, 1), slice(self.n_samples - 1, self.n_samples))
@@ -261,27 +263,97 @@ def _varying(X: Array) -> Array:
     return X - center_of(X)
 
 
-class _Distances:
-    """Squared distances between the rows of a table, tile by tile, optionally kept in memory."""
+def _distances_of(X: Features, norm: float) -> Callable[[Tile], Array]:
+    """Squared distances between the rows of a table, as a function of a tile."""
+    X = X if sp.issparse(X) else _varying(X)
+    norms = rows_squared(X)
 
-    def __init__(self, X: Features, norm: float, keep: bool) -> None:
-        self._norm = norm
-        self._X = X if sp.issparse(X) else _varying(X)
-        self._squares = rows_squared(self._X)
-        self._kept: dict[tuple[int, int], Array] | None = {} if keep else None
-
-    def tile(self, tile: Tile) -> Array:
-        if self._kept is None:
-            return self._compute(tile)
-        if tile.start not in self._kept:
-            self._kept[tile.start] = self._compute(tile)
-        return self._kept[tile.start]
-
-    def _compute(self, tile: Tile) -> Array:
-        part, squares = self._X[tile.rows], (self._squares[tile.rows], self._squares[tile.columns])
+    def compute(tile: Tile) -> Array:
+        part, squares = X[tile.rows], (norms[tile.rows], norms[tile.columns])
         if tile.count == 1.0:
-            return centered_distances(part, part, 0, self._norm, squares)
-        return centered_distances(part, self._X[tile.columns], None, self._norm, squares)
+            return centered_distances(part, part, 0, norm, squares)
+        return centered_distances(part, X[tile.columns], None, norm, squares)
+
+    return compute
+
+
+def has_one_width(kernel: Kernel) -> bool:
+    """Whether a kernel is a decaying function of a distance whose only parameter is its width.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    """
+    structure = kernel.structure
+    decays = isinstance(structure, RadialFunction) and not structure.function.band_limited
+    return decays and kernel.theta.size == 1
+
+
+@dataclass(frozen=True)
+class KernelTile:
+    """A kernel on a tile.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns)
+        Times the roots of both samples' weights.
+    gradient : callable
+        Maps P on the tile to the derivatives of <P, K> over it in the kernel's log-parameters.
+    """
+
+    values: Array
+    gradient: Callable[[Array], Array]
+
+
+def kernel_tiles(
+    kernel: Kernel, samples: Samples, *, centered: bool
+) -> Callable[[Tile], KernelTile]:
+    """A kernel's Gram matrix, tile by tile, with its derivatives.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound to the samples.
+    samples : Samples
+    centered : bool
+        Whether terms that centering removes are left out, so that nearly constant kernels keep
+        their digits.
+
+    Notes
+    -----
+    Values of ARD kernels, and of kernels of one width, serve the gradient too: two matrix products,
+    or none, and one exponential for each pair of samples. Other kernels are computed again.
+    """
+    offset = 0.0 if centered else kernel.offset
+    structure, scaled = kernel.structure, samples.scaled
+    ard = None if samples.stacked else kernel._gram_tiles(samples.X)
+
+    def ard_tile(tile: Tile) -> KernelTile:
+        assert ard is not None
+        here = ard.tile(tile.rows, tile.columns)
+        values = scaled(here.values + offset if offset else here.values, tile)
+        return KernelTile(values, lambda P: ard.gradient(here, scaled(P, tile)))
+
+    def one_width_tile(tile: Tile) -> KernelTile:
+        assert isinstance(structure, RadialFunction)
+        squared, theta = samples.squared_distances(structure.distance, tile), kernel.theta
+        values, slopes = structure.function.slope_at_theta(squared, float(theta[0]))
+        values = scaled(values + offset if offset else values, tile)
+        # The slopes are in exp(-2 theta).
+        factor = -2.0 * np.exp(-2.0 * theta)
+        return KernelTile(values, lambda P: factor * inner(scaled(P, tile), slopes))
+
+    def other_tile(tile: Tile) -> KernelTile:
+        blocks = samples.blocks if centered else samples.raw_blocks
+
+        def gradient(P: Array) -> Array:
+            return gram_tile_vjp(kernel, samples.X, scaled(P, tile), tile.rows, tile.columns)[1]
+
+        return KernelTile(blocks([kernel], tile)[0], gradient)
+
+    if ard is not None:
+        return ard_tile
+    return one_width_tile if has_one_width(kernel) else other_tile
 
 
 def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -> Array:

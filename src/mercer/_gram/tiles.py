@@ -190,6 +190,33 @@ def assembled(plan: Sequence[Tile], n_samples: int, block: Callable[[Tile], Arra
     return result
 
 
+def kept(
+    compute: Callable[[Tile], Result], n_samples: int, n_matrices: int = 1, share: float = 0.5
+) -> Callable[[Tile], Result]:
+    """A function of a tile that computes each value once, where memory allows.
+
+    Parameters
+    ----------
+    compute : callable
+        Given a tile, returns the values of some symmetric matrices there.
+    n_samples : int
+    n_matrices : int, default=1
+        Number of n_samples x n_samples matrices, of which half of the entries are in tiles.
+    share : float, default=0.5
+        Part of the working memory that they may take; otherwise `compute` itself is returned.
+    """
+    if 4.0 * n_matrices * n_samples**2 > share * working_memory():
+        return compute
+    known: dict[tuple[int, int], Result] = {}
+
+    def recalled(tile: Tile) -> Result:
+        if tile.start not in known:
+            known[tile.start] = compute(tile)
+        return known[tile.start]
+
+    return recalled
+
+
 def rounding(n_samples: int) -> float:
     """Relative rounding error of sums over the samples, such as means that are subtracted twice."""
     return float(2 * n_samples * np.finfo(np.float64).eps)

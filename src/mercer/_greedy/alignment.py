@@ -13,7 +13,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, StepRule, grow, isotropic_starts
 from mercer._history import Step
-from mercer._objectives.inner_product import Sensitivity
+from mercer._objectives.objective import Sensitivity
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._targets import Target

@@ -21,10 +21,10 @@ from mercer._model_selection.penalty_choice import (
     choose_strength_by_prediction,
 )
 from mercer._search.family_search import STEP_TOLERANCE
-from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array
-from mercer._validation import check_bool, check_choice, check_number, warn
+from mercer._validation import check_bool, check_choice, check_number, check_strength, warn
 from mercer.kernels import Kernel
 
 _STAGEWISE_TOLERANCE = 1e-7

@@ -18,11 +18,11 @@ from mercer._model_selection.penalty_choice import (
     choose_stop,
 )
 from mercer._objectives.dependence import CRITERIA, Dependence
-from mercer._search.kernel_search import optimize_from, optimize_kernel
-from mercer._search.parameter_search import PenaltyForm, WidthPenalty, check_strength
+from mercer._search.kernel_search import optimize_kernel
+from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
 from mercer._typing import Array
-from mercer._validation import check_choice, check_number, warn
+from mercer._validation import check_choice, check_number, check_strength, warn
 from mercer.kernels import Kernel
 
 
@@ -159,21 +159,18 @@ class KernelOptimization(KernelLearner):
         kernel = data.kernel(self.kernel)
         start = self._log_start(kernel)
         objective = Dependence(CRITERIA[self.criterion], samples, target)
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         with reported_steps(self) as report:
             penalty, limit = self._selected(kernel, samples, target)
-            if start is None:
-                found = optimize_kernel(
-                    objective,
-                    kernel,
-                    width_penalty=penalty,
-                    max_ard_iter=limit,
-                    on_step=report,
-                    **limits,
-                )
-            else:
-                found = optimize_from(objective, kernel, start, **limits)
-                report()
+            found = optimize_kernel(
+                objective,
+                kernel,
+                start=start,
+                width_penalty=penalty,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_ard_iter=limit,
+                on_step=report,
+            )
         if not found.converged and limit is None:
             warn(
                 f"The criterion still changed by more than tol={self.tol:g}, relatively, "

@@ -13,10 +13,9 @@ from mercer._gram.distance_histograms import (
     linear_binning,
     squared_range,
 )
-from mercer._gram.samples import Samples, check_finite
-from mercer._gram.tiles import Tile, map_tiles
-from mercer._objectives import Objective
-from mercer._objectives.inner_product import KernelTile, kept, kernel_tiles
+from mercer._gram.samples import KernelTile, Samples, check_finite, kernel_tiles
+from mercer._gram.tiles import Tile, kept, map_tiles
+from mercer._objectives.objective import Objective
 from mercer._targets import Target
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
@@ -130,7 +129,7 @@ class Dependence(Objective):
 
     def value_and_gradient(self, kernel: Kernel) -> tuple[float, Array]:
         tiles = kernel_tiles(kernel, self.samples, centered=self.criterion.is_centered)
-        tiles = kept(tiles, self.samples, 2)
+        tiles = kept(tiles, self.samples.n_samples, 2)
         value, by_target, by_gram, row_means = self._of(kernel, tiles)
         left, right = [by_target * self._signed], [self.factor]
         if self.criterion.is_centered and by_gram:

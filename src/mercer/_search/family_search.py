@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import brentq
 
-from mercer._gram.samples import Samples
-from mercer._objectives import Objective
-from mercer._objectives.inner_product import InnerProduct, Sensitivity, has_one_width
+from mercer._gram.samples import Samples, has_one_width
+from mercer._objectives.objective import InnerProduct, Objective, Sensitivity
+from mercer._search.histogram_search import HistogramSearch
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import (
     UNPENALIZED,
@@ -19,7 +19,6 @@ from mercer._search.parameter_search import (
     WidthPenalty,
     maximize_parameters,
 )
-from mercer._search.width_search import HistogramSearch
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction

@@ -5,17 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize
 
 from mercer._gram.samples import Samples
-from mercer._objectives import Objective
-from mercer._objectives.inner_product import Sensitivity
+from mercer._objectives.objective import Objective, Sensitivity
 from mercer._typing import Array
-from mercer._validation import check_choice, check_number
 from mercer.kernels._kernel import Kernel
 
 Function = Callable[[Array], tuple[float, Array]]
@@ -125,9 +122,6 @@ class WidthPenalty:
     strength: float = 0.0
     form: PenaltyForm = "widths"
 
-    def __post_init__(self) -> None:
-        check_choice("penalty_on", self.form, ("widths", *_POWERS))
-
     @property
     def is_relative(self) -> bool:
         """Whether the cost depends on the best common width."""
@@ -202,22 +196,6 @@ UNPENALIZED = WidthPenalty()
 
 NO_PENALTY = BoundPenalty()
 """Every vector of log-parameters costs nothing."""
-
-
-def check_strength(name: str, value: Any) -> None:
-    """Raise unless the strength is "auto" or a number from zero to infinity.
-
-    Parameters
-    ----------
-    name : str
-        The parameter's name, for the message.
-    value : object
-    """
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f'{name} must be a number or "auto"; got {value!r}.')
-    elif not (isinstance(value, Real) and value == np.inf):
-        check_number(name, value)
 
 
 @dataclass(frozen=True)
