@@ -30,8 +30,8 @@ if TYPE_CHECKING:
         MKLRegressor,
     )
     from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
-    from mercer._targets import infer_task
     from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
+    from mercer._validation import infer_task
     from mercer.inspection import (
         AlignmentPathDisplay,
         FeatureRelevanceDisplay,
@@ -116,11 +116,11 @@ _MODULES = {
         "KernelStackingClassifier",
         "KernelStackingRegressor",
     ),
-    "mercer._targets": ("infer_task",),
     "mercer._two_stage": (
         "TwoStageClassifier",
         "TwoStageRegressor",
     ),
+    "mercer._validation": ("infer_task",),
     "mercer.inspection": (
         "AlignmentPathDisplay",
         "FeatureRelevanceDisplay",

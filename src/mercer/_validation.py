@@ -1,4 +1,4 @@
-"""Validation of an estimator's parameters, and warnings that point at the caller's line."""
+"""Checks of parameters and targets, and warnings that point at the caller's line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import date, timedelta
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_scalar
@@ -22,6 +22,15 @@ _TABLE_ADVICE = (
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
+
+_SURELY_CLASSES = 10
+"""Whole numbers of at most this many distinct values are taken for classes without a warning."""
+
+_MOST_CLASSES = 20
+"""Whole numbers of more distinct values than this are taken for responses."""
+
+_MOST_EXACT = 2.0**53
+"""Floating-point numbers above this are whole whatever they stand for."""
 
 _OWN_FOLDER = str(Path(__file__).parent)
 """Frames of files below this folder belong to the package, not to its caller."""
@@ -165,6 +174,54 @@ def check_target_values(y: Any) -> None:
         largest = np.abs(values).max()
         if np.isfinite(largest) and largest > np.finfo(np.float64).max / len(values):
             raise ValueError("Input y contains values too large to be summed.")
+
+
+def infer_task(y: Any) -> Literal["classification", "regression"]:
+    """Tell classes from responses, as every estimator does whose task is "auto".
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        The target.
+
+    Returns
+    -------
+    {"classification", "regression"}
+        Several columns, and numbers that are not all whole, are responses. Strings, booleans and
+        whole numbers of at most 20 distinct values are classes; whole numbers of more distinct
+        values are responses.
+
+    Warns
+    -----
+    UserWarning
+        If `y` holds whole numbers of more than 10 distinct values, which could be either.
+
+    Examples
+    --------
+    >>> from mercer import infer_task
+    >>> infer_task([0, 1, 1]), infer_task([0.5, 1.0, 2.0])
+    ('classification', 'regression')
+    """
+    y = np.asarray(y)
+    if y.ndim > 1 and y.shape[1] > 1:
+        return "regression"
+    if y.dtype.kind not in "iuf":
+        return "classification"
+    if y.dtype.kind == "f" and not (np.abs(y) <= _MOST_EXACT).all():
+        return "regression"
+    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
+        return "regression"
+    n_distinct = np.unique(y).size
+    found: Literal["classification", "regression"] = (
+        "classification" if n_distinct <= _MOST_CLASSES else "regression"
+    )
+    if n_distinct > _SURELY_CLASSES:
+        taken = {"classification": "classes", "regression": "responses"}[found]
+        warn(
+            f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "
+            'set the task to "classification" or "regression".'
+        )
+    return found
 
 
 @contextmanager

@@ -116,11 +116,6 @@ def test_valid_strengths_pass(value: Any) -> None:
     check_strength("penalty", value)
 
 
-def test_an_unknown_form_raises() -> None:
-    with pytest.raises(ValueError, match='penalty_on must be one of "widths", "log_widths", "inv'):
-        WidthPenalty(1.0, "log")  # type: ignore[arg-type]
-
-
 # --- maximization ---------------------------------------------------------------------------------
 
 

@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import center, target_kernel
 
-from mercer._targets import Target, as_target, infer_task
+from mercer._targets import Target, as_target
+from mercer._validation import infer_task
 
 
 def kernel_of(target: Target) -> np.ndarray:

@@ -1,13 +1,12 @@
 """Labels and responses as factors of output kernels."""
 
-from mercer._targets.factors import one_against_rest
 from mercer._targets.target import (
     TASKS,
     Target,
     Task,
     as_target,
     check_output_kernel,
-    infer_task,
+    one_against_rest,
     output_kernel_of_part,
     target_of,
 )
@@ -18,7 +17,6 @@ __all__ = [
     "Task",
     "as_target",
     "check_output_kernel",
-    "infer_task",
     "one_against_rest",
     "output_kernel_of_part",
     "target_of",

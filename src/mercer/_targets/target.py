@@ -6,19 +6,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.utils import check_array
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights, UnitWeights, as_weights
 from mercer._targets.factors import (
     RESPONSE_KERNELS,
     check_similarities,
-    class_codes,
-    class_factor,
     response_factor,
+    similarity_factor,
 )
 from mercer._typing import Array
-from mercer._validation import check_choice, check_target_values, warn
+from mercer._validation import check_choice, check_target_values, infer_task
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels._conversion import NAMES
 from mercer.kernels._kernel import PrecomputedGram
@@ -36,12 +36,6 @@ _NAMED_KERNELS = (*_CLASS_KERNELS, *RESPONSE_KERNELS)
 """Names of output kernels that stand for something else than a kernel of that name."""
 _ALIASES = {"rbf": "gaussian"}
 """Other names of named output kernels."""
-_SURELY_CLASSES = 10
-"""Whole numbers of at most this many distinct values are taken for classes without a warning."""
-_MOST_CLASSES = 20
-"""Whole numbers of more distinct values than this are taken for responses."""
-_MOST_EXACT = 2.0**53
-"""Floating-point numbers above this are whole whatever they stand for."""
 _CONSTANT = 1e-14
 """A factor is constant if centering leaves less than this, relative to its largest entry."""
 
@@ -229,54 +223,6 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
     return as_target(y, task, len(sample), output_kernel, weights=sample.weights)
 
 
-def infer_task(y: Any) -> Literal["classification", "regression"]:
-    """Tell classes from responses, as every estimator does whose task is "auto".
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        The target.
-
-    Returns
-    -------
-    {"classification", "regression"}
-        Several columns, and numbers that are not all whole, are responses. Strings, booleans and
-        whole numbers of at most 20 distinct values are classes; whole numbers of more distinct
-        values are responses.
-
-    Warns
-    -----
-    UserWarning
-        If `y` holds whole numbers of more than 10 distinct values, which could be either.
-
-    Examples
-    --------
-    >>> from mercer import infer_task
-    >>> infer_task([0, 1, 1]), infer_task([0.5, 1.0, 2.0])
-    ('classification', 'regression')
-    """
-    y = np.asarray(y)
-    if y.ndim > 1 and y.shape[1] > 1:
-        return "regression"
-    if y.dtype.kind not in "iuf":
-        return "classification"
-    if y.dtype.kind == "f" and not (np.abs(y) <= _MOST_EXACT).all():
-        return "regression"
-    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
-        return "regression"
-    n_distinct = np.unique(y).size
-    found: Literal["classification", "regression"] = (
-        "classification" if n_distinct <= _MOST_CLASSES else "regression"
-    )
-    if n_distinct > _SURELY_CLASSES:
-        taken = {"classification": "classes", "regression": "responses"}[found]
-        warn(
-            f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "
-            'set the task to "classification" or "regression".'
-        )
-    return found
-
-
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
     """The name, matrix of similarities or kernel that an output kernel is, checked.
 
@@ -339,6 +285,71 @@ def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
         return output_kernel
     there = np.isin(np.unique(y), part)
     return kernel[np.ix_(there, there)]
+
+
+def one_against_rest(y: Any, classes: np.ndarray[Any, Any]) -> Array:
+    """Return labels as signs: a column for each class against the rest, one for two classes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_problems)
+        Of two classes, 1 stands for the second.
+    """
+    positive = np.asarray(y).reshape(-1, 1) == classes
+    return np.where(positive[:, 1:] if len(classes) == 2 else positive, 1.0, -1.0)
+
+
+def class_codes(y: Any) -> tuple[np.ndarray[Any, Any], Array]:
+    """Return the sorted classes, and the index of each sample's class.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or the labels are continuous numbers.
+    """
+    check_classification_targets(y)
+    classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, "
+            f"but the data contains only one class: {classes.tolist()[0]!r}"
+        )
+    return classes, codes
+
+
+def class_factor(
+    codes: Array, n_classes: int, kernel: str | Array, weights: SampleWeights
+) -> tuple[Array, Array]:
+    """Return a factor Y of the output kernel on classes, and the signs of its columns.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+    n_classes : int
+    kernel : {"labels", "delta", "balanced"} or ndarray of shape (n_classes, n_classes)
+    weights : SampleWeights
+    """
+    if isinstance(kernel, np.ndarray):
+        factor = similarity_factor(kernel, n_classes)[codes]
+        return factor, np.ones(factor.shape[1])
+    if kernel == "labels" and n_classes == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None], np.ones(1)
+    one_hot = (codes[:, None] == np.arange(n_classes)).astype(float)
+    if kernel == "labels":
+        factor = np.column_stack([np.sqrt(2.0) * one_hot, np.ones(codes.size)])
+        return factor, np.append(np.ones(n_classes), -1.0)
+    if kernel == "balanced":
+        one_hot /= np.sqrt(np.bincount(codes, weights.given))
+    return one_hot, np.ones(n_classes)
 
 
 def _target(y: Any, task: Task, kernel: OutputKernel, weights: SampleWeights) -> Target:
