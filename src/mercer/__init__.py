@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mercer._blocks import ParquetSource
-    from mercer._callbacks import pass_hooks
     from mercer._clustering import HSICClustering, MultipleKernelClustering
     from mercer._feature_selection import BAHSIC, HSICLasso
     from mercer._learners import (
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         MKLClassifier,
         MKLRegressor,
     )
+    from mercer._pass_hooks import pass_hooks
     from mercer._stacking import KernelStackingClassifier, KernelStackingRegressor
     from mercer._two_stage import TwoStageClassifier, TwoStageRegressor
     from mercer._validation import infer_task
@@ -84,7 +84,7 @@ __all__ = [
 
 _MODULES = {
     "mercer._blocks": ("ParquetSource",),
-    "mercer._callbacks": ("pass_hooks",),
+    "mercer._pass_hooks": ("pass_hooks",),
     "mercer._clustering": (
         "HSICClustering",
         "MultipleKernelClustering",

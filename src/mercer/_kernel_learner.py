@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._callbacks import with_callbacks
 from mercer._gram.moments import Moments, moments, trace_shares
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, serial_algebra
-from mercer._history import Step
 from mercer._kernel_estimator import (
     MEMORY_ADVICE,
     KernelEstimator,
     TrainingData,
     kernel_rows,
     training_data,
+    with_callbacks,
 )
+from mercer._records import Step
 from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice

@@ -27,12 +27,12 @@ from mercer import (
 )
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import UnitScale
-from mercer._history import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._model_selection.calibration import Calibration
 from mercer._model_selection.encoded_target import EncodedTarget, TargetEncoding
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
+from mercer._records import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._solvers.ridge import Ridge
 from mercer._stacking.combination import LinearCombination, LogisticCombination
 from mercer._stacking.kernel_stacking import EvaluatedCandidate

@@ -11,7 +11,7 @@ from command_cases import Run, call, class_table, error_line, pd, read_table, re
 from sklearn.exceptions import FitFailedWarning
 
 from mercer import ContinuousAlignment, EvidenceMaximization, GradientOuterProduct
-from mercer._history import MixingStep, WeightStep
+from mercer._records import MixingStep, WeightStep
 from mercer._two_stage.learner_choice import FORMS
 from mercer_command.commands import DEMONSTRATED
 from mercer_command.files import load_model

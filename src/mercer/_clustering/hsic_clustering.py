@@ -15,13 +15,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._callbacks import reported_steps, with_callbacks
 from mercer._clustering.local_search import best_local_search, numbered
 from mercer._clustering.partitions import Assignment, Dependence, Partition
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples, check_finite
 from mercer._gram.tiles import working_memory
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, training_data
+from mercer._kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    new_samples,
+    reported_steps,
+    training_data,
+    with_callbacks,
+)
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, check_number, warn
 from mercer.kernels import Gaussian, Kernel

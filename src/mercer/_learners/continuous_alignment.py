@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps
 from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
 from mercer._greedy.loop import CorrectiveStep, StagewiseStep
-from mercer._kernel_estimator import TrainingData
+from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (

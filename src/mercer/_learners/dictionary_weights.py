@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mercer._callbacks import reported_steps
 from mercer._gram.moments import Moments, moments
-from mercer._kernel_estimator import TrainingData
+from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._targets import Target, Task
 from mercer._typing import Array

@@ -6,8 +6,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps
-from mercer._kernel_estimator import TrainingData
+from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._search.evidence_search import PRIOR_DEVIATION, marginal_likelihood_widths
 from mercer._targets import Target, Task

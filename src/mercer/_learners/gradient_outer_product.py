@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._callbacks import reported_steps
-from mercer._kernel_estimator import TrainingData
+from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
 from mercer._targets import Target, Task

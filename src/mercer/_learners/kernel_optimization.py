@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer._callbacks import reported_steps
 from mercer._gram.samples import Samples
-from mercer._kernel_estimator import TrainingData
+from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,

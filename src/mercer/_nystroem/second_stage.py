@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mercer._blocks import folds_at
-from mercer._callbacks import current_hooks
 from mercer._data.folds import sample_rows
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
@@ -20,6 +19,7 @@ from mercer._nystroem.feature_ridge import (
 from mercer._nystroem.features import KernelColumns, choose_centers, nystroem_features
 from mercer._nystroem.normal_equations import NormalEquations
 from mercer._nystroem.training_rows import TrainingRows
+from mercer._pass_hooks import current_hooks
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel
 

@@ -13,12 +13,18 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._callbacks import reported_steps, with_callbacks
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import gram_alignment
 from mercer._gram.moments import trace_shares
 from mercer._gram.tiles import check_rows_memory
-from mercer._kernel_estimator import KernelEstimator, TrainingData, new_samples, training_data
+from mercer._kernel_estimator import (
+    KernelEstimator,
+    TrainingData,
+    new_samples,
+    reported_steps,
+    training_data,
+    with_callbacks,
+)
 from mercer._model_selection.calibration import (
     Calibration,
     class_values,

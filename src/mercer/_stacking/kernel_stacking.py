@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._data.folds import sample_rows
+from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
 from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.training_rows import (
@@ -24,6 +24,7 @@ from mercer._nystroem.training_rows import (
     sampled_rows,
     validated_rows,
 )
+from mercer._pass_hooks import current_hooks
 from mercer._stacking.candidates import (
     Candidate,
     given_candidates,

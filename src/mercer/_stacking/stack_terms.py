@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._gram.dense import unit_gram
-from mercer._kernel_terms import KernelTerms, KernelTermsMixin
+from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 

@@ -14,17 +14,17 @@ from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
-from mercer._callbacks import CallbackSupportMixin, current_hooks, reported_steps
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample
-from mercer._kernel_estimator import TrainingData
-from mercer._kernel_terms import KernelTermsMixin
+from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
 from mercer._model_selection.encoded_target import TargetEncoding, encode_target
 from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._nystroem.training_rows import TrainingRows, number_of_rows, predict_rows, sampled_rows
 from mercer._nystroem.width_factor import rescaled_kernel
+from mercer._pass_hooks import current_hooks
+from mercer._records import KernelTermsMixin
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import (
     LearnedGram,

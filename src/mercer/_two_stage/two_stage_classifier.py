@@ -16,9 +16,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._callbacks import reported_steps, with_callbacks
 from mercer._data.folds import Split, Splits, folds_of, folds_of_classes
 from mercer._data.sample import Sample, with_class_weights
+from mercer._kernel_estimator import reported_steps, with_callbacks
 from mercer._model_selection.calibration import fit_temperature
 from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._solvers.grids import as_grid, warn_at_edge

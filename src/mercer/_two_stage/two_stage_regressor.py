@@ -11,10 +11,10 @@ from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer._callbacks import with_callbacks
 from mercer._data.folds import Split, folds_of
 from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
+from mercer._kernel_estimator import with_callbacks
 from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill

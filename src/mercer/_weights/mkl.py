@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError
 
 from mercer._gram.kernel_products import BaseGrams, KernelProducts
 from mercer._gram.tiles import serial_algebra
-from mercer._history import WeightStep
+from mercer._records import WeightStep
 from mercer._typing import Array
 from mercer._weights.interior_point import interior_point_weights
 from mercer._weights.weight_sets import Curvature, Path, WeightSet

@@ -11,7 +11,7 @@ kernel, a `Pipeline` that ends in one, or a search such as `GridSearchCV` over e
 needed only to draw: ``pip install "mercer[plot]"``.
 """
 
-from mercer._kernel_terms import KernelTerms
+from mercer._records import KernelTerms
 from mercer.inspection._bars import FeatureRelevanceDisplay, KernelWeightsDisplay
 from mercer.inspection._display import AlignmentPathDisplay, kernel_terms
 from mercer.inspection._gram_matrix import GramMatrixDisplay

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._kernel_terms import KernelTerms
+from mercer._records import KernelTerms
 from mercer._typing import Array
 
 if TYPE_CHECKING:

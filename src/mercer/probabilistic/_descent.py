@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer._gram.dense import with_diagonal
 from mercer._gram.tiles import serial_algebra
-from mercer._history import ObjectiveStep
+from mercer._records import ObjectiveStep
 from mercer._typing import Array
 from mercer.losses._loss import ROUNDING
 from mercer.probabilistic._majorizer import Direction, Majorizer, NewtonModel, Point

@@ -11,7 +11,7 @@ import numpy as np
 from mercer._gram.dense import definite_factor, with_diagonal
 from mercer._gram.kernel_products import BaseGrams, GramsWithIdentity, base_grams
 from mercer._gram.samples import Samples
-from mercer._history import ObjectiveStep
+from mercer._records import ObjectiveStep
 from mercer._typing import Array
 from mercer._validation import check_number, check_positive
 from mercer._weights.mkl import Machines

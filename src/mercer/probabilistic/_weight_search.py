@@ -12,7 +12,7 @@ from scipy.optimize import OptimizeResult
 
 from mercer._gram.dense import inverted, log_determinant
 from mercer._gram.tiles import serial_algebra
-from mercer._history import ObjectiveStep
+from mercer._records import ObjectiveStep
 from mercer._search.evidence import minimized
 from mercer._typing import Array
 from mercer.probabilistic._descent import Minimum, minimize, minimize_latents
