@@ -7,11 +7,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
+from learner_cases import problem
 from one_stage_cases import PROBLEMS as TABLES
 from one_stage_cases import Problem
 from sklearn.base import BaseEstimator, clone
 
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer.kernels import Gaussian, Linear
 
 Matrix = np.ndarray
 
@@ -137,3 +140,25 @@ def noise_gradient(model: Any, case: Problem) -> float:
         return float(Y.size - 2.0 / noise * np.sum(1.0 / model.scale_**2))
     inverse = np.linalg.inv(np.tensordot(weights, grams, axes=1) + noise * np.eye(n))
     return float(noise * (Y.shape[1] * np.trace(inverse) - np.sum(model.dual_coef_**2)))
+
+
+every_solver = pytest.mark.parametrize("solver", SOLVERS)
+may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
+KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
+
+
+def suitable_problem(solver: str) -> str:
+    """Return the name of a problem of the solver's kind."""
+    return "features" if solver in CLASSIFIERS else "regression"
+
+
+def data(solver: str) -> tuple[Matrix, Any]:
+    return problem("binary", 40) if solver in CLASSIFIERS else problem("regression", 25)
+
+
+def make(solver: str, **options: Any) -> Any:
+    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
+
+
+def has_variances(solver: str) -> bool:
+    return solver not in ("laplace map", "laplace mkl")

@@ -18,14 +18,12 @@ from mercer import ParquetSource
 from mercer._blocks import (
     Block,
     block_source,
-    class_counts,
 )
 from mercer._blocks.dask_source import DaskSource, running_client
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
-dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
 X, Y = table(60)
@@ -95,22 +93,11 @@ class TestCluster:
         assert_equal_sums(found, expected)
         assert sorted(rows) == sorted(LENGTHS)
 
-    def test_classes_may_be_missing_from_partitions(self, client) -> None:
-        source = block_source(*parts(LABELS, known=False))
-        found = class_counts(source)
-        assert found.classes.tolist() == ["a", "b", "c"]
-        assert found.counts.tolist() == [30, 25, 5]
-
     def test_samples_are_those_of_the_array(self, client) -> None:
         found = sample_blocks(block_source(*parts(LABELS, known=False)), 20, 0, stratify=True)
         expected = sample_blocks(block_source(X, LABELS), 20, 0, stratify=True)
         assert_array_equal(found[0], expected[0])
         assert_array_equal(found[1], expected[1])
-
-    def test_results_are_lazy(self, client) -> None:
-        result = block_source(parts()[0]).map(lambda block: block.X.sum(axis=1))
-        assert isinstance(result, da.Array)
-        assert_allclose(result.compute(), X.sum(axis=1))
 
     def test_errors_of_a_block_reach_the_caller(self, client) -> None:
         Z = X.copy()

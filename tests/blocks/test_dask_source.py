@@ -69,16 +69,6 @@ class TestSums:
         assert starts == ((0, 5), (5, 1), (6, 16), (22, 4), (26, 16), (42, 16), (58, 2))
         assert source.count_rows() == 60
 
-    def test_data_frames(self) -> None:
-        parts = frame([5, 0, 1, 20, 34])
-        n, XtX, _ = block_source(parts[["a", "b", "c"]], parts["y"]).reduce(NormalSums())
-        assert n == 60
-        assert_allclose(XtX, X.T @ X, rtol=1e-12)
-
-    def test_a_frame_with_an_array_as_its_target(self) -> None:
-        source = block_source(frame([5, 0, 55])[["a", "b", "c"]], partitions([5, 0, 55])[1])
-        assert_allclose(source.reduce(NormalSums())[2], X.T @ Y, rtol=1e-12)
-
     @pytest.mark.skipif(
         dask.__version__.startswith("2025.1."), reason="This Dask concatenates no sparse arrays."
     )
@@ -106,23 +96,6 @@ class TestSums:
         source = block_source(da.from_array(X, (20, 3)), da.from_array(outputs, (20, 1)))
         assert_allclose(source.reduce(NormalSums())[2], X.T @ outputs, rtol=1e-12)
 
-    def test_rows_are_reported(self) -> None:
-        rows: list[int] = []
-        source = block_source(*partitions([5, 0, 1, 20, 34]))
-        source.reduce(NormalSums(), on_rows=rows.append)
-        assert sorted(rows) == [0, 1, 5, 20, 34]
-
-    def test_iteration_yields_blocks_in_order(self) -> None:
-        source = block_source(*partitions([5, 0, 1, 20, 34], known=False), block_rows=16)
-        blocks = list(source)
-        assert_array_equal(np.concatenate([block.X for block in blocks]), X)
-        assert_array_equal(np.concatenate([block.y for block in blocks]), Y)
-
-    def test_features_without_the_target(self) -> None:
-        source = block_source(*partitions([5, 0, 55], known=False)).without_target()
-        assert [block.y for block in source] == [None, None]
-        assert source.count_rows() == 60
-
 
 class TestClasses:
     @pytest.mark.parametrize("lengths", [[60], [1] * 60, [30, 0, 25, 5], [29, 31]])
@@ -132,24 +105,8 @@ class TestClasses:
         assert found.classes.tolist() == ["a", "b", "c"]
         assert found.counts.tolist() == [30, 25, 5]
 
-    def test_of_a_data_frame(self) -> None:
-        parts = frame([29, 31], LABELS)
-        source = block_source(parts[["a"]], parts["y"])
-        found = class_counts(source)
-        assert dict(zip(found.classes, found.counts, strict=True)) == {"a": 30, "b": 25, "c": 5}
-
 
 class TestSamples:
-    @pytest.mark.parametrize("known", [True, False])
-    @pytest.mark.parametrize("lengths", [[60], [1] * 60, [5, 0, 1, 20, 34]])
-    @pytest.mark.parametrize("stratify", [True, False])
-    def test_they_do_not_depend_on_partitions(self, lengths, known, stratify) -> None:
-        source = block_source(*partitions(lengths, LABELS, known=known))
-        rows, y = sample_blocks(source, 20, 0, stratify=stratify)
-        expected, z = sample_blocks(block_source(X, LABELS), 20, 0, stratify=stratify)
-        assert_array_equal(rows, expected)
-        assert_array_equal(y, z)
-
     def test_frames_stay_frames_and_are_encoded_in_blocks(self) -> None:
         parts = frame([29, 0, 31])
         parts["city"] = parts["a"].gt(0).astype(str)

@@ -70,20 +70,6 @@ def test_another_format(tmp_path) -> None:
         find_parquet(tmp_path)
 
 
-def test_files_of_different_columns(tmp_path) -> None:
-    pd.DataFrame({"a": [1], "b": [1]}).to_parquet(tmp_path / "p.parquet")
-    pd.DataFrame({"a": [1], "e": [1]}).to_parquet(tmp_path / "q.parquet")
-    with pytest.raises(ValueError, match=r"q\.parquet and p\.parquet .* columns: b, e\."):
-        find_parquet(tmp_path)
-
-
-def test_files_of_different_types(tmp_path) -> None:
-    pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "1.parquet")
-    pd.DataFrame({"a": ["x"]}).to_parquet(tmp_path / "2.parquet")
-    with pytest.raises(ValueError, match="different types"):
-        find_parquet(tmp_path)
-
-
 class TestFoldersThatGiveColumns:
     @pytest.fixture
     def frame(self):
@@ -142,32 +128,31 @@ OTHERS = {
 NAN = np.nan
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers(name) -> None:
-    assert is_arrow_number(NUMBERS[name].type)
-
-
-@pytest.mark.parametrize("name", OTHERS)
-def test_others(name) -> None:
-    assert not is_arrow_number(OTHERS[name].type)
-
-
-def test_single_precision() -> None:
+def test_types_of_columns() -> None:
+    assert all(is_arrow_number(column.type) for column in NUMBERS.values())
+    assert not any(is_arrow_number(column.type) for column in OTHERS.values())
     kinds = (pa.float16(), pa.float32(), pa.float64(), pa.int8())
     assert [is_arrow_single(kind) for kind in kinds] == [True, True, False, False]
 
 
-@pytest.mark.parametrize("of", [pa.RecordBatch.from_pydict, pa.Table.from_pydict])
+@pytest.mark.parametrize("of", [pa.RecordBatch, pa.Table])
 def test_missing_numbers_become_nan(of) -> None:
+    table = of.from_pydict(NUMBERS)
     expected = [[1, 0.5, 1, 1.25, NAN], [NAN, 1.5, NAN, NAN, NAN], [3, NAN, 0, 2.5, NAN]]
-    assert_array_equal(arrow_numbers(of(NUMBERS), np.dtype(float)), expected)
+    assert_array_equal(arrow_numbers(table, np.dtype(float)), expected)
+    if of is pa.RecordBatch:
+        twice = arrow_numbers(pa.Table.from_batches([table, table]), np.dtype(float))
+        assert_array_equal(twice, expected + expected)
 
 
-def test_tables_of_several_batches() -> None:
-    batch = pa.RecordBatch.from_pydict(NUMBERS)
-    twice = arrow_numbers(pa.Table.from_batches([batch, batch]), np.dtype(float))
-    once = arrow_numbers(batch, np.dtype(float))
-    assert_array_equal(twice, np.concatenate([once, once]))
+def test_files_of_different_columns_or_types(tmp_path) -> None:
+    pd.DataFrame({"a": [1], "b": [1]}).to_parquet(tmp_path / "p.parquet")
+    pd.DataFrame({"a": [1], "e": [1]}).to_parquet(tmp_path / "q.parquet")
+    with pytest.raises(ValueError, match=r"q\.parquet and p\.parquet .* columns: b, e\."):
+        find_parquet(tmp_path)
+    pd.DataFrame({"a": ["x"], "b": [1]}).to_parquet(tmp_path / "q.parquet")
+    with pytest.raises(ValueError, match="different types"):
+        find_parquet(tmp_path)
 
 
 def test_targets() -> None:

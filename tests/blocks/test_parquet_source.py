@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 from mercer import ParquetSource
 from mercer._blocks import (
     block_source,
-    class_counts,
 )
 from mercer.preprocessing import table_encoder
 
@@ -88,13 +87,6 @@ class TestRows:
         )[:-1].tolist()
         assert max(block.n_rows for block in blocks) <= 7
 
-    def test_sums_are_those_of_the_array(self, numbers) -> None:
-        path, X, y = numbers
-        found = ParquetSource(path, "y").reduce(NormalSums())
-        expected = block_source(X, y).reduce(NormalSums())
-        for one, other in zip(found, expected, strict=True):
-            assert_allclose(one, other, rtol=1e-12)
-
     def test_columns_are_chosen_in_the_order_given(self, numbers) -> None:
         path, X, _ = numbers
         source = ParquetSource(path, columns=["c", "a"])
@@ -141,13 +133,6 @@ class TestRows:
             held.append(pa.total_allocated_bytes() - before)
             assert block.n_rows <= 4096
         assert max(held) < X.nbytes / 2
-
-    def test_single_precision_is_kept(self, tmp_path) -> None:
-        X = table(10)[0].astype(np.float32)
-        pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "x.parquet")
-        source = ParquetSource(tmp_path)
-        assert source.dtype == np.float32
-        assert_array_equal(next(iter(source)).X, X)
 
     def test_columns_may_be_whole_in_one_file_and_fractional_in_another(self, tmp_path) -> None:
         pd.DataFrame({"a": [1, 2]}).to_parquet(tmp_path / "1.parquet")
@@ -235,12 +220,6 @@ class TestMissingTargets:
         (block,) = ParquetSource(tmp_path / "y.parquet", "y")
         assert block.X.tolist() == [[1.0], [4.0]]
         assert block.y.tolist() == [1.0, 2.0]
-
-    def test_classes_are_counted_without_features(self, source) -> None:
-        found = class_counts(source)
-        counts = self.frame["label"].value_counts().sort_index()
-        assert found.classes.tolist() == counts.index.tolist()
-        assert found.counts.tolist() == counts.tolist()
 
 
 class TestEncoders:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from gram_cases import SEVERAL_TILES, table, targets
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,20 +91,6 @@ def test_a_gram_matrix_is_centered_and_has_a_mean_diagonal_of_one(kernel: Kernel
     gram, unit = unit_gram(kernel, X)
     assert_allclose(gram, K * n / np.trace(K), rtol=1e-7, atol=1e-9)
     assert_allclose(unit_rows(kernel, unit, X[:5], X), gram[:5], rtol=1e-7, atol=1e-9)
-
-
-def test_a_sparse_table_gives_what_the_dense_one_does() -> None:
-    X = plain_table(50)
-    X[np.abs(X) < 0.5] = 0.0
-    gram, _ = unit_gram(Gaussian(2.0), X)
-    other, _ = unit_gram(Gaussian(2.0), sp.csr_matrix(X))
-    assert_allclose(other, gram, atol=1e-10)
-
-
-def test_constant_kernels_become_zero() -> None:
-    gram, unit = unit_gram(Gaussian(), np.ones((6, 2)))
-    assert_allclose(gram, 0.0)
-    assert_allclose(unit_rows(Gaussian(), unit, np.ones((2, 2)), np.ones((6, 2))), 0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

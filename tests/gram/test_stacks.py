@@ -30,12 +30,10 @@ LEARNER = AlignmentMaximization("precomputed")
 MODEL = TwoStageClassifier(LEARNER)
 
 
-def assert_raises(
-    matrices: Any, message: str, y: Any = Y, estimators: Any = (LEARNER, MODEL)
-) -> None:
-    for estimator in estimators:
+def assert_raises(matrices: Any, message: str) -> None:
+    for estimator in (LEARNER, MODEL):
         with pytest.raises(ValueError, match=message):
-            clone(estimator).fit(matrices, y)
+            clone(estimator).fit(matrices, Y)
 
 
 # --- layouts ----------------------------------------------------------------------------------
@@ -48,44 +46,30 @@ def test_every_layout_becomes_kernels_last(n_new: int) -> None:
         assert_array_equal(as_stack(layout, (N, 3)), last)
     assert_array_equal(as_stack(np.moveaxis(last, -1, 0), (N, 3)), last)
     assert_array_equal(as_stack(last[..., 0], (N, 1)), last[..., :1])
+    assert as_stack(stack().astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_precision_is_preserved(dtype: Any) -> None:
-    assert as_stack(stack().astype(dtype)).dtype == dtype
-    assert as_stack(np.ones((3, 3), dtype=int)).dtype == np.float64
+AMBIGUOUS = np.stack([np.eye(N)] * N)
 
 
-@pytest.mark.parametrize("shape", [(N,), (2, N, N, 2), ()])
-def test_another_number_of_dimensions_raises_an_error(shape: tuple[int, ...]) -> None:
-    message = rf"A precomputed stack must have shape .*; got {len(shape)} dimension"
-    assert_raises(np.ones(shape), message, estimators=[LEARNER])
+@pytest.mark.parametrize(
+    ("matrices", "message"),
+    [
+        (np.ones(N), "A precomputed stack must have shape .*; got 1 dimension"),
+        (np.ones((2, N, N, 2)), "A precomputed stack must have shape .*; got 4 dimension"),
+        (stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)"),
+        (AMBIGUOUS, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices"),
+        ([np.eye(N), np.eye(N - 1)], r"differ in shape: \[\(39, 39\), \(40, 40\)\]"),
+        (stack()[:-1, :-1], r"inconsistent numbers of samples: \[39, 40\]"),
+    ],
+)
+def test_stacks_of_other_shapes_raise_an_error(matrices: Any, message: str) -> None:
+    assert_raises(matrices, message)
 
 
-def test_matrices_that_are_not_square_raise_an_error() -> None:
-    assert_raises(stack()[:30], r"must be square, .* got a stack of shape \(30, 40, 2\)", Y[:30])
-    assert_raises(stack()[:, :30], r"must be square, .* got a stack of shape \(40, 30, 2\)")
-
-
-def test_an_ambiguous_stack_raises_an_error() -> None:
-    ambiguous = np.stack([np.eye(N)] * N)
-    assert_raises(ambiguous, r"shape \(40, 40, 40\) is ambiguous.*Pass a list of matrices")
-    learner = AlignmentMaximization("precomputed").fit(list(ambiguous), Y)
+def test_a_list_of_as_many_matrices_as_samples_is_not_ambiguous() -> None:
+    learner = AlignmentMaximization("precomputed").fit(list(AMBIGUOUS), Y)
     assert learner.weights_.shape == (N,)
-
-
-def test_matrices_of_different_shapes_raise_an_error() -> None:
-    message = r"differ in shape: \[\(39, 39\), \(40, 40\)\]"
-    assert_raises([np.eye(N), np.eye(N - 1)], message, estimators=[LEARNER])
-
-
-def test_targets_of_another_length_raise_an_error() -> None:
-    assert_raises(stack(), r"inconsistent numbers of samples: \[40, 39\]", Y[:-1])
-
-
-def test_one_class_or_one_sample_raises_an_error() -> None:
-    assert_raises(stack(), "class", np.zeros(N))
-    assert_raises([np.ones((1, 1))], "1 sample", [0], [LEARNER])
 
 
 def test_another_number_of_training_samples_raises_an_error() -> None:
@@ -98,21 +82,17 @@ def test_another_number_of_training_samples_raises_an_error() -> None:
 # --- values -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("index", [(1, 0, 39), (1, 39, 0)])
-def test_values_that_are_not_finite_raise_an_error(
-    value: float, index: tuple[int, int, int]
-) -> None:
+@pytest.mark.parametrize(("value", "place"), [(np.nan, (0, 39)), (np.inf, (39, 0))])
+def test_values_that_are_not_finite_raise_an_error(value: float, place: tuple[int, int]) -> None:
     matrices = stack()
-    matrices[index[1], index[2], index[0]] = value
+    matrices[*place, 1] = value
     assert_raises(matrices, "Input X contains (NaN|infinity)")
     learner = AlignmentMaximization("precomputed").fit(stack(), Y)
     with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
         learner.transform(matrices)
 
 
-@pytest.mark.parametrize("position", [0, 1])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e9])
+@pytest.mark.parametrize(("position", "scale"), [(0, 1e-6), (1, 1.0), (0, 1e9)])
 def test_asymmetric_matrices_raise_an_error(position: int, scale: float) -> None:
     matrices = stack()
     matrices[..., position] *= scale

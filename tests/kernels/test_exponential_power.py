@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from reference import centered_alignment, exponential_power, target_kernel
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from mercer import ContinuousAlignment, ContinuousMKLClassifier, KernelOptimization
+from mercer import ContinuousAlignment, KernelOptimization
 from mercer.kernels import (
     ExponentialPower,
     Gaussian,
@@ -57,11 +57,9 @@ def test_special_cases(X: np.ndarray) -> None:
         (ExponentialPower(power=2.0, norm=1.9), r"power=2 is larger than norm=1.9.*Schoenberg"),
         (Laplacian(norm=0.9), r"power=1 is larger than norm=0.9"),
         (ExponentialPower(norm=2.1), r"norm must be in \(0, 2\]; got 2.1"),
-        (ExponentialPower(norm=0.0), r"norm must be in \(0, 2\]; got 0.0"),
         (ExponentialPower(norm=np.nan), r"norm must be in \(0, 2\]; got nan"),
         (ExponentialPower(norm="l1"), r"norm must be a number"),
         (ExponentialPower(power=0.0), r"power must be positive and finite; got 0.0"),
-        (ExponentialPower(power=-1.0), r"power must be positive and finite; got -1.0"),
         (ExponentialPower(power=np.nan), r"power must be positive and finite; got nan"),
         (ExponentialPower(power=None), r"power must be a number"),
         (ExponentialPower(0.0), r"bandwidth must be positive"),
@@ -71,6 +69,24 @@ def test_what_is_refused(kernel: Any, message: str, X: np.ndarray) -> None:
     for use in (kernel, kernel.bind, lambda X: kernel.vjp(X, np.ones((20, 20)))):
         with pytest.raises(ValueError, match=message):
             use(X)
+
+
+@pytest.mark.parametrize(
+    ("intervals", "message"),
+    [
+        ({"power_bounds": "data"}, r'power_bounds must be "fixed" or a pair'),
+        ({"power_bounds": (0.5, 1.5)}, r"power=1.5 is larger than norm=1"),
+        ({"power_bounds": (1.0, 0.5)}, r"reversed"),
+        ({"power_bounds": (0.0, 0.5)}, r"positive"),
+        ({"norm_bounds": (1.0,)}, r"a pair"),
+        ({"norm_bounds": (1.0, 2.5)}, r"norm must be in \(0, 2\]; got 2.5"),
+        ({"norm_bounds": (0.9, 2.0)}, r"power=1 is larger than norm=0.9"),
+        ({"power_bounds": (0.5, 1.2), "norm_bounds": (1.1, 2.0)}, r"power=1.2 is larger"),
+    ],
+)
+def test_wrong_intervals(intervals: Any, message: str, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExponentialPower(**intervals).bind(X)
 
 
 @given(
@@ -91,25 +107,6 @@ def test_positive_semi_definite(
     assert np.linalg.eigvalsh(K).min() >= -1e-10 * 25
     assert K.max() <= 1.0
     assert_allclose(K[range(5), range(20, 25)], 1.0, rtol=0.0, atol=1e-14)
-
-
-@pytest.mark.parametrize(("power", "norm"), [(1.5, 1.0), (3.0, 3.0)])
-def test_what_is_refused_is_not_positive_semi_definite(power: float, norm: float) -> None:
-    """On the corners of cubes, of some size."""
-    X = np.stack(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
-    smallest = [
-        np.linalg.eigvalsh(exponential_power(s * X, s * X, power, norm)).min()
-        for s in np.geomspace(0.05, 3.0, 30)
-    ]
-    assert min(smallest) < -1e-6
-
-
-def test_equal_rows_have_similarity_one_whatever_the_power() -> None:
-    X = np.random.default_rng(0).normal(size=(40, 30))
-    X[20:] = X[:20]
-    for norm in (0.5, 1.0, 2.0):
-        K = ExponentialPower(3.0, power=0.1, norm=norm)(X)
-        assert_array_equal(K[range(20), range(20, 40)], 1.0)
 
 
 def test_one_width_per_feature_and_the_median_are_read_off_the_data(X: np.ndarray) -> None:
@@ -134,35 +131,6 @@ def test_the_search_interval_is_wider_for_kernels_that_change_slowly(X: np.ndarr
     assert_allclose(np.exp(both[1]), [0.2, 0.5])
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
-        ("data", r'power_bounds must be "fixed" or a pair'),
-        ((0.5, 1.5), r"power=1.5 is larger than norm=1"),
-        ((1.0, 0.5), r"reversed"),
-        ((0.0, 0.5), r"positive"),
-        ((0.5,), r"a pair"),
-    ],
-)
-def test_wrong_intervals_of_the_power(bounds: Any, message: str, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=message):
-        ExponentialPower(power_bounds=bounds).bind(X)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"norm_bounds": "data"}, r'norm_bounds must be "fixed" or a pair'),
-        ({"norm_bounds": (1.0, 2.5)}, r"norm must be in \(0, 2\]; got 2.5"),
-        ({"norm_bounds": (0.9, 2.0)}, r"power=1 is larger than norm=0.9"),
-        ({"power_bounds": (0.5, 1.2), "norm_bounds": (1.1, 2.0)}, r"power=1.2 is larger"),
-    ],
-)
-def test_wrong_intervals_of_the_norm(options: Any, message: str, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match=message):
-        ExponentialPower(**options).bind(X)
-
-
 def test_the_power_is_searched_within_its_interval() -> None:
     """Up to its upper end, where it equals the norm."""
     rng = np.random.default_rng(0)
@@ -170,14 +138,11 @@ def test_the_power_is_searched_within_its_interval() -> None:
     smooth, rough = X[:, 0] + X[:, 1], rng.normal(size=60)
     for y, norm in ((smooth, 1.7), (rough, 1.0)):
         family = ExponentialPower(norm=norm, power_bounds=(0.3, norm))
-        found = KernelOptimization(family, "cka").fit(X, y).kernels_[0]
-        assert 0.3 * (1 - 1e-9) <= found.power <= norm
-        fixed = [
-            KernelOptimization(ExponentialPower(power=q, norm=norm), "cka").fit(X, y).alignment_
-            for q in (0.3, norm)
-        ]
-        best = KernelOptimization(family, "cka").fit(X, y).alignment_
-        assert best >= max(fixed) - 0.01
+        best = KernelOptimization(family, "cka").fit(X, y)
+        assert 0.3 * (1 - 1e-9) <= best.kernels_[0].power <= norm
+        for power in (0.3, norm):
+            fixed = KernelOptimization(ExponentialPower(power=power, norm=norm), "cka").fit(X, y)
+            assert best.alignment_ >= fixed.alignment_ - 0.01
 
 
 def test_the_norm_that_generated_the_data_is_found() -> None:
@@ -206,11 +171,8 @@ def test_descriptions_and_names() -> None:
 
 
 FAMILIES: list[Any] = [
-    Laplacian(norm=1.0),
-    ExponentialPower(power=0.6),
-    ExponentialPower(norm=1.5, ard=True),
-    OnColumns(ExponentialPower(), [0, 2]),
-    [ExponentialPower(), ExponentialPower(norm=2.0), Laplacian(), Gaussian()],
+    OnColumns(ExponentialPower(norm=1.5, ard=True), [0, 2]),
+    [ExponentialPower(power=0.6), ExponentialPower(norm=2.0), Laplacian(norm=1.0), Gaussian()],
 ]
 
 
@@ -221,10 +183,9 @@ def test_learned_kernels_are_those_that_align(family: Any) -> None:
     X = rng.normal(size=(70, 4))
     y = (np.abs(X[:, 0]) + np.abs(X[:, 2]) > 1.4).astype(int)
     learner = ContinuousAlignment(family).fit(X, y)
-    K = learner.kernel_(X)
+    K, learned = learner.kernel_(X), learner.kernel_
     assert_allclose(learner.alignment_, centered_alignment(K, target_kernel(y)), rtol=1e-3)
-    kernels = learner.kernel_.kernels
-    total = sum(w * k(X) for w, k in zip(learner.kernel_.weights, kernels, strict=True))
+    total = sum(w * k(X) for w, k in zip(learned.weights, learned.kernels, strict=True))
     assert_allclose(K, total, atol=1e-12)
     assert learner.alignment_ > 0.1
 
@@ -242,8 +203,6 @@ def test_a_certificate_holds_for_the_product_laplacian() -> None:
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     learner = ContinuousAlignment(ExponentialPower(), certificate=True, max_kernels=3).fit(X, y)
-    steps = [step for step in learner.history_ if step.gap is not None]
-    assert steps
-    assert all(0.0 <= step.gap < 0.05 for step in steps)
-    classifier = ContinuousMKLClassifier(Laplacian(norm=1.0)).fit(X, y)
-    assert classifier.score(X, y) > 0.8
+    gaps = [step.gap for step in learner.history_ if step.gap is not None]
+    assert gaps
+    assert 0.0 <= min(gaps) <= max(gaps) < 0.05

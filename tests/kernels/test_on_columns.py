@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.compose import make_column_selector
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from mercer.kernels import (
@@ -94,14 +93,6 @@ def test_columns_of_data_frames_chosen_by_name(
     assert_allclose(bound(X), expected)
 
 
-def test_columns_chosen_by_a_selector_of_scikit_learn(X: np.ndarray) -> None:
-    table = frame(X, "pandas").assign(ward=list("abcabcabcabc"))
-    numbers = OnColumns(Gaussian(), make_column_selector(dtype_include=np.number))
-    named = OnColumns(Gaussian(), make_column_selector(pattern="^b"))
-    assert_allclose(numbers(table), Gaussian()(X))
-    assert_allclose(named(table), Gaussian()(X[:, [1]]))
-
-
 @libraries
 def test_columns_chosen_by_name_within_compositions(library: str, X: np.ndarray) -> None:
     parts = [OnColumns(Gaussian(), ["age"]), OnColumns(Linear(), ["bmi", "site"])]
@@ -166,7 +157,9 @@ A = np.array([[1.0, 0.2], [-0.5, 0.3], [0.0, 2.0]])
 
 
 def test_the_kernel_of_the_product() -> None:
-    assert_allclose(OnProjection(Laplacian(1.3), A)(POINTS), Laplacian(1.3)(POINTS @ A), rtol=1e-12)
+    kernel = OnProjection(Laplacian(1.3), A)
+    assert_allclose(kernel(POINTS), Laplacian(1.3)(POINTS @ A), rtol=1e-12)
+    assert kernel.describe() == "Laplacian, width 1.3 on 2 projections"
 
 
 def test_a_mahalanobis_distance() -> None:
@@ -176,25 +169,9 @@ def test_a_mahalanobis_distance() -> None:
     assert_allclose(OnProjection(Gaussian(1.3), A)(POINTS), expected, rtol=1e-10, atol=1e-15)
 
 
-def test_a_choice_of_columns() -> None:
-    chosen = OnProjection(Gaussian(2.0), np.eye(3)[:, [2, 0]])
-    assert_allclose(chosen(POINTS), OnColumns(Gaussian(2.0), [2, 0])(POINTS), rtol=1e-12)
-    assert_allclose(chosen.relevance(3), OnColumns(Gaussian(2.0), [2, 0]).relevance(3), rtol=1e-12)
-
-
-def test_relevance_is_the_diagonal_of_the_metric() -> None:
-    kernel = OnProjection(Gaussian(2.0), A)
-    assert_allclose(kernel.relevance(3), np.diag(A @ A.T) / 4.0, rtol=1e-12)
-
-
 def test_median_widths_are_read_off_the_projected_samples() -> None:
     bound = OnProjection(Gaussian("median"), A).bind(POINTS)
     assert bound.kernel == Gaussian("median").bind(POINTS @ A)
-
-
-def test_sparse_tables() -> None:
-    kernel = OnProjection(Gaussian(2.0), A)
-    assert_allclose(kernel(sp.csr_array(POINTS)), kernel(POINTS), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -208,10 +185,6 @@ def test_sparse_tables() -> None:
 def test_bad_projections(projection: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         OnProjection(Gaussian(), projection)(POINTS)
-
-
-def test_description() -> None:
-    assert OnProjection(Gaussian(2.0), A).describe() == "Gaussian, width 2 on 2 projections"
 
 
 @pytest.mark.parametrize("make", [lambda k: OnColumns(k, [0, 2]), lambda k: OnProjection(k, A)])

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
-from kernel_cases import N_FEATURES, WIDTHS
-from numpy.testing import assert_allclose, assert_array_equal
+from kernel_cases import WIDTHS
+from numpy.testing import assert_allclose
 from reference import median_distance
 from sklearn.base import clone
 
-from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
+from mercer import KernelOptimization, UniformCombination
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -24,6 +24,16 @@ from mercer.kernels import (
     RationalQuadratic,
     WeightedSum,
 )
+
+
+@pytest.mark.parametrize(
+    ("width", "message"),
+    [("mean", 'positive or "median"'), ([1.0, 2.0], "2 widths, but X has 3 features")],
+)
+def test_other_widths_raise_an_error(width: Any, message: str, X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=message):
+        Gaussian(width).bind(X)(X)
+
 
 FAMILIES = [Gaussian, Laplacian, Matern, RationalQuadratic]
 every_family = pytest.mark.parametrize("family", FAMILIES)
@@ -77,11 +87,6 @@ def test_parts_are_bound_on_their_own_columns(X: np.ndarray) -> None:
         assert_allclose(there.kernel.bandwidth, median_distance(X[:, 1:]), rtol=1e-9)
 
 
-def test_median_width_becomes_one_width_per_feature(X: np.ndarray) -> None:
-    kernel = Gaussian("median", ard=True).bind(X)
-    assert_allclose(kernel.bandwidth, np.full(3, median_distance(X)), rtol=1e-9)
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_median_distance_on_columns_of_a_data_frame(library: str, X: np.ndarray) -> None:
     module = pytest.importorskip(library)
@@ -91,33 +96,13 @@ def test_median_distance_on_columns_of_a_data_frame(library: str, X: np.ndarray)
     assert_allclose(kernel.kernel.bandwidth, median_distance(X[:, [0, 2]]), rtol=1e-9)
 
 
-@pytest.mark.parametrize("value", ["mean", "auto", ""])
-def test_other_names_of_widths_raise_an_error(value: str, X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match='positive or "median"'):
-        Gaussian(value).bind(X)
-
-
 def test_learners_bind_kernels_of_median_width(X: np.ndarray) -> None:
     y = (X[:, 2] > 100.0).astype(int)
     learner = UniformCombination([OnColumns(Gaussian("median"), [2]), "linear"]).fit(X, y)
-    assert_allclose(
-        learner.kernel_.kernels[0].kernel.bandwidth, median_distance(X[:, 2:]), rtol=1e-9
-    )
+    found = learner.kernel_.kernels[0].kernel.bandwidth
+    assert_allclose(found, median_distance(X[:, 2:]), rtol=1e-9)
     searched = KernelOptimization(Gaussian("median")).fit(X, y).kernel_
     assert_allclose(searched.theta, KernelOptimization().fit(X, y).kernel_.theta, rtol=1e-4)
-    predicted = TwoStageClassifier(UniformCombination([Gaussian("median")]), C=1.0).fit(X, y)
-    assert_array_equal(predicted.predict(X).shape, y.shape)
-
-
-def test_number_of_widths_must_be_the_number_of_features(X: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="2 widths, but X has 3 features"):
-        Gaussian([1.0, 2.0], ard=True)(X)
-
-
-def test_one_width_becomes_one_per_feature(X: np.ndarray) -> None:
-    bound = Gaussian(2.0, ard=True).bind(X)
-    assert_array_equal(bound.bandwidth, np.full(N_FEATURES, 2.0))
-    assert_allclose(bound(X), Gaussian(2.0)(X), rtol=1e-12)
 
 
 KERNELS = {
@@ -142,7 +127,3 @@ def test_tiles_are_those_of_the_gram_matrix(kernel: Kernel) -> None:
         assert np.all(tile.values[X[rows][:, :1] == X[columns][:, 0]] == 0.0)
         expected = kernel.vjp(X[rows], P[rows, columns], X[columns])[1]
         assert_allclose(gram.gradient(tile, P[rows, columns]), expected, rtol=1e-11)
-
-
-def test_kernels_of_one_width_have_no_such_tiles() -> None:
-    assert Gaussian(2.0)._gram_tiles(np.ones((3, 2))) is None

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
+from campaign import rotating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learner_cases import problem as training_set
 from numpy.testing import assert_allclose, assert_array_equal
 from one_stage_cases import (
     CLASSIFIERS,
+    ESTIMATORS,
     MAKERS,
     MAKERS_OF_ONE_BASE,
     PAIRS,
     PROBLEMS,
-    REGRESSORS,
     SOLVERS,
     data_for,
-    every_estimator,
     fitted,
     machine_grams,
     measured,
@@ -40,7 +40,6 @@ from mercer._model_types import trusted_types
 from mercer.kernels import (
     CallableKernel,
     Gaussian,
-    Kernel,
     Linear,
     OnColumns,
     Polynomial,
@@ -58,13 +57,6 @@ def suited(solver: str) -> str:
 
 
 # --- every solver on every problem ------------------------------------------------------------
-
-
-def test_every_solver_and_every_problem_has_its_turn() -> None:
-    ordinary = [pair.values for pair in PAIRS if not pair.marks]
-    assert {problem for problem, _ in ordinary} == set(PROBLEMS)
-    assert {solver for _, solver in ordinary} == set(SOLVERS)
-    assert len(ordinary) <= len(PAIRS) // 2
 
 
 @every_pair
@@ -107,9 +99,8 @@ def test_weights_and_dual_coefficients(problem: str, solver: str) -> None:
 
 @every_solver
 def test_fitted_attributes(solver: str) -> None:
-    case, model = (PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3))
+    case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3)
     assert isinstance(model.kernel_, WeightedSum)
-    assert isinstance(model.kernel_, Kernel)
     gram = model.kernel_(case.X)
     assert_allclose(gram, np.tensordot(model.weights_, case.grams, axes=1), atol=1e-9)
     task = "classification" if case.classes else "regression"
@@ -131,7 +122,7 @@ def test_fitted_attributes(solver: str) -> None:
 
 @every_solver
 def test_predictions_are_the_formula(solver: str) -> None:
-    case, model = (PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3))
+    case, model = PROBLEMS[suited(solver)](), fitted(suited(solver), solver, 1e-3)
     Z = np.random.default_rng(8).normal(size=(9, 4))
     rows = [gaussian(case.X[:, [z]], 1.5, Z[:, [z]]).T for z in range(4)]
     values = np.tensordot(model.weights_, rows, axes=1) @ model.dual_coef_ + model.intercept_
@@ -157,8 +148,10 @@ def test_classes_share_one_kernel() -> None:
 # --- norms ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("problem", ["features", "nested_widths", "rank_one_kernels"])
-@pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
+@pytest.mark.parametrize(
+    ("problem", "loss"),
+    rotating(["features", "nested_widths", "rank_one_kernels"], ["hinge", "squared", "logistic"]),
+)
 def test_norms_near_one_are_near_norm_one(problem: str, loss: str) -> None:
     """A ball holds those of smaller norms, and is at most p^(1 - 1/norm) times as large."""
     case = PROBLEMS[problem]()
@@ -169,15 +162,6 @@ def test_norms_near_one_are_near_norm_one(problem: str, loss: str) -> None:
     larger = len(one.weights_) ** (1.0 - 1.0 / 1.01)
     assert one.objective_ / larger * (1 - 2e-6) <= more.objective_
     assert more.objective_ <= one.objective_ * (1 + 2e-6)
-
-
-def test_larger_norms_reach_lower_objectives() -> None:
-    case = PROBLEMS["regression"]()
-    found = [
-        MKLRegressor(case.kernels, norm=norm, tol=1e-6).fit(case.X, case.y).objective_
-        for norm in (1, 1.05, 4 / 3, 2, 4, 100, np.inf)
-    ]
-    assert (np.diff(found) < 0.0).all()
 
 
 @pytest.mark.parametrize("make", [MKLClassifier, MKLRegressor])
@@ -199,8 +183,7 @@ def test_infinity_is_the_unweighted_sum(make: Any) -> None:
 WIDE = Gaussian(2.0)
 
 
-@pytest.mark.parametrize("norm", [1, 2])
-@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize(("norm", "C"), [(1, 0.1), (2, 10.0)])
 def test_one_kernel_is_svc(norm: float, C: float) -> None:
     case = PROBLEMS["features"]()
     K = gaussian(case.X, 2.0)
@@ -233,8 +216,7 @@ def test_one_kernel_is_kernel_ridge(make: Any, problem: str) -> None:
     assert_allclose(model.predict(case.X), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize(("intercept", "C"), [(True, 10.0), (False, 0.1)])
 def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> None:
     case = PROBLEMS["features"]()
     model = MKLClassifier(
@@ -250,22 +232,12 @@ def test_one_linear_kernel_is_logistic_regression(intercept: bool, C: float) -> 
     assert_allclose(model.intercept_, linear.intercept_, rtol=1e-4, atol=1e-5)
 
 
-def test_probabilities() -> None:
-    for problem in ("features", "three_classes"):
-        case, model = PROBLEMS[problem](), fitted(problem, "logistic-2", 1e-3)
-        found = model.predict_proba(case.X)
-        assert found.shape == (len(case.X), len(model.classes_))
-        assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-        assert ((found > 0.0) & (found < 1.0)).all()
-        assert_array_equal(model.predict(case.X), model.classes_[found.argmax(axis=1)])
-
-
 # --- properties -------------------------------------------------------------------------------
 
 QUICK = ["l1-svm", "logistic-2", "krr-2", "svr-1", "l2-krr-uniform"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6), n=st.integers(6, 25), n_kernels=st.integers(1, 5))
 @pytest.mark.parametrize("solver", QUICK)
 def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kernels: int) -> None:
@@ -288,36 +260,24 @@ def test_neither_order_nor_scale_matters(solver: str, seed: int, n: int, n_kerne
     assert_allclose(scaled.shares_, here.shares_, atol=1e-2)
 
 
-@pytest.mark.parametrize("make", [L1SVM, lambda k, **o: MKLRegressor(k, norm=1, **o)])
-def test_a_kernel_split_in_two(make: Any) -> None:
-    case = PROBLEMS["features" if make is L1SVM else "regression"]()
-    whole = make(case.kernels, tol=1e-8).fit(case.X, case.y)
-    split = make([*case.kernels, case.kernels[0]], tol=1e-8).fit(case.X, case.y)
+@pytest.mark.parametrize("solver", ["l1-svm", "krr-1"])
+def test_a_kernel_split_in_two(solver: str) -> None:
+    case, model = PROBLEMS[suited(solver)](), clone(SOLVERS[solver]).set_params(tol=1e-8)
+    whole = clone(model).set_params(kernels=case.kernels).fit(case.X, case.y)
+    split = model.set_params(kernels=[*case.kernels, case.kernels[0]]).fit(case.X, case.y)
     assert_allclose(split.objective_, whole.objective_, rtol=2e-8)
     joined = split.weights_[:4] + split.weights_[4] * np.eye(4)[0]
     assert_allclose(joined, whole.weights_, atol=1e-3)
 
 
-@pytest.mark.parametrize("solver", [*list(CLASSIFIERS)[:1], *list(REGRESSORS)[:1]])
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_the_unit_of_a_feature_does_not_matter(solver: str, factor: float) -> None:
+@pytest.mark.parametrize("solver", ["l1-svm", "krr-1"])
+def test_the_unit_of_a_feature_does_not_matter(solver: str) -> None:
     case = PROBLEMS[suited(solver)]()
     model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)], tol=1e-6)
     here = clone(model).fit(case.X, case.y)
-    there = clone(model).fit(case.X * [factor, 1.0, 1.0, 1.0 / factor], case.y)
+    there = clone(model).fit(case.X * [1e-8, 1.0, 1.0, 1e8], case.y)
     assert_allclose(there.objective_, here.objective_, rtol=2e-6)
     assert_allclose(there.shares_, here.shares_, atol=1e-3)
-
-
-def test_noise_is_left_out() -> None:
-    """Norm one puts the weight on the features that the responses are made from."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 6))
-    y = np.sin(X[:, 0]) + X[:, 3] ** 2
-    kernels = [OnColumns(Gaussian(1.5), [z]) for z in range(6)]
-    model = MKLRegressor(kernels, norm=1, alpha=0.1).fit(X, y)
-    assert model.shares_[[0, 3]].sum() > 0.95
-    assert model.score(X, y) > 0.9
 
 
 # --- kernels -----------------------------------------------------------------------------------
@@ -335,8 +295,7 @@ def test_unknown_kernels_are_refused(make: Any) -> None:
     refused(make([OnColumns(Gaussian(), [7])]), X, y, "Column 7 is absent: X has 4 features")
 
 
-@pytest.mark.parametrize("make", MAKERS_OF_ONE_BASE)
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize(("make", "bad"), rotating(MAKERS_OF_ONE_BASE, [np.nan, np.inf]))
 @pytest.mark.parametrize("where", ["everywhere", "in one place"])
 def test_kernels_that_return_nan_or_infinity_are_refused(make: Any, bad: float, where: str) -> None:
     def broken(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -367,18 +326,17 @@ def test_kernels_that_need_dense_features_refuse_sparse_ones(make: Any) -> None:
     refused(make(lambda A, B: A @ B.T), sp.csr_array(X), y, message, TypeError)
 
 
-@every_estimator
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e8])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(
+    ("model", "value", "intercept"), rotating(ESTIMATORS.values(), [0.0, 0.1, 1e8], [True, False])
+)
 def test_constant_kernels_predict_one_value(model: Any, value: float, intercept: bool) -> None:
     """Constant kernels are no error, as those of a fold of cross-validation may be constant."""
     X = np.full((20, 3), value)
     y = np.arange(20) % 2 if isinstance(model, MKLClassifier) else np.arange(20.0)
     options = {} if isinstance(model, L1SVM) else {"fit_intercept": intercept}
     fitted = clone(model).set_params(kernels=[Gaussian(), "linear"], **options).fit(X, y)
-    assert np.isfinite(fitted.weights_).all()
+    assert np.isfinite([*fitted.weights_, *fitted.shares_]).all()
     assert abs(fitted.alignment_) < 1e-6
-    assert np.isfinite(fitted.shares_).all()
     predicted = fitted.predict(X)
     assert len(np.unique(predicted)) == 1
     if intercept and not isinstance(model, MKLClassifier):
@@ -401,12 +359,6 @@ def test_the_iteration_limit_names_the_gap(make: Any) -> None:
     assert f"Stopped after {model.n_iter_} step" in message
     # The line that called fit, for whoever reads the warning.
     assert told[0].filename == __file__
-
-
-def test_rank_one_kernels_at_the_iteration_limit() -> None:
-    X, y = training_set("binary")
-    with pytest.warns(ConvergenceWarning, match="duality gap"):
-        L1SVM([Linear(per_feature=True)], max_iter=1, tol=1e-9).fit(X, y)
 
 
 LOSSES = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,22 @@ from learner_cases import problem
 from numpy.testing import assert_allclose
 from one_stage_cases import PAIR, data_for, every_estimator, every_estimator_of_one_base, refused
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.exceptions import NotFittedError
 
 from mercer import L1SVM, L2KRR, MKLClassifier, MKLRegressor
+
+
+@every_estimator_of_one_base
+@pytest.mark.parametrize(("value", "message"), [(np.nan, "contains NaN"), (1e200, "large")])
+def test_sparse_features_that_are_not_finite_are_refused(
+    model: BaseEstimator, value: float, message: str
+) -> None:
+    X, y = data_for(model)
+    fitted = clone(model).fit(sp.csr_array(X), y)
+    X[3, 1] = value
+    refused(model, sp.csr_array(X), y, message)
+    if np.isnan(value):
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(sp.csr_array(X))
 
 
 @every_estimator_of_one_base
@@ -36,18 +48,10 @@ def test_features_that_are_not_finite_are_refused(
 
 
 @every_estimator_of_one_base
-def test_targets_that_are_not_finite_are_refused(model: BaseEstimator) -> None:
-    X, y = data_for(model)
-    for value in (np.nan, np.inf):
-        broken = np.asarray(y, dtype=float)
-        broken[5] = value
-        refused(model, X, broken, "Input y contains (NaN|infinity)")
-
-
-@every_estimator_of_one_base
 def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEstimator) -> None:
     X, _ = data_for(model)
     refused(model, X, np.ones(60), "only one class: .*1|y is constant")
+    refused(model, X, X[:-1, 0], r"inconsistent numbers of samples: \[60, 59\]")
     if is_classifier(model):
         refused(model, X, X[:, 0], "Unknown label type: continuous")
         refused(model, X, np.ones((60, 2)) * [0, 1], "1d|multi")
@@ -57,32 +61,6 @@ def test_constant_targets_and_those_of_the_other_task_are_refused(model: BaseEst
         refused(model, X, Y, r"y is constant \(response 1\)")
 
 
-@every_estimator_of_one_base
-def test_wrong_shapes_are_refused(model: BaseEstimator) -> None:
-    X, y = data_for(model)
-    refused(model, np.ones((1, 4)), [1], "1 sample")
-    refused(model, np.empty((0, 4)), [], "0 sample")
-    refused(model, np.empty((60, 0)), y, "0 feature")
-    refused(model, X[:, 0], y, "Expected 2D array, got 1D")
-    refused(model, X[:, :, None], y, "Found array with dim 3")
-    refused(model, X, y[:-1], r"inconsistent numbers of samples: \[60, 59\]")
-    refused(model, X, None, "requires y to be passed")
-    fitted = clone(model).fit(X, y)
-    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
-        fitted.predict(X[:, :3])
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
-        fitted.predict(X[0])
-
-
-@every_estimator_of_one_base
-def test_strings_among_the_features_are_refused(model: BaseEstimator) -> None:
-    X, y = data_for(model)
-    words = np.array(X, dtype=object)
-    words[2, 1] = "tall"
-    refused(model, words, y, "could not convert string to float: 'tall'")
-    refused(model, X.astype(complex), y, "Complex data not supported")
-
-
 @every_estimator
 def test_two_samples_are_enough(model: BaseEstimator) -> None:
     fitted = clone(model).fit([[0.0, 1.0], [2.0, 1.0]], [0, 1])
@@ -90,65 +68,45 @@ def test_two_samples_are_enough(model: BaseEstimator) -> None:
     assert fitted.dual_gap_ <= 1e-3
 
 
-@every_estimator_of_one_base
-def test_predicting_before_fit_is_refused(model: BaseEstimator) -> None:
-    for method in ("predict", "decision_function", "predict_proba"):
-        if hasattr(model, method):
-            with pytest.raises(NotFittedError, match=re.escape("is not fitted yet")):
-                getattr(clone(model), method)([[1.0]])
-
-
 @pytest.mark.parametrize(
-    ("model", "message", "kind"),
+    ("model", "message"),
     [
-        (MKLClassifier(loss="hinged"), "loss must be .*; got 'hinged'", ValueError),
-        (MKLClassifier(loss="epsilon_insensitive"), "loss must be one of", ValueError),
-        (MKLClassifier(loss=None), "loss must be one of", ValueError),
-        (MKLRegressor(loss="hinge"), "loss must be one of", ValueError),
-        (MKLClassifier(norm=0.5), "norm must be at least 1; got 0.5", ValueError),
-        (MKLClassifier(norm=np.nan), "norm must be at least 1; got nan", ValueError),
-        (MKLRegressor(norm=-1), "norm must be at least 1; got -1", ValueError),
-        (MKLRegressor(norm="l1"), "norm must be an instance of", TypeError),
-        (MKLClassifier(C=0.0), "C must be positive; got 0.0", ValueError),
-        (L1SVM(C=-1.0), "C must be .*not negative; got -1.0", ValueError),
-        (MKLClassifier(C=np.inf), "C must be finite", ValueError),
-        (MKLClassifier(C="1"), "C must be an instance of", TypeError),
-        (MKLRegressor(loss="epsilon_insensitive", alpha=0), "alpha must be positive", ValueError),
-        (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1", ValueError),
-        (MKLRegressor(epsilon=np.nan), "epsilon must be finite", ValueError),
-        (MKLRegressor(alpha=0.0), "alpha must be positive; got 0.0", ValueError),
-        (MKLRegressor(alpha=-1.0), "alpha must be .*not negative; got -1.0", ValueError),
-        (L2KRR(alpha=0), "alpha must be positive; got 0", ValueError),
-        (L2KRR(radius=0.0), "radius must be positive; got 0.0", ValueError),
-        (L2KRR(radius=-2.0), "radius must be .*not negative; got -2.0", ValueError),
-        (L2KRR(radius=np.inf), "radius must be finite", ValueError),
-        (L2KRR(center="one"), "center must be one of .*; got 'one'", ValueError),
-        (MKLClassifier(normalize="norm"), "normalize must be .*; got 'norm'", ValueError),
-        (L2KRR(normalize=True), "normalize must be .*; got True", ValueError),
-        (MKLClassifier(solver="simplex"), "solver must be one of .*; got 'simplex'", ValueError),
-        (MKLRegressor(solver=None), "solver must be one of .*; got None", ValueError),
-        (L1SVM(solver="Newton"), "solver must be one of", ValueError),
-        (L2KRR(solver="interior"), "solver must be one of", ValueError),
-        (MKLClassifier(fit_intercept="yes"), "fit_intercept must be .*; got 'yes'", ValueError),
-        (L1SVM(tol=0.0), "tol must be positive; got 0.0", ValueError),
-        (MKLRegressor(tol=-1e-3), "tol must be .*not negative", ValueError),
-        (MKLRegressor(tol=np.nan), "tol must be finite", ValueError),
-        (MKLClassifier(max_iter=0), "max_iter must be at least 1; got 0", ValueError),
-        (L2KRR(max_iter=1.5), "max_iter must be an instance of", TypeError),
+        (MKLClassifier(loss="epsilon_insensitive"), "loss must be one of"),
+        (MKLClassifier(loss=None), "loss must be one of"),
+        (MKLRegressor(loss="hinge"), "loss must be one of .*; got 'hinge'"),
+        (MKLClassifier(norm=0.5), "norm must be at least 1; got 0.5"),
+        (MKLClassifier(norm=np.nan), "norm must be at least 1; got nan"),
+        (MKLRegressor(norm="l1"), "norm must be an instance of"),
+        (MKLClassifier(C=0.0), "C must be positive; got 0.0"),
+        (L1SVM(C=-1.0), "C must be .*not negative; got -1.0"),
+        (MKLRegressor(loss="epsilon_insensitive", alpha=0), "alpha must be positive"),
+        (MKLRegressor(epsilon=-0.1), "epsilon must be .*not negative; got -0.1"),
+        (MKLRegressor(alpha=np.inf), "alpha must be finite"),
+        (L2KRR(alpha=0), "alpha must be positive; got 0"),
+        (L2KRR(radius=0.0), "radius must be positive; got 0.0"),
+        (L2KRR(center="one"), "center must be one of .*; got 'one'"),
+        (L2KRR(normalize=True), "normalize must be .*; got True"),
+        (MKLRegressor(solver=None), "solver must be one of .*; got None"),
+        (L1SVM(solver="Newton"), "solver must be one of"),
+        (L2KRR(solver="interior"), "solver must be one of"),
+        (MKLClassifier(fit_intercept="yes"), "fit_intercept must be .*; got 'yes'"),
+        (L1SVM(tol=0.0), "tol must be positive; got 0.0"),
+        (MKLClassifier(max_iter=0), "max_iter must be at least 1; got 0"),
+        (L2KRR(max_iter=1.5), "max_iter must be an instance of"),
     ],
 )
-def test_wrong_parameters_are_refused(model: BaseEstimator, message: str, kind: type) -> None:
-    refused(model, *data_for(model), message, kind)
+def test_wrong_parameters_are_refused(model: BaseEstimator, message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        clone(model).fit(*data_for(model))
 
 
-@pytest.mark.parametrize("flag", [np.True_, np.False_])
-def test_numpy_scalars_are_taken_as_parameters(flag: Any) -> None:
+def test_numpy_scalars_are_taken_as_parameters() -> None:
     X, y = problem("regression")
-    model = MKLRegressor(
-        PAIR, fit_intercept=flag, norm=np.float32(2), max_iter=np.int64(50), alpha=np.int32(1)
-    )
-    expected = MKLRegressor(PAIR, fit_intercept=bool(flag), max_iter=50).fit(X, y)
-    assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
+    given = {"norm": np.float32(2), "max_iter": np.int64(50), "alpha": np.int32(1)}
+    for flag in (np.True_, np.False_):
+        model = MKLRegressor(PAIR, fit_intercept=flag, **given)
+        expected = MKLRegressor(PAIR, fit_intercept=bool(flag), max_iter=50).fit(X, y)
+        assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
 
 
 @pytest.mark.parametrize(

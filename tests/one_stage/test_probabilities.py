@@ -26,6 +26,7 @@ MODELS = [
     MKLClassifier([Gaussian(1.0), Gaussian(4.0)], norm=2.0),
     MKLClassifier([Gaussian(4.0)], loss="squared", fit_intercept=False),
     MKLClassifier([Linear(), Linear(per_feature=True)], loss="squared"),
+    MKLClassifier([Gaussian(4.0)], norm=2.0, loss="logistic"),
     ContinuousMKLClassifier(tol=0.05),
     ContinuousMKLClassifier(loss="squared", tol=0.05),
 ]

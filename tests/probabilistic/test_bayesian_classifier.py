@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from bayesian_cases import CLASSIFIERS, PROBLEMS, SOLVERS, fitted
+from bayesian_cases import CLASSIFIERS, KERNELS, make, may_collapse
 from learner_cases import problem
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import gaussian
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
-from mercer import BayesianMKLClassifier, BayesianMKLRegressor
-from mercer.kernels import Gaussian, Linear
 from mercer.probabilistic import LogisticLikelihood
-
-may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
-
-
-def make(solver: str, **options: Any) -> Any:
-    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
 
 
 @pytest.mark.parametrize("solver", CLASSIFIERS)
@@ -74,29 +60,3 @@ def test_a_class_may_have_one_sample(solver: str) -> None:
     assert np.isfinite(probability).all()
     assert probability[:, 1].mean() < 0.5
     assert model.predict(X).sum() <= 1
-
-
-def test_class_names_do_not_matter() -> None:
-    case = PROBLEMS["features"]()
-    here = fitted("features", "logistic vb")
-    names = np.array(["no", "yes"])[(case.y > 0).astype(int)]
-    there = BayesianMKLClassifier(case.kernels, max_iter=400).fit(case.X, names)
-    assert_array_equal(there.classes_, ["no", "yes"])
-    assert_array_equal(there.weights_, here.weights_)
-    swapped = BayesianMKLClassifier(case.kernels, max_iter=400).fit(case.X, -case.y)
-    assert_allclose(swapped.objective_, here.objective_, rtol=1e-9)
-    assert_allclose(swapped.predict_proba(case.X)[:, ::-1], here.predict_proba(case.X), rtol=1e-6)
-
-
-def test_stacks_pass_through_model_selection() -> None:
-    X, y = problem("binary", 40)
-    stack = np.stack([gaussian(X, s) for s in (0.5, 2.0)], axis=-1)
-    model = BayesianMKLClassifier("precomputed")
-    found = cross_val_score(model, stack, y, cv=3, scoring="neg_log_loss")
-    plain = BayesianMKLClassifier([Gaussian(0.5), Gaussian(2.0)])
-    assert_allclose(found, cross_val_score(plain, X, y, cv=3, scoring="neg_log_loss"), rtol=1e-6)
-    search = GridSearchCV(
-        BayesianMKLRegressor("precomputed", objective="mkl", noise=0.1),
-        {"weight_penalty": [0.1, 1.0]},
-    )
-    assert search.fit(stack, X[:, 0]).best_params_["weight_penalty"] in (0.1, 1.0)

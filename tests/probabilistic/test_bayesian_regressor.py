@@ -7,22 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bayesian_cases import REGRESSORS, SOLVERS
+from bayesian_cases import REGRESSORS, has_variances, make
 from learner_cases import problem
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.integrate import quad
+from scipy.stats import laplace, norm
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer import BayesianMKLRegressor
-from mercer.kernels import Gaussian, Linear
-
-KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
-
-
-def make(solver: str, **options: Any) -> Any:
-    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
+from mercer.kernels import Gaussian
+from mercer.probabilistic._bayesian_regressor import laplace_half_widths
 
 
 @cache
@@ -30,10 +26,6 @@ def model_of(solver: str, *columns: int) -> Any:
     """Return a model of some of the responses, of a vector if it is one."""
     X, Y = problem("two outputs", 20)
     return make(solver).fit(X, Y[:, columns[0] if len(columns) == 1 else list(columns)])
-
-
-def has_variances(solver: str) -> bool:
-    return solver not in ("laplace map", "laplace mkl")
 
 
 @pytest.mark.parametrize("solver", REGRESSORS)
@@ -56,20 +48,36 @@ def test_several_responses_share_one_kernel(solver: str) -> None:
         assert_allclose(twice.objective_, 2.0 * alone.objective_, rtol=5e-4)
 
 
-PAIR: list[Any] = [Gaussian(1.0), "linear"]
-
-
 def test_parameters_may_have_types_of_numpy() -> None:
     X, y = problem("regression")
-    model = BayesianMKLRegressor(
-        PAIR,
-        normalize_y=np.True_,
-        noise=np.float32(0.5),
-        max_iter=np.int64(50),
-        n_starts=np.int32(2),
-    )
-    expected = BayesianMKLRegressor(PAIR, noise=0.5, max_iter=50, n_starts=2).fit(X, y)
-    assert_allclose(model.fit(X, y).predict(X), expected.predict(X))
+    given = {"noise": np.float32(0.5), "max_iter": np.int64(50), "n_starts": np.int32(2)}
+    model = BayesianMKLRegressor([Gaussian(1.0), "linear"], normalize_y=np.True_, **given)
+    plain = clone(model).set_params(normalize_y=True, noise=0.5, max_iter=50, n_starts=2)
+    assert_allclose(model.fit(X, y).predict(X), plain.fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize(
+    ("deviation", "coverage"), [(0.01, 0.9), (1.0, 0.1), (5.0, 0.999), (40.0, 0.9)]
+)
+def test_half_widths_hold_the_sum_with_the_coverage(deviation: float, coverage: float) -> None:
+    """The sum is of a Gaussian and a Laplace variable; its distribution is integrated over one."""
+    scale = 1.5
+    width = laplace_half_widths(np.array([[deviation**2]]), 2.0 * scale**2, coverage).item()
+
+    def held(latent: float) -> float:
+        inside = np.diff(laplace.cdf([-width - latent, width - latent], scale=scale))
+        return float(inside[0] * norm.pdf(latent, scale=deviation))
+
+    limits = 12.0 * deviation
+    found = quad(held, -limits, limits, points=[-width, width] if width < limits else None)[0]
+    assert_allclose(found, coverage, rtol=1e-5)
+
+
+def test_half_widths_of_either_part_alone() -> None:
+    found = laplace_half_widths(np.zeros((1, 2)), np.array([2.0, 8.0]), 0.95)
+    assert_allclose(found, [[np.log(20.0), 2.0 * np.log(20.0)]], rtol=1e-6)
+    found = laplace_half_widths(np.array([[4.0]]), 1e-12, 0.95)
+    assert_allclose(found, 2.0 * norm.ppf(0.975), rtol=1e-6)
 
 
 @pytest.mark.parametrize("solver", REGRESSORS)

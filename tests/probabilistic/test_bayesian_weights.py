@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone, is_classifier
 
@@ -106,16 +105,6 @@ def test_weights_that_are_not_whole_share_rows(estimator):
     once = clone(estimator).fit(X, y, sample_weight=weights + 0.3)
     # The sums of two weights differ by rounding, which the searches magnify.
     assert_same(once, twice, X, 1e-6)
-
-
-@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[6]], ids=named)
-def test_the_order_of_samples_does_not_matter(estimator):
-    X, y, weights = problem(estimator)
-    order = np.random.default_rng(2).permutation(len(X))
-    first = clone(estimator).fit(X, y, sample_weight=weights)
-    second = clone(estimator).fit(X[order], y[order], sample_weight=weights[order])
-    assert_array_equal(first.weights_, second.weights_)
-    assert_array_equal(first.dual_coef_[order], second.dual_coef_)
 
 
 def settings(likelihood, objective, **changes):
@@ -258,20 +247,6 @@ def test_stacks_take_weights(estimator):
     else:
         found, expected = weighted.predict(stack), repeated.predict(np.repeat(stack, counts, 1))
     assert_allclose(found, expected, atol=2e-3)
-
-
-@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[6]], ids=named)
-def test_sparse_features_take_weights(estimator):
-    X, y, weights = problem(estimator)
-    X = np.where(X > 0.3, X, 0.0)
-    counts = weights.astype(int)
-    model = clone(estimator).set_params(kernels=[Gaussian(1.0), Linear()])
-    repeated = clone(model).fit(sp.csr_matrix(X.repeat(counts, axis=0)), y.repeat(counts))
-    weighted = clone(model).fit(sp.csr_matrix(X), y, sample_weight=weights)
-    assert_allclose(weighted.objective_, repeated.objective_, rtol=1e-10)
-    assert_allclose(predictions(weighted, X), predictions(repeated, X), rtol=1e-9)
-    dense = clone(model).fit(X, y, sample_weight=weights)
-    assert_allclose(weighted.objective_, dense.objective_, rtol=1e-4)
 
 
 def test_weights_of_classes_multiply_those_of_samples():

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from probabilistic_reference import NaiveGaussian, NaiveLaplace, NaiveLikelihood, NaiveLogistic
@@ -28,11 +27,6 @@ values = st.floats(-60.0, 60.0)
 
 def one(value: float) -> np.ndarray:
     return np.array([float(value)])
-
-
-def label(name: str, y: float) -> np.ndarray:
-    """A response, or its sign where labels are meant."""
-    return one(1.0 if y >= 0.0 else -1.0) if name == "logistic" else one(y)
 
 
 DETERMINANTS = [
@@ -95,20 +89,6 @@ def test_slopes_and_curvatures_of_the_best_bound(name: str, determinant: Determi
     smooth = (wider - 4.0) * (narrower - 4.0) > 0.0
     smooth &= 1.0 - determinant.damping * (gamma / (gamma + determinant.c)) ** 2 > 2e-3
     assert_allclose(here.curvature[smooth], curvature[smooth], rtol=1e-5, atol=1e-7)
-
-
-@free_width
-@given(y=values, u=values, v=values, log_c=st.floats(np.log(1e-8), np.log(1e8)))
-def test_the_best_bound_is_convex(name: str, y: float, u: float, v: float, log_c: float) -> None:
-    """This holds for m = 1, for which the curvature in the widths is positive."""
-    likelihood, _ = PAIRS[name]
-    points = np.array([u, 0.5 * (u + v), v])
-    target, determinant = (
-        np.full(3, label(name, y)),
-        DeterminantModel(np.full(3, np.exp(log_c)), 1.0),
-    )
-    found = likelihood.best_bound(target, points, determinant)[0].value
-    assert found[1] <= 0.5 * (found[0] + found[2]) + 1e-11 * (1.0 + np.abs(found).max())
 
 
 @free_width

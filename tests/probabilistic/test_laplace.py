@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -15,11 +13,10 @@ from sklearn.datasets import load_iris
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process import kernels as gp
 
-from mercer import BayesianMKLClassifier, BayesianMKLRegressor
+from mercer import BayesianMKLClassifier
 from mercer.kernels import Gaussian
 from mercer.probabilistic import (
     GaussianLikelihood,
-    LaplaceLikelihood,
     LogisticLikelihood,
     posterior,
 )
@@ -108,40 +105,3 @@ def test_several_classes_sum_over_their_latent_functions() -> None:
     assert_allclose(model.objective_, expected, rtol=1e-6)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
     assert model.score(X, y) > 0.9
-
-
-def test_the_approximation_is_near_the_variational_bound() -> None:
-    """Both approximate the same integral; the bound is below it."""
-    X, y, _ = problem("logistic", n=30)
-    bound, approximation = (
-        posterior(X, y, KERNELS, WEIGHTS, likelihood=LogisticLikelihood(), objective=name)
-        for name in ("vb", "laplace")
-    )
-    assert_allclose(approximation.objective, bound.objective, rtol=0.05)
-
-
-@pytest.mark.parametrize(
-    ("fit", "message"),
-    [
-        (
-            lambda X, y: posterior(
-                X, y, KERNELS, WEIGHTS, likelihood=LaplaceLikelihood(), objective="laplace"
-            ),
-            "needs one without kinks",
-        ),
-        (
-            lambda X, y: BayesianMKLRegressor(KERNELS, objective="laplace").fit(X, y),
-            "objective must be one of",
-        ),
-        (
-            lambda X, y: BayesianMKLClassifier(
-                KERNELS, objective="laplace", learn_parameters=True
-            ).fit(X, y),
-            "learn_parameters=True needs",
-        ),
-    ],
-)
-def test_where_it_is_not_defined_an_error_says_so(fit: Any, message: str) -> None:
-    X, y, _ = problem("logistic")
-    with pytest.raises(ValueError, match=message):
-        fit(X, y)

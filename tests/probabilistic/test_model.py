@@ -9,14 +9,20 @@ import numpy as np
 import pytest
 from bayesian_cases import (
     CLASSIFIERS,
+    KERNELS,
     PROBLEMS,
     REGRESSORS,
     SOLVERS,
+    data,
+    every_solver,
     finest_tol,
     fitted,
+    make,
+    may_collapse,
     noise_gradient,
     noise_of,
     normalized,
+    suitable_problem,
 )
 from campaign import rotating
 from learner_cases import problem
@@ -40,23 +46,7 @@ from sklearn.utils import Bunch
 from mercer import BayesianMKLClassifier, BayesianMKLRegressor
 from mercer.kernels import Gaussian, Linear, Polynomial
 
-every_solver = pytest.mark.parametrize("solver", SOLVERS)
-may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-KERNELS: list[Any] = [Gaussian(1.0), Gaussian(3.0), Linear()]
-
-
-def suitable_problem(solver: str) -> str:
-    """Return the name of a problem of the solver's kind."""
-    return "features" if solver in CLASSIFIERS else "regression"
-
-
-def data(solver: str) -> tuple[np.ndarray, Any]:
-    return problem("binary", 40) if solver in CLASSIFIERS else problem("regression", 25)
-
-
-def make(solver: str, **options: Any) -> Any:
-    return clone(SOLVERS[solver]).set_params(**{"kernels": KERNELS, "max_iter": 400, **options})
-
+LEARNS_NOISE = pytest.mark.parametrize("solver", ["gaussian marginal", "gaussian vb", "laplace vb"])
 
 # --- objective and noise -----------------------------------------------------------------------
 
@@ -93,7 +83,7 @@ def test_the_objective_is_its_definition(solver: str) -> None:
     assert hasattr(model, "dual_gap_") == (model.objective == "mkl")
 
 
-@pytest.mark.parametrize("solver", ["gaussian marginal", "gaussian vb", "laplace vb"])
+@LEARNS_NOISE
 @pytest.mark.parametrize("problem", [name for name in PROBLEMS if not PROBLEMS[name]().classes])
 def test_learned_noise_is_stationary(problem: str, solver: str) -> None:
     model = fitted(problem, solver, 1e-7)
@@ -101,34 +91,30 @@ def test_learned_noise_is_stationary(problem: str, solver: str) -> None:
     assert abs(slope) <= 1e-5 * max(abs(model.objective_), 1.0)
 
 
-@pytest.mark.parametrize("solver", REGRESSORS)
+@LEARNS_NOISE
 def test_responses_without_noise_are_interpolated(solver: str) -> None:
     X, _ = data(solver)
     y = X @ [1.0, -2.0, 0.5, 0.0]
     model = make(solver).fit(X, y)
-    assert model.noise_variance_ >= 0.0
-    if solver in ("gaussian marginal", "gaussian vb", "laplace vb"):
-        assert model.noise_variance_ < 1e-3
-        assert model.score(X, y) > 0.999
-        Z = np.random.default_rng(5).normal(size=(12, 4))
-        assert_allclose(model.predict(Z), Z @ [1.0, -2.0, 0.5, 0.0], atol=0.1)
+    assert 0.0 <= model.noise_variance_ < 1e-3
+    assert model.score(X, y) > 0.999
+    Z = np.random.default_rng(5).normal(size=(12, 4))
+    assert_allclose(model.predict(Z), Z @ [1.0, -2.0, 0.5, 0.0], atol=0.1)
 
 
-@pytest.mark.parametrize("solver", ["gaussian marginal", "gaussian vb", "laplace vb"])
+@LEARNS_NOISE
 def test_responses_of_noise_alone_are_explained_by_noise(solver: str) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(100, 3)), 5.0 * rng.normal(size=100) + 2.0
     model = make(solver).fit(X, y)
     assert_allclose(model.noise_variance_, y.var(), rtol=0.3)
     assert model.predict(X).std() < 0.5 * y.std()
-    likelihood = "gaussian" if "gaussian" in solver else "laplace"
     # The likelihood of white noise alone is a lower limit.
     r = np.abs(y - y.mean()) / y.std()
-    none = {
-        "gaussian": -50.0 * (np.log(2.0 * np.pi) + 1.0),
-        "laplace": -100.0 * (np.log(2.0 * r.mean()) + 1.0),
-    }
-    assert model.log_marginal_likelihood_ >= none[likelihood] * (1.0 + 1e-4)
+    none = -50.0 * (np.log(2.0 * np.pi) + 1.0)
+    if "laplace" in solver:
+        none = -100.0 * (np.log(2.0 * r.mean()) + 1.0)
+    assert model.log_marginal_likelihood_ >= none * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0])
@@ -149,15 +135,6 @@ def test_mkl_penalizes_the_weights_of_the_kernels_as_given(norm: float) -> None:
     best = minimize(risk, np.full(3, 0.5), **search)
     assert_allclose(model.objective_, best.fun, rtol=1e-7)
     assert_allclose(model.weights_, best.x, atol=1e-3 * best.x.max())
-
-
-def test_a_larger_kernel_has_the_larger_part_in_mkl() -> None:
-    """Of K and 4 K, the weights w and 4 w have the least sum of squares."""
-    X, y = problem("binary", 40)
-    K = Gaussian(1.0)(X)
-    model = BayesianMKLClassifier("precomputed", objective="mkl", norm=2.0, tol=1e-8)
-    model.fit(np.stack([K, 4.0 * K], axis=-1), y)
-    assert_allclose(model.weights_[1], 4.0 * model.weights_[0], rtol=1e-4)
 
 
 @pytest.mark.parametrize("factors", [(1e-8, 1.0, 1e8), (1e-100, 1.0, 1.0), (1e8, 1e8, 1e8)])
@@ -246,15 +223,14 @@ def test_the_unit_of_responses_does_not_matter(solver: str, unit: tuple[float, f
     assert_allclose(there.noise_variance_, factor**2 * here.noise_variance_, rtol=2e-2)
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
 @pytest.mark.parametrize(
     "solver", ["logistic vb", "logistic map", "gaussian marginal", "laplace vb"]
 )
-def test_the_unit_of_a_feature_does_not_matter(solver: str, factor: float) -> None:
+def test_the_unit_of_a_feature_does_not_matter(solver: str) -> None:
     case = PROBLEMS[suitable_problem(solver)]()
     model = clone(SOLVERS[solver]).set_params(kernels=[Linear(per_feature=True)])
     here = clone(model).fit(case.X, case.y)
-    there = clone(model).fit(case.X * [factor, 1.0, 1.0, 1.0 / factor], case.y)
+    there = clone(model).fit(case.X * [1e-8, 1.0, 1.0, 1e8], case.y)
     assert_allclose(there.objective_, here.objective_, rtol=1e-6)
     assert_allclose(there.shares_, here.shares_, atol=1e-4)
 
@@ -272,16 +248,13 @@ def test_two_samples_suffice(solver: str) -> None:
         assert_allclose(model.predict_proba([[1.0, 1.0]]).sum(), 1.0, rtol=1e-14)
 
 
-@every_solver
+@pytest.mark.parametrize(("solver", "value"), rotating(SOLVERS, [0.0, 3.0]))
 @may_collapse
-@pytest.mark.parametrize("value", [0.0, 3.0])
 def test_stacks_of_constant_matrices_give_constant_predictions(solver: str, value: float) -> None:
     _, y = data(solver)
     n = len(y)
     model = make(solver, kernels="precomputed").fit(np.full((n, n, 2), value), y)
-    assert np.isfinite(model.weights_).all()
-    assert np.isfinite(model.objective_)
-    assert np.isfinite(model.shares_).all()
+    assert np.isfinite([model.objective_, *model.weights_, *model.shares_]).all()
     assert len(np.unique(model.predict(np.full((2, n, 2), value)))) == 1
 
 
@@ -315,35 +288,23 @@ def test_rounding_ends_a_search() -> None:
     assert model.n_iter_ < 100
 
 
-@pytest.mark.parametrize("kernel", [Polynomial(3), Linear()])
 @pytest.mark.parametrize("solver", ["logistic vb", "gaussian marginal", "laplace vb"])
-def test_diagonals_may_be_very_different(solver: str, kernel: Any) -> None:
+def test_diagonals_may_be_very_different(solver: str) -> None:
     X, y = data(solver)
     X[0] *= 1e4
-    model = make(solver, kernels=[kernel, Gaussian(1.0)], max_iter=1000).fit(X, y)
+    model = make(solver, kernels=[Polynomial(3), Gaussian(1.0)], max_iter=1000).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
 
 
 # --- the limit of iterations, and collapse -----------------------------------------------------
 
 
-PAIR: list[Any] = [Gaussian(1.0), "linear"]
-MODELS = {name: clone(model).set_params(kernels=PAIR) for name, model in SOLVERS.items()}
-every_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-MAKERS = [BayesianMKLClassifier, BayesianMKLRegressor]
-
-
-def small_data(model: Any) -> tuple[np.ndarray, Any]:
-    return problem("binary" if isinstance(model, BayesianMKLClassifier) else "regression", 30)
-
-
 @pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-@every_model
-def test_a_warning_reports_the_limit_of_iterations(model: Any) -> None:
-    X, y = small_data(model)
-    model = clone(model).set_params(
-        kernels=[Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2)], max_iter=1, tol=1e-9
-    )
+@every_solver
+def test_a_warning_reports_the_limit_of_iterations(solver: str) -> None:
+    X, y = data(solver)
+    kernels = [Gaussian(0.5), Gaussian(2.0), "linear", Polynomial(2)]
+    model = make(solver, kernels=kernels, max_iter=1, tol=1e-9)
     with pytest.warns(ConvergenceWarning, match="before tol=1e-09 .*raise max_iter") as told:
         model.fit(X, y)
     message = str(next(w.message for w in told if "tol=" in str(w.message)))
@@ -352,13 +313,6 @@ def test_a_warning_reports_the_limit_of_iterations(model: Any) -> None:
     assert f"Stopped after {model.n_iter_} step" in message
     assert all(w.filename == __file__ for w in told)
     assert np.isfinite(model.predict(X)).all()
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_a_warning_reports_the_limit_for_parameters(make: Any) -> None:
-    X, y = small_data(make())
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-        make([Gaussian(0.5, ard=True)], learn_parameters=True, max_iter=1, tol=1e-9).fit(X, y)
 
 
 @pytest.mark.parametrize("name", ["ionosphere", "sonar", "heart", "german"])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bayesian_cases import (
-    CLASSIFIERS,
     PAIRS,
     PROBLEMS,
     SOLVERS,
     finest_tol,
     fitted,
+    may_collapse,
     normalized,
     penalties,
+    suitable_problem,
     weight_gradient,
 )
 from campaign import taking_turns
@@ -34,12 +35,6 @@ from mercer import BayesianMKLRegressor
 from mercer.kernels import Gaussian
 
 every_pair = pytest.mark.parametrize(("problem", "solver"), taking_turns(PAIRS, 2))
-may_collapse = pytest.mark.filterwarnings("ignore:The objective is as low without any kernel")
-
-
-def suitable_problem(solver: str) -> str:
-    """Return the name of a problem of the solver's kind."""
-    return "features" if solver in CLASSIFIERS else "regression"
 
 
 @may_collapse

@@ -1,4 +1,4 @@
-"""Objectives for given weights: definitions, bounds, convexity, gradients and invariances."""
+"""Objectives for given weights: definitions, bounds and gradients."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from probabilistic_cases import KERNELS, LIKELIHOODS, OBJECTIVES, SCALES, WEIGHTS, naive, problem
 from probabilistic_reference import (
-    NaiveGaussian,
-    NaiveLogistic,
     evidence,
     gaussian_evidence,
     laplace_evidence,
@@ -19,13 +17,11 @@ from probabilistic_reference import (
 )
 from reference import central_difference, gaussian
 
-from mercer.kernels import WeightedSum
 from mercer.losses import EpsilonInsensitive, Hinge
 from mercer.probabilistic import (
     Deviance,
     GaussianLikelihood,
     LaplaceLikelihood,
-    LogisticLikelihood,
     posterior,
 )
 
@@ -121,39 +117,32 @@ def test_variances_of_modes_are_laplaces_approximation(name: str, kind: str) -> 
 def test_modes_under_laplace_noise_have_no_variance(kind: str) -> None:
     X, y, _ = problem("laplace")
     found = posterior(X, y, KERNELS, WEIGHTS, likelihood=LaplaceLikelihood(3.0), **OBJECTIVES[kind])
-    mean, variance = found.predict(X)
-    assert np.isfinite(mean).all()
-    assert np.isnan(variance).all()
+    assert np.isnan(found.predict(X)[1]).all()
 
 
-def test_support_vector_machines_are_penalized_risks() -> None:
+@pytest.mark.parametrize("name", ["logistic", "laplace"])
+def test_support_vector_machines_are_penalized_risks(name: str) -> None:
     """MKL of the hinge and epsilon-insensitive losses is the machine's objective, times two."""
-    for half, name in ((Hinge(0.8), "logistic"), (EpsilonInsensitive(0.8, 0.1), "laplace")):
-        X, y, grams = problem(name)
-        K = np.tensordot(WEIGHTS, grams, axes=1)
-        loss = Deviance(half)
-        found = posterior(
-            X, y, KERNELS, WEIGHTS, likelihood=loss, objective="mkl", weight_penalty=0.7
-        )
-        u = K @ found.dual
-        loss_of_u = (
-            np.maximum(0.0, 1.0 - y * u)
-            if name == "logistic"
-            else np.maximum(0.0, np.abs(y - u) - 0.1)
-        )
-        value = found.dual @ u + 2.0 * 0.8 * loss_of_u.sum() + 0.7 * WEIGHTS.sum()
-        assert_allclose(found.objective, value, rtol=1e-10)
-        dual = loss.dual(y, found.dual) - found.dual @ u + 0.7 * WEIGHTS.sum()
-        assert_allclose(found.objective, dual, rtol=1e-8)
-        for objective in ("vb", "map", "marginal_likelihood"):
-            with pytest.raises(ValueError, match='no likelihood has objective="mkl" only'):
-                posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, objective=objective)
+    loss = Deviance(Hinge(0.8) if name == "logistic" else EpsilonInsensitive(0.8, 0.1))
+    X, y, grams = problem(name)
+    options = {"objective": "mkl", "weight_penalty": 0.7}
+    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, **options)
+    u = np.tensordot(WEIGHTS, grams, axes=1) @ found.dual
+    beyond = 1.0 - y * u if name == "logistic" else np.abs(y - u) - 0.1
+    value = found.dual @ u + 2.0 * 0.8 * np.maximum(0.0, beyond).sum() + 0.7 * WEIGHTS.sum()
+    assert_allclose(found.objective, value, rtol=1e-10)
+    dual = loss.dual(y, found.dual) - found.dual @ u + 0.7 * WEIGHTS.sum()
+    assert_allclose(found.objective, dual, rtol=1e-8)
+    for objective in ("vb", "map", "marginal_likelihood"):
+        with pytest.raises(ValueError, match='no likelihood has objective="mkl" only'):
+            posterior(X, y, KERNELS, WEIGHTS, likelihood=loss, objective=objective)
 
 
 # --- the chain of bounds -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["logistic", "laplace"])
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 2), log_scale=st.floats(-3.0, 3.0))
 def test_the_chain_of_bounds(name: str, seed: int, n: int, log_scale: float) -> None:
     """Marginal likelihood <= VB <= MAP + ln|K^-1 + Gamma^-1| at the widths of MAP's mode."""
@@ -172,114 +161,3 @@ def test_the_chain_of_bounds(name: str, seed: int, n: int, log_scale: float) -> 
     gamma = 2.0 * r / np.tanh(0.5 * r) if name == "logistic" else r / likelihood.rate
     log_determinants = np.linalg.slogdet(np.eye(n) + K / gamma)[1]
     assert bound <= value + log_determinants + 1e-7 * (1.0 + abs(value))
-
-
-def test_the_gap_of_the_variational_bound() -> None:
-    """For three samples the bound is close to the integral, and above it."""
-    X, y, grams = problem("logistic", 3)
-    K = np.tensordot(WEIGHTS, grams, axes=1)
-    exact = evidence(K, y, NaiveLogistic())
-    bound = posterior(X, y, KERNELS, WEIGHTS, likelihood=LogisticLikelihood()).objective
-    assert exact < bound < exact + 0.2
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_gaussian_noise_leaves_no_gap(n: int) -> None:
-    X, y, grams = problem("gaussian", n)
-    weights = 0.2 * WEIGHTS
-    K = np.tensordot(weights, grams, axes=1)
-    found = posterior(
-        X, y, KERNELS, weights, likelihood=GaussianLikelihood(0.2), objective="marginal_likelihood"
-    )
-    assert_allclose(evidence(K, y, NaiveGaussian(0.2)), found.objective, rtol=1e-9)
-
-
-@every_likelihood
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10**6))
-def test_map_is_below_its_tangents(name: str, seed: int) -> None:
-    """MAP <= MKL with slopes tr(K_e^-1 K_m) for penalties, plus a constant; equal at theta0."""
-    X, y, grams = problem(name, 10, 1)
-    likelihood, jitter = LIKELIHOODS[name][0], 0.3
-    origin, weights = np.exp(np.random.default_rng(seed).normal(size=(2, 3)))
-    C = np.tensordot(origin, grams, axes=1) + jitter * np.eye(10)
-    slopes = np.array([np.trace(np.linalg.solve(C, K)) for K in grams])
-
-    def joint(t: np.ndarray) -> float:
-        return posterior(
-            X, y, KERNELS, t, likelihood=likelihood, objective="map", jitter=jitter
-        ).objective
-
-    def tangent(t: np.ndarray) -> float:
-        K = np.tensordot(t, grams, axes=1) + jitter * np.eye(10)
-        risk = mode(K, y, LIKELIHOODS[name][1])[0]
-        return risk + float(slopes @ (t - origin)) + float(np.linalg.slogdet(C)[1])
-
-    assert joint(weights) <= tangent(weights) + 1e-7 * (1.0 + abs(tangent(weights)))
-    assert_allclose(joint(origin), tangent(origin), rtol=1e-7)
-
-
-@every_likelihood
-@settings(max_examples=10)
-@given(seed=st.integers(0, 10**6), norm=st.sampled_from([1.0, 1.3, 2.0]))
-def test_multiple_kernel_learning_is_convex(name: str, seed: int, norm: float) -> None:
-    X, y, _ = problem(name)
-    ends = np.exp(2.0 * np.random.default_rng(seed).normal(size=(2, 3)))
-
-    def phi(weights: np.ndarray) -> float:
-        return posterior(
-            X,
-            y,
-            KERNELS,
-            weights,
-            likelihood=LIKELIHOODS[name][0],
-            objective="mkl",
-            weight_penalty=0.7,
-            norm=norm,
-        ).objective
-
-    middle, sides = phi(ends.mean(axis=0)), 0.5 * (phi(ends[0]) + phi(ends[1]))
-    assert middle <= sides + 1e-8 * abs(sides)
-
-
-# --- invariances -------------------------------------------------------------------------------
-
-
-@every_likelihood
-@every_objective
-def test_a_kernel_may_be_split_in_two(name: str, kind: str) -> None:
-    X, y, _ = problem(name)
-    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
-    whole = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **options)
-    split = posterior(
-        X, y, [*KERNELS, KERNELS[0]], [0.2, 1.0, 2.0, 0.3], likelihood=likelihood, **options
-    )
-    added = 0.0
-    if kind == "mkl-3/2":
-        added = 0.7 * (0.2**1.5 + 0.3**1.5 - 0.5**1.5)
-    assert_allclose(split.objective, whole.objective + added, rtol=1e-9)
-    assert_allclose(split.latent, whole.latent, atol=1e-6)
-    if kind != "mkl-3/2":
-        assert_allclose(split.gradient[3], split.gradient[0], rtol=1e-12)
-
-
-@every_likelihood
-@every_objective
-def test_neither_order_nor_scale_of_kernels_matters(name: str, kind: str) -> None:
-    X, y, _ = problem(name)
-    likelihood, options = LIKELIHOODS[name][0], OBJECTIVES[kind]
-    here = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood, **options)
-    order = [2, 0, 1]
-    there = posterior(
-        X, y, [KERNELS[k] for k in order], WEIGHTS[order], likelihood=likelihood, **options
-    )
-    assert_allclose(there.objective, here.objective, rtol=1e-10)
-    assert_allclose(there.gradient, here.gradient[order], rtol=1e-7, atol=1e-7)
-    if "mkl" in kind:
-        return
-    for factor in (1e-8, 1e8):
-        scaled = [WeightedSum([kernel], [factor]) for kernel in KERNELS]
-        there = posterior(X, y, scaled, WEIGHTS / factor, likelihood=likelihood, **options)
-        assert_allclose(there.objective, here.objective, rtol=1e-9)
-        assert_allclose(there.gradient / factor, here.gradient, rtol=1e-6, atol=1e-6)
-        assert_allclose(there.predict(X)[0], here.predict(X)[0], atol=1e-6)

@@ -173,15 +173,3 @@ def test_learned_parameters_are_better_and_within_bounds() -> None:
     width = float(np.exp(narrow.fit(X, y).kernel_.kernels[0].theta[0]))
     assert_allclose(width, 4.0, rtol=1e-6)
     assert narrow.kernels[0].bandwidth == 5.0
-
-
-def test_irrelevant_features_get_wide() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(70, 3))
-    y = np.sin(2.0 * X[:, 1]) + 0.1 * rng.normal(size=70)
-    model = BayesianMKLRegressor([Gaussian(ard=True)], learn_parameters=True).fit(X, y)
-    widths = np.exp(model.kernel_.kernels[0].theta)
-    assert widths[1] < 0.2 * min(widths[0], widths[2])
-    labels = BayesianMKLClassifier([Gaussian(ard=True)], learn_parameters=True).fit(X, y > 0)
-    widths = np.exp(labels.kernel_.kernels[0].theta)
-    assert widths[1] < 0.5 * min(widths[0], widths[2])

@@ -31,6 +31,16 @@ from mercer.probabilistic import (
     posterior,
 )
 
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("likelihood", [GaussianLikelihood, LaplaceLikelihood])
+def test_invalid_noise_is_rejected(likelihood: Any, value: float) -> None:
+    with pytest.raises(ValueError, match=r"(noise|rate) must be"):
+        likelihood(value)
+
+
+NAIVE = ["kin8nm, marginal", "ionosphere, map", "kin8nm, map", "ionosphere, mkl"]
+
 every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 every_objective = pytest.mark.parametrize("kind", OBJECTIVES)
 
@@ -192,7 +202,7 @@ def test_the_optimum_of_multiple_kernel_learning(data: Callable[[str], Bunch]) -
     assert_allclose(model.predict_latent(new)[0], mean, rtol=0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["kin8nm, marginal", "ionosphere, map", "kin8nm, map"])
+@pytest.mark.parametrize("name", NAIVE)
 def test_the_naive_references(name: str, data: Callable[[str], Bunch]) -> None:
     """The references of other tests agree with the published values."""
     case = CASES[name]
@@ -201,6 +211,8 @@ def test_the_naive_references(name: str, data: Callable[[str], Bunch]) -> None:
 
     def phi(weights: np.ndarray) -> float:
         K = np.tensordot(weights, grams, axes=1)
+        if name == "ionosphere, mkl":
+            return mkl(K, y, NaiveLogistic(), weights, weight_penalty=3.0, norm=1.0)
         if name == "ionosphere, map":
             return joint_map(K, y, NaiveLogistic(), 0.5)
         if name == "kin8nm, map":
@@ -210,17 +222,6 @@ def test_the_naive_references(name: str, data: Callable[[str], Bunch]) -> None:
     assert_allclose(phi(np.array(case.weights)), case.phi, rtol=1e-9)
     if name == "kin8nm, marginal":
         assert_allclose(central_difference(phi, np.array(case.weights)), case.gradient, rtol=1e-6)
-
-
-def test_the_naive_reference_of_multiple_kernel_learning(data: Callable[[str], Bunch]) -> None:
-    case = CASES["ionosphere, mkl"]
-    X, y, _ = standardized(data(case.data), case.n)
-    weights = np.array(case.weights)
-    grams = np.stack([gaussian(X, np.sqrt(2.0) * scale) for scale in case.scales])
-    K = np.tensordot(weights, grams, axes=1)
-    assert_allclose(
-        mkl(K, y, NaiveLogistic(), weights, weight_penalty=3.0, norm=1.0), case.phi, rtol=1e-9
-    )
 
 
 # --- extreme data ------------------------------------------------------------------------------
@@ -245,28 +246,16 @@ def test_all_weights_may_be_zero(name: str, kind: str) -> None:
 
 @every_likelihood
 @every_objective
-@pytest.mark.parametrize("size", [1e-12, 1e6, 1e10])
+@pytest.mark.parametrize("size", [1e-12, 1e10])
 def test_kernels_may_have_any_scale(name: str, kind: str, size: float) -> None:
     X, y, _ = problem(name)
-    found = posterior(
-        X, y, KERNELS, size * WEIGHTS, likelihood=LIKELIHOODS[name][0], **OBJECTIVES[kind]
-    )
-    assert np.isfinite(found.objective)
-    assert np.isfinite(found.gradient).all()
-    assert np.isfinite(found.latent).all()
+    likelihood = LIKELIHOODS[name][0]
+    found = posterior(X, y, KERNELS, size * WEIGHTS, likelihood=likelihood, **OBJECTIVES[kind])
+    assert np.isfinite([found.objective, *found.gradient, *found.latent]).all()
     if size < 1.0:
         assert_allclose(found.predict(X)[0], 0.0, atol=1e-9)
         if "mkl" not in kind and not (name == "laplace" and kind == "map"):
             assert_allclose(found.predict(X)[1], size * 3.5, rtol=1e-6)
-
-
-@every_likelihood
-@every_objective
-def test_one_sample_suffices(name: str, kind: str) -> None:
-    X, y = np.zeros((1, 2)), np.ones(1)
-    grams = np.ones((3, 1, 1))
-    found = posterior(X, y, KERNELS, WEIGHTS, likelihood=LIKELIHOODS[name][0], **OBJECTIVES[kind])
-    assert_allclose(found.objective, naive(name, kind, y, grams, WEIGHTS), rtol=1e-8, atol=1e-8)
 
 
 @every_likelihood
@@ -285,17 +274,6 @@ def test_gram_matrices_may_be_singular(name: str, kind: str) -> None:
     else:
         expected = naive(name, kind, y, grams, WEIGHTS)
     assert_allclose(found.objective, expected, rtol=1e-6)
-
-
-def test_predictions_far_away_are_the_prior() -> None:
-    for name, (likelihood, _) in LIKELIHOODS.items():
-        X, y, _ = problem(name)
-        found = posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood)
-        mean, variance = found.predict(np.full((1, 2), 1e3))
-        assert_allclose(mean, 0.0, atol=1e-12)
-        assert_allclose(variance, 3.5, rtol=1e-12)
-        assert (found.predict(X)[1] < 3.5).all()
-        assert (found.predict(X)[1] > 0.0).all()
 
 
 # --- inputs ------------------------------------------------------------------------------------
@@ -322,17 +300,14 @@ def test_inputs_may_be_of_other_types() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"objective": "marginal_likelihood"},
-            'objective="marginal_likelihood" is in closed form for Gaussian noise only',
-        ),
+        ({"objective": "marginal_likelihood"}, "is in closed form for Gaussian noise only"),
         ({"objective": "ml2"}, "objective must be one of"),
+        ({"objective": "laplace", "likelihood": LaplaceLikelihood()}, "needs one without kinks"),
         ({"weights": [1.0]}, "weights must hold 3|3 kernels"),
         ({"weights": [1.0, -1.0, 0.0]}, "weights must .*(at least zero|not negative)"),
         ({"weights": [1.0, np.nan, 0.0]}, "weights .*NaN"),
         ({"kernels": []}, "empty"),
         ({"objective": "map"}, "jitter must be positive"),
-        ({"objective": "map", "jitter": -1.0}, "jitter must be"),
         ({"objective": "mkl", "weight_penalty": -1.0}, "weight_penalty must be"),
         ({"objective": "mkl", "norm": 0.5}, "norm must be at least 1"),
         ({"y": [1.0, -1.0]}, "inconsistent numbers of samples"),
@@ -343,15 +318,6 @@ def test_inputs_may_be_of_other_types() -> None:
 )
 def test_invalid_arguments_are_rejected(changes: dict[str, Any], message: str) -> None:
     X, y, _ = problem("logistic")
-    given_ = {"X": X, "y": y, "kernels": KERNELS, "weights": WEIGHTS, **changes}
-    X, y, kernels, weights = (given_.pop(name) for name in ("X", "y", "kernels", "weights"))
+    usual = {"X": X, "y": y, "kernels": KERNELS, "weights": WEIGHTS, "likelihood": LOGISTIC}
     with pytest.raises(ValueError, match=message):
-        posterior(X, y, kernels, weights, likelihood=LogisticLikelihood(), **given_)
-
-
-@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
-def test_invalid_noise_is_rejected(value: float) -> None:
-    X, y, _ = problem("gaussian")
-    for likelihood in (GaussianLikelihood, LaplaceLikelihood):
-        with pytest.raises(ValueError, match=r"(noise|rate) must be"):
-            posterior(X, y, KERNELS, WEIGHTS, likelihood=likelihood(value))
+        posterior(**usual | changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ard_cases import (
+    FORMS,
     REFERENCES,
     ard_learner,
     every_criterion,
@@ -13,6 +14,7 @@ from ard_cases import (
     table,
     widths,
 )
+from campaign import rotating
 from criterion_cases import KINDS, target_of
 from criterion_cases import table as normal_table
 from numpy.testing import assert_allclose, assert_array_equal
@@ -135,39 +137,9 @@ def test_the_optimum_of_a_dense_objective(criterion: str, form: str) -> None:
     assert_allclose(found.history_[-1].objective, reached, rtol=1e-8)
 
 
-@every_criterion
-@every_relative
-@pytest.mark.parametrize("seed", range(3))
-def test_the_criterion_grows_as_the_penalty_weakens(criterion: str, form: str, seed: int) -> None:
-    X, y = table(seed, n=25)
-    strengths = [np.inf, *STRENGTHS, 1e-3]
-    fits = [
-        ard_learner(
-            criterion, width_penalty=lam, width_penalty_on=form, tol=1e-12, max_iter=1000
-        ).fit(X, y)
-        for lam in strengths
-    ]
-    values = np.array([fit.objective_ for fit in fits])
-    assert np.all(np.diff(values) >= -1e-9 * values[-1])
-    costs = [width_cost(widths(fit), form, float(widths(fits[0])[0])) for fit in fits]
-    assert np.all(np.diff(costs) >= -1e-9 * costs[-1])
-
-
-@every_criterion
-@every_relative
-@pytest.mark.parametrize("seed", range(3))
-def test_the_weakest_penalty_leaves_the_optimum_without_one(
-    criterion: str, form: str, seed: int
-) -> None:
-    X, y = table(seed)
-    weak = ard_learner(criterion, width_penalty=1e-8, width_penalty_on=form, tol=1e-12).fit(X, y)
-    free = ard_learner(criterion, width_penalty=0.0, tol=1e-12).fit(X, y)
-    assert_allclose(weak.objective_, free.objective_, rtol=1e-4)
-
-
-@every_criterion
-@every_form
-@pytest.mark.parametrize("strength", [0.0, 1e-4, 0.05, 2.0])
+@pytest.mark.parametrize(
+    ("criterion", "form", "strength"), rotating(REFERENCES, FORMS, [0.0, 1e-4, 0.05, 2.0])
+)
 def test_history_never_falls(criterion: str, form: str, strength: float) -> None:
     X, y = table(2)
     fit = ard_learner(criterion, width_penalty=strength, width_penalty_on=form).fit(X, y)
@@ -201,8 +173,7 @@ def test_a_search_that_ends_where_it_starts_extends_the_path(form: str) -> None:
     assert_allclose([step.path[-1] for step in found], found[1].value - cost, rtol=1e-9)
 
 
-@every_criterion
-@every_form
+@pytest.mark.parametrize(("form", "criterion"), rotating(FORMS, list(REFERENCES)))
 def test_an_infinite_penalty_gives_the_isotropic_kernel(criterion: str, form: str) -> None:
     X, y = table(3)
     isotropic = KernelOptimization(criterion=criterion).fit(X, y)

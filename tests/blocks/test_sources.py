@@ -1,0 +1,167 @@
+"""Blocks of every kind of table are those of the same array, and what is no number is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from block_cases import NormalSums, sample_blocks, table
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
+
+from mercer import ParquetSource
+from mercer._blocks import block_source, class_counts
+
+X, Y = table(60)
+LABELS = np.repeat(["a", "b", "c"], [30, 25, 5])
+"""Classes in the order of rows, so that blocks lack some of them."""
+
+IN_MEMORY = ["list", "array", "Fortran order", "memory map", "sparse", "pandas", "polars"]
+KINDS = [*IN_MEMORY, "parquet", "dask array", "dask array of unknown chunks", "dask frame"]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+LENGTHS = (5, 0, 1, 20, 34)
+"""Rows of the partitions of Dask's collections."""
+
+
+def features(kind: str, folder: Any) -> Any:
+    """A table in memory of the numbers X."""
+    if kind in ("pandas", "polars"):
+        return pytest.importorskip(kind).DataFrame(dict(zip("abc", X.T, strict=True)))
+    if kind == "memory map":
+        np.save(folder / "x.npy", X)
+        return np.load(folder / "x.npy", mmap_mode="r")
+    made = {"list": np.ndarray.tolist, "Fortran order": np.asfortranarray, "sparse": sp.csc_array}
+    return made.get(kind, np.asarray)(X)
+
+
+def source_of(kind: str, y: Any, folder: Any) -> Any:
+    """A source of the rows X and the targets y."""
+    if kind in IN_MEMORY:
+        return block_source(features(kind, folder), y.tolist(), block_rows=7)
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abc")).assign(y=y)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(folder / "x.parquet", row_group_size=16)
+        return ParquetSource(folder, target="y", block_rows=7)
+    pytest.importorskip("dask").config.set(scheduler="synchronous")
+    if kind == "dask frame":
+        ends = np.cumsum(LENGTHS)
+        parts = [frame.iloc[end - n : end] for n, end in zip(LENGTHS, ends, strict=True)]
+        whole = pytest.importorskip("dask.dataframe").from_map(
+            lambda part: parts[part], range(len(parts)), meta=frame.iloc[:0]
+        )
+        return block_source(whole[list("abc")], whole["y"], block_rows=7)
+    da = pytest.importorskip("dask.array")
+    arrays = [da.from_array(z, (LENGTHS, *z.shape[1:])) for z in (X, y)]
+    if kind == "dask array of unknown chunks":
+        for array in arrays:
+            array._chunks = ((np.nan,) * len(LENGTHS), *array.chunks[1:])
+    return block_source(*arrays, block_rows=7)
+
+
+def dense(rows: Any) -> Any:
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+@every_kind
+def test_blocks(kind: str, tmp_path: Any) -> None:
+    source = source_of(kind, Y, tmp_path)
+    blocks = list(source)
+    assert_array_equal(np.concatenate([dense(block.X) for block in blocks]), X)
+    assert_array_equal(np.concatenate([block.y for block in blocks]), Y)
+    ends = np.cumsum([block.n_rows for block in blocks])
+    assert [block.start for block in blocks] == [0, *ends[:-1]]
+    assert max(block.n_rows for block in blocks) == 7
+    assert (source.count_rows(), source.n_features, blocks[0].X.dtype) == (60, 3, np.float64)
+    rows: list[int] = []
+    found = source.reduce(NormalSums(), on_rows=rows.append)
+    for one, expected in zip(found, (60, X.T @ X, X.T @ Y), strict=True):
+        assert_allclose(dense(one), expected, rtol=1e-12)
+    assert sum(rows) == 60
+
+
+@every_kind
+def test_features_without_the_target(kind: str, tmp_path: Any) -> None:
+    source = source_of(kind, Y, tmp_path)
+    blocks = list(source.without_target())
+    assert sum(block.n_rows for block in blocks) == 60
+    assert all(block.y is None for block in blocks)
+    assert all(block.y is not None for block in source)
+
+
+@every_kind
+@pytest.mark.parametrize("stratify", [True, False])
+def test_samples_and_classes(kind: str, stratify: bool, tmp_path: Any) -> None:
+    source = source_of(kind, LABELS, tmp_path)
+    rows, y = sample_blocks(source, 20, 0, stratify=stratify)
+    expected, z = sample_blocks(block_source(X, LABELS), 20, 0, stratify=stratify)
+    assert_array_equal(dense(rows), expected)
+    assert_array_equal(y, z)
+    found = class_counts(source)
+    assert found.classes.tolist() == ["a", "b", "c"]
+    assert found.counts.tolist() == [30, 25, 5]
+
+
+@every_kind
+def test_encoders_are_applied_to_rows_as_they_are_given(kind: str, tmp_path: Any) -> None:
+    source = source_of(kind, Y, tmp_path)
+    encoded = source.with_encoder(MaxAbsScaler().fit(sample_blocks(source, 60, raw=True)[0]))
+    blocks = list(encoded)
+    scaled = X / np.abs(X).max(axis=0)
+    assert_allclose(np.concatenate([dense(block.X) for block in blocks]), scaled, rtol=1e-14)
+    assert encoded.n_features == 3
+    assert max(block.n_rows for block in blocks) == 7
+    rows = sample_blocks(encoded, 20, 0)[0]
+    assert_allclose(dense(rows), sample_blocks(block_source(scaled), 20, 0)[0], rtol=1e-14)
+
+
+def test_many_rows_are_encoded_together() -> None:
+    calls = []
+
+    class Counting(FunctionTransformer):
+        def transform(self, X):
+            calls.append(len(X))
+            return X
+
+    source = block_source(np.zeros((70_000, 2)), encoder=Counting().fit(X))
+    blocks = [block.n_rows for block in source]
+    assert sum(blocks) == 70_000
+    assert max(blocks) == 4096
+    assert [n_rows for n_rows in calls if n_rows > 1] == [2**15, 2**15, 70_000 - 2**16]
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_data_frames_become_numbers(library: str) -> None:
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"a": [True, False], "b": [3, 4]})
+    assert next(iter(block_source(frame))).X.tolist() == [[1.0, 3.0], [0.0, 4.0]]
+    columns = {"a": np.float32([1.0, 2.0]), "b": np.float32([0.1, 0.2])}
+    assert next(iter(block_source(frames.DataFrame(columns)))).X.dtype == np.float32
+    columns["b"] = columns["b"].astype(float)
+    assert next(iter(block_source(frames.DataFrame(columns)))).X.dtype == np.float64
+    dtype = {"dtype": "Int64"} if library == "pandas" else {}
+    missing = frames.DataFrame({"a": frames.Series([1, None, 3], **dtype)})
+    with pytest.raises(ValueError, match="X contains NaN"):
+        list(block_source(missing))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_without_numbers_are_named(library: str) -> None:
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"a": [1, 2], "city": ["x", "y"], "b": [0.5, 1.0]})
+    with pytest.raises(ValueError, match=r"not hold numbers: city\."):
+        list(block_source(frame))
+    frame = frames.DataFrame({f"c{i}": ["x"] for i in range(15)})
+    with pytest.raises(ValueError, match="c9 and 5 others"):
+        list(block_source(frame))
+
+
+@pytest.mark.parametrize("dtype", ["U1", "M8[s]", complex])
+def test_arrays_of_other_types_are_refused(dtype: Any) -> None:
+    with pytest.raises(ValueError, match="X must hold numbers"):
+        list(block_source(np.zeros((3, 2), dtype=dtype)))
