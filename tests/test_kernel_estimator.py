@@ -16,10 +16,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import center
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import make_column_selector
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import SVC
 from sklearn.utils import get_tags
 
 from mercer import (
@@ -27,7 +23,6 @@ from mercer import (
     ContinuousAlignment,
     IndependentAlignment,
     KernelOptimization,
-    MKLClassifier,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -61,18 +56,6 @@ def test_a_constant_kernel_keeps_its_scale() -> None:
     assert_array_equal(fitted.kernel_(X), np.ones((20, 20)))
 
 
-@pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_a_predictor_with_its_default_penalty_suits_kernels_of_any_scale(factor: float) -> None:
-    X, y = problem("binary")
-    X, X_test, y, y_test = train_test_split(X, y, random_state=0)
-    score = []
-    for scale in (1.0, factor):
-        learner = UniformCombination([lambda A, B, s=scale: s * Gaussian(2.0)(A, B)])
-        model = make_pipeline(learner, SVC(kernel="precomputed")).fit(X, y)
-        score.append(model.score(X_test, y_test))
-    assert score[0] == score[1] > 0.6
-
-
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 
 
@@ -82,25 +65,6 @@ def refused(estimator: BaseEstimator, X: Any, y: Any, message: str) -> None:
 
 
 # --- features and targets ---------------------------------------------------------------------
-
-
-NOT_FINITE = [(np.nan, "contains NaN"), (np.inf, "contains infinity"), (-np.inf, "inf")]
-
-
-@pytest.mark.parametrize(
-    ("learner", "refusal", "container"),
-    rotating(LEARNERS.values(), NOT_FINITE, [np.asarray, sp.csr_array]),
-)
-def test_features_that_are_not_finite(
-    learner: BaseEstimator, refusal: tuple[float, str], container: Any
-) -> None:
-    value, message = refusal
-    X, y = problem("binary")
-    fitted = clone(learner).fit(container(X), y)
-    X[3, 1] = value
-    refused(learner, container(X), y, message)
-    with pytest.raises(ValueError, match=message):
-        fitted.transform(container(X))
 
 
 def with_value(place: tuple[int, ...], value: Any, kind: Any = object) -> np.ndarray:
@@ -148,23 +112,6 @@ def test_constant_features_are_learned_from_without_nan(
     assert np.isfinite(fitted.weights_).all()
     assert abs(fitted.alignment_) < 1e-6
     assert np.isfinite(fitted.transform(np.full((2, 3), value))).all()
-
-
-@every_learner
-def test_one_constant_feature_does_no_harm(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    fitted = clone(learner).fit(np.column_stack([X, np.full(60, 0.1)]), y)
-    assert fitted.alignment_ > 0.1
-    assert np.isfinite(fitted.transform(np.column_stack([X, np.full(60, 0.1)]))).all()
-
-
-@every_learner
-def test_other_shapes_at_prediction(learner: BaseEstimator) -> None:
-    fitted = clone(learner).fit(X, Y)
-    with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
-        fitted.transform(X[:, :3])
-    with pytest.raises(ValueError, match="Expected 2D array, got 1D"):
-        fitted.transform(X[0])
 
 
 TASKS = [
@@ -227,15 +174,6 @@ def test_sparse_tables(learner: BaseEstimator, container: Any) -> None:
     assert get_tags(learner).input_tags.sparse
 
 
-@every_learner
-def test_integers_and_lists(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    X = np.round(10 * X).astype(int)
-    here = clone(learner).fit(X, y)
-    there = clone(learner).fit(X.tolist(), y.tolist())
-    assert_allclose(there.transform(X.tolist()), here.transform(X.astype(float)), rtol=1e-12)
-
-
 def frame(library: str, X: np.ndarray, names: list[str]) -> Any:
     module = pytest.importorskip(library)
     return module.DataFrame({name: X[:, k] for k, name in enumerate(names)})
@@ -273,19 +211,6 @@ def test_columns_by_selector() -> None:
     assert learner.kernel_.kernels[0].columns == [4]
 
 
-@pytest.mark.parametrize(("learner", "library"), rotating(LEARNERS.values(), ["pandas", "polars"]))
-def test_set_output(learner: BaseEstimator, library: str) -> None:
-    X, y = problem("binary")
-    table = frame(library, X, NAMES)
-    plain = clone(learner).fit(table, y).transform(table)
-    framed = clone(learner).set_output(transform=library).fit(table, y)
-    result = framed.transform(table)
-    assert type(result).__module__.startswith(library)
-    names = [f"{type(learner).__name__.lower()}{k}" for k in range(60)]
-    assert list(result.columns) == names == list(framed.get_feature_names_out())
-    assert_allclose(np.asarray(result), plain, rtol=1e-12)
-
-
 def test_dirichlet_on_nearly_coinciding_samples_stays_small() -> None:
     rng = np.random.default_rng(0)
     Z = np.round(rng.normal(size=(300, 1))) + 1e-5 * rng.normal(size=(300, 1))
@@ -308,11 +233,6 @@ def test_the_learned_kernel_does_not_follow_the_callers_array() -> None:
 def test_a_class_of_one_sample_does_not_stop_an_automatic_penalty() -> None:
     y = np.r_[Y[:-1], 2]
     ContinuousAlignment(Gaussian(ard=True), width_penalty="auto", random_state=0).fit(X, y)
-
-
-def test_optimization_that_stops_early_warns() -> None:
-    with pytest.warns(ConvergenceWarning):
-        KernelOptimization(Gaussian(ard=True), "cka", width_penalty=0.0, max_iter=2).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -339,22 +259,9 @@ def test_one_pair_of_nearly_equal_samples_costs_little_memory() -> None:
         tracemalloc.stop()
 
 
-def test_data_frames_of_gram_matrices_are_returned_where_asked_for() -> None:
-    X, y = problem("binary")
-    frame = UniformCombination().set_output(transform="pandas").fit_transform(X, y)
-    assert isinstance(frame, pd.DataFrame)
-    assert_array_equal(frame, UniformCombination().fit_transform(X, y))
-
-
 @pytest.mark.parametrize("value", ["a", np.nan])
 def test_tables_that_are_not_of_numbers_are_refused_with_what_helps(value: Any) -> None:
     table = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [1.0, 0.0, value]})
     with pytest.raises(ValueError, match=r"could not convert|contains NaN") as error:
         UniformCombination().fit(table, [0, 1, 0])
     assert "mercer.preprocessing.table_encoder() turns categories" in error.value.__notes__[0]
-
-
-def test_a_verbose_fit_says_how_much_memory_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    X, y = problem("binary")
-    MKLClassifier(verbose=True).fit(X, y)
-    assert capsys.readouterr().out.startswith("[MKLClassifier] 60 rows need about 0.14 MiB of mem")

@@ -26,114 +26,38 @@ CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 SOURCE = Path(mercer.__file__).parent
 MODULES = ["mercer", *(found.name for found in pkgutil.walk_packages(mercer.__path__, "mercer."))]
 
+
+def documented(module: str) -> set[str]:
+    """The names that the pages of the reference list for a module."""
+    names = set()
+    for page in (ROOT / "docs" / "reference").glob("*.rst"):
+        current = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith(".. currentmodule::"):
+                current = line.split()[-1]
+            elif current == module and (entry := re.fullmatch(r"   (\w+)", line)):
+                names.add(entry[1])
+    return names
+
+
+ELSEWHERE = {
+    "mercer": {
+        *("alignment", "centered_alignment", "hsic"),
+        *("AlignmentPathDisplay", "FeatureRelevanceDisplay"),
+        *("GramMatrixDisplay", "KernelWeightsDisplay"),
+    },
+    "mercer.datasets": {"SINE_FREQUENCIES"},
+    "mercer.probabilistic": {"BayesianMKLClassifier", "BayesianMKLRegressor"},
+}
+"""Public names that the reference describes in another module, or beside another name."""
+
+SUBMODULES = (
+    *("datasets", "inspection", "kernels", "losses", "metrics", "preprocessing"),
+    "probabilistic",
+)
 PUBLIC_NAMES = {
-    "mercer": [
-        "BAHSIC",
-        "L1SVM",
-        "L2KRR",
-        "AlignmentMaximization",
-        "AlignmentPathDisplay",
-        "BayesianMKLClassifier",
-        "BayesianMKLRegressor",
-        "ContinuousAlignment",
-        "ContinuousMKLClassifier",
-        "ContinuousMKLRegressor",
-        "EvidenceMaximization",
-        "FeatureRelevanceDisplay",
-        "GradientOuterProduct",
-        "GramMatrixDisplay",
-        "HSICClustering",
-        "HSICLasso",
-        "HSICWeights",
-        "IndependentAlignment",
-        "KernelOptimization",
-        "KernelStackingClassifier",
-        "KernelStackingRegressor",
-        "KernelWeightsDisplay",
-        "MKLClassifier",
-        "MKLRegressor",
-        "MultipleKernelClustering",
-        "ParquetSource",
-        "TwoStageClassifier",
-        "TwoStageRegressor",
-        "UniformCombination",
-        "alignment",
-        "centered_alignment",
-        "hsic",
-        "infer_task",
-        "load",
-        "pass_hooks",
-        "save",
-    ],
-    "mercer.datasets": [
-        "SINE_FREQUENCIES",
-        "make_relevance",
-        "make_ringnorm",
-        "make_sine",
-        "make_waveform",
-    ],
-    "mercer.inspection": [
-        "AlignmentPathDisplay",
-        "FeatureRelevanceDisplay",
-        "GramMatrixDisplay",
-        "KernelTerms",
-        "KernelWeightsDisplay",
-        "kernel_terms",
-    ],
-    "mercer.kernels": [
-        "CallableKernel",
-        "Dirichlet",
-        "ExponentialPower",
-        "Gaussian",
-        "Kernel",
-        "Laplacian",
-        "Linear",
-        "Matern",
-        "OnColumns",
-        "OnProjection",
-        "Polynomial",
-        "Precomputed",
-        "Product",
-        "RationalQuadratic",
-        "SklearnKernel",
-        "WeightedSum",
-        "as_dictionary",
-        "as_kernel",
-    ],
-    "mercer.losses": [
-        "Boxes",
-        "EpsilonInsensitive",
-        "Hinge",
-        "Logistic",
-        "Loss",
-        "Machine",
-        "QuadraticModel",
-        "Squared",
-    ],
-    "mercer.metrics": [
-        "AlignmentBounds",
-        "alignment",
-        "alignment_bounds",
-        "centered_alignment",
-        "hsic",
-    ],
-    "mercer.preprocessing": [
-        "SoftClippingScaler",
-        "column_encoders",
-        "convert",
-        "kind_of",
-        "table_encoder",
-    ],
-    "mercer.probabilistic": [
-        "BayesianMKLClassifier",
-        "BayesianMKLRegressor",
-        "Deviance",
-        "FixedPosterior",
-        "GaussianLikelihood",
-        "LaplaceLikelihood",
-        "LogisticLikelihood",
-        "posterior",
-    ],
+    module: documented(module) | ELSEWHERE.get(module, set())
+    for module in ("mercer", *(f"mercer.{name}" for name in SUBMODULES))
 }
 """The names that users may import, by module; every other module starts with an underscore."""
 

@@ -74,14 +74,6 @@ class TestFit:
         assert Path("m.skops").read_text() == "old"
         assert sorted(path.name for path in Path().iterdir()) == ["m.skops", "table.csv"]
 
-    def test_regression(self, run: Run, responses: Any) -> None:
-        responses.to_csv("table.csv", index=False)
-        result = run("fit", "table.csv", "--target", "y", "--learner", "ca", "--report", "r.html")
-        assert result.exit_code == 0, result.output
-        assert "a response to predict" in result.stdout
-        assert "R², the explained share of the variance" in result.stdout
-        assert "alignment with the target" in result.stdout
-
 
 class TestPredict:
     def test_the_target_is_ignored(self, run: Run, model: str) -> None:
@@ -107,15 +99,6 @@ class TestPredict:
         assert "cannot predict table.csv by m.skops (AttributeError: no attribute)" in line
         assert not Path("p.csv").exists()
 
-    def test_each_of_several_classes_has_a_column(self, run: Run, classes: Any) -> None:
-        classes["kind"] = classes["color"].fillna("red")
-        classes.to_csv("table.csv", index=False)
-        run("fit", "table.csv", "--target", "kind", "--learner", "uniform", "--out", "m.skops")
-        run("predict", "m.skops", "table.csv", "--out", "p.csv")
-        colors = ["blue", "green", "red"]
-        names = [f"{kind}_{color}" for kind in ("decision", "probability") for color in colors]
-        assert list(pd.read_csv("p.csv")) == ["prediction", *names]
-
     def test_intervals_need_a_coverage_and_a_model_that_predicts_them(
         self, run: Run, model: str
     ) -> None:
@@ -129,10 +112,6 @@ class TestPredict:
         line = error_line(run("predict", model, "table.csv", "--out", "table.csv"))
         assert "would overwrite" in line
         assert Path("table.csv").read_bytes() == before
-
-    def test_an_unknown_output_format_is_an_error(self, run: Run, model: str) -> None:
-        line = error_line(run("predict", model, "table.csv", "--out", "p.xlsx"))
-        assert "must end in .csv" in line
 
 
 class TestCompare:

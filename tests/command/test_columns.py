@@ -11,7 +11,7 @@ from command_cases import call, class_table, error_line, pd
 
 from mercer_command.columns import Choice, Column, recognize_columns
 from mercer_command.messages import InputError
-from mercer_command.tables import read_choices, write_choices
+from mercer_command.tables import read_choices
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -47,18 +47,6 @@ def recognized(cells: Any, name: str = "c", **others: Any) -> Column:
 )
 def test_roles(name: str, cells: Any, role: str) -> None:
     assert recognized(cells, name).role == role
-
-
-def test_spaces_around_labels_are_stripped() -> None:
-    typed, [column] = recognize_columns(pd.DataFrame({"c": ["yes ", " no"] * 9}))
-    assert set(typed["c"]) == {"yes", "no"}
-    assert column.describe() == "2 levels"
-
-
-def test_categories_of_many_levels_say_how_they_are_encoded() -> None:
-    column = recognized([f"town {chr(97 + i % 26)}{i % 35}" for i in range(2000)])
-    assert column.role == "category"
-    assert "encoded by the target's mean in each" in column.describe()
 
 
 def test_a_guess_is_a_warning() -> None:
@@ -134,10 +122,3 @@ def test_unsuitable_files_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Path("c.csv").write_text(text)
         arguments = ("t.csv", "--target", "kind", "--columns", "c.csv")
         assert message in error_line(call("fit", *arguments))
-
-
-def test_columns_are_written_as_recognized(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": ["1,5", "2,5"], "b": ["x", "y"]})
-    write_choices(recognize_columns(frame)[1], tmp_path / "c.csv")
-    choices = read_choices(tmp_path / "c.csv", ["a", "b"])
-    assert choices == {"a": Choice("number", "comma"), "b": Choice("category")}

@@ -14,14 +14,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from mercer.inspection import kernel_terms
-from mercer_command.figures import dependence_section, horizontal
+from mercer_command.figures import dependence_section
 from mercer_command.fitting import Trial
 from mercer_command.held_out_figures import prediction_section
 from mercer_command.importance import ColumnImportance
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
 from mercer_command.result import Table
-from mercer_command.sections import importance_section, kernel_section
+from mercer_command.sections import kernel_section
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -140,16 +140,3 @@ def test_shares_of_kernels_are_drawn(trial: Trial) -> None:
     np.testing.assert_allclose(section.parts[0].lengths, -np.sort(-shares))
     assert np.ptp(shares) > 0.01
     np.testing.assert_allclose(sorted(bar.get_width() for bar in drawn.patches), sorted(shares))
-
-
-def test_a_column_that_misleads_has_a_bar_to_the_left() -> None:
-    found = [ColumnImportance(*values) for values in (("a", 0.5, 0.3, 0.1), ("b", 0.5, -0.2, 0.1))]
-    [drawn] = drawn_axes(importance_section(found, "classification", ""))
-    np.testing.assert_allclose([bar.get_width() for bar in drawn.patches], [30.0, -20.0])
-    assert drawn.get_xlim()[0] <= -30.0
-
-
-def test_dates_stand_at_the_second_that_was_read() -> None:
-    times = np.datetime64("2024-01-12T00:00:00") + np.arange(86_400).astype("timedelta64[s]")
-    days = (times - np.datetime64(0, "s")) / np.timedelta64(1, "D")
-    np.testing.assert_array_equal(horizontal(days, "date"), times)

@@ -59,21 +59,6 @@ def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_disk_that_is_found_full_at_the_end_keeps_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(fd: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    path = tmp_path / "model.skops"
-    path.write_text("old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="No space left"), replacing(path) as temporary:
-        temporary.write_text("new")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOENT])
 def test_folders_in_which_nothing_can_be_written_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -83,11 +68,6 @@ def test_folders_in_which_nothing_can_be_written_are_named(
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(InputError, match=f"cannot write {tmp_path}"), replacing(tmp_path / "a"):
-        pytest.fail("the block must not run")
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file or directory"), replacing(tmp_path / "b/a"):
         pytest.fail("the block must not run")
 
 
@@ -107,20 +87,6 @@ def test_links_modes_and_suffixes_are_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert gzip.decompress(real.read_bytes()) == b""
     assert real.stat().st_mode & 0o777 == 0o640
-
-
-def test_new_files_have_the_mode_of_other_new_files(tmp_path: Path) -> None:
-    with replacing(tmp_path / "a"):
-        pass
-    (tmp_path / "b").touch()
-    assert (tmp_path / "a").stat().st_mode == (tmp_path / "b").stat().st_mode
-
-
-def test_names_may_be_as_long_as_the_system_allows(tmp_path: Path) -> None:
-    path = tmp_path / f"{'é' * 100}.{'x' * 50}"
-    with replacing(path) as temporary:
-        temporary.write_text("done")
-    assert path.read_text() == "done"
 
 
 def test_only_leftovers_of_ended_processes_are_removed(tmp_path: Path) -> None:

@@ -46,11 +46,6 @@ def test_text_that_tells_the_target_is_named() -> None:
     assert not named(texts(np.where(flipped, "resolved", "pending")), labels)
 
 
-def test_a_rare_class_hides_nothing() -> None:
-    labels = np.where(np.arange(N) < 2, "rare", np.where(Y, "left", "stays"))
-    assert named(np.where(Y, "closed", "open"), labels)
-
-
 def test_good_columns_are_not() -> None:
     labels = np.where(Y, "left", "stays")
     flipped = np.where(RNG.random(N) < 0.05, ~Y, Y)
@@ -61,10 +56,3 @@ def test_good_columns_are_not() -> None:
     # Where one class is rare, the constant errs seldom as well.
     rare = np.arange(N) < 3
     assert not named(RNG.normal(size=N), np.where(rare, "rare", "common"))
-
-
-def test_the_unit_of_the_response_does_not_matter() -> None:
-    response, noise = RNG.normal(size=N), RNG.normal(size=N)
-    for unit in (1e-3, 1e3):
-        assert named(2 * response + 1, unit * response)
-        assert not named(noise, unit * response)

@@ -167,15 +167,6 @@ class TestCompare:
         first, second = pd.read_csv("c.csv").drop(columns=["method", "fit_seconds"]).to_numpy()
         np.testing.assert_array_equal(first, second)
 
-    def test_l2_krr_is_mkl_with_norm_two(self) -> None:
-        problem, rows = as_problem(response_table(), "y"), np.arange(40)
-        predicted = []
-        for name in ("mkl-2", "l2-krr"):
-            model = make_model(name, problem, rows).set_params(model__estimator__tol=1e-10)
-            model.fit(problem.features.iloc[rows], problem.target[rows])
-            predicted.append(model.predict(problem.features.iloc[40:]))
-        np.testing.assert_allclose(predicted[0], predicted[1], atol=1e-4)
-
     def test_default_methods_support_both_tasks(self) -> None:
         for task in ("classification", "regression"):
             check_fit(COMPARED, task)

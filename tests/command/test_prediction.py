@@ -107,11 +107,3 @@ def test_text_in_a_later_part_is_an_error_without_a_file(run: Run) -> None:
     line = error_line(run("predict", "m.skops", "t", "--out", "p.csv"))
     assert "Column 'height' holds text, but the model needs numbers: 'tall'" in line
     assert not Path("p.csv").exists()
-
-
-def test_tables_without_rows_or_columns_are_errors(run: Run) -> None:
-    class_table()[:0].to_parquet("none.parquet")
-    assert "has no rows" in error_line(run("predict", "m.skops", "none.parquet", "--out", "p.csv"))
-    class_table()[["flag"]].to_parquet("few.parquet")
-    line = error_line(run("predict", "m.skops", "few.parquet", "--out", "p.csv"))
-    assert "lacks columns of the model: 'height', 'width of it', 'color'" in line

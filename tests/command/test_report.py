@@ -86,22 +86,6 @@ def test_regression(run: Run) -> None:
     assert "Confusion" not in page.text
 
 
-def test_learners_without_probabilities_or_steps(run: Run) -> None:
-    class_table().to_csv("table.csv", index=False)
-    page = fit(run, "--target", "kind", "--learner", "cka")
-    # One kernel needs no picture of bars.
-    assert "Kernels found" in page.text
-    assert "The base kernels." not in page.text
-
-
-def test_many_classes(run: Run) -> None:
-    frame = class_table()
-    frame["kind"] = frame["color"].fillna("red") + np.where(frame["flag"], "!", "?")
-    frame.to_csv("table.csv", index=False)
-    page = fit(run, "--target", "kind", "--learner", "uniform")
-    assert "red!" in page.text
-
-
 def test_names_are_text_everywhere(run: Run) -> None:
     table = odd_names()
     Path("table.csv").write_bytes(table.content)

@@ -63,14 +63,6 @@ class TestRows:
         assert found.problem.n_rows == 200
         assert "30 rows that are drawn from 200" in " ".join(found.problem.notes)
 
-    def test_rows_without_a_target_are_left_out(self, tmp_path: Path) -> None:
-        frame = response_table()
-        frame.loc[[0, 30, 69], "y"] = np.nan
-        write_folder(frame, tmp_path / "t")
-        found = table_of(tmp_path / "t", "y")
-        assert found.problem.n_rows == 67
-        assert found.problem.notes == ("3 rows without 'y' are left out",)
-
 
 class TestTask:
     @pytest.mark.parametrize(("n_values", "task"), [(20, "classification"), (21, "regression")])
@@ -132,13 +124,6 @@ def test_classes_of_one_row_are_left_out(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         np.sort(np.concatenate([tested, learned])), frame["x"].drop([3, 70, 199])
     )
-
-
-def test_classes_of_one_row_each_but_one_are_an_error(tmp_path: Path) -> None:
-    kinds = ["a"] * 70 + [f"kind {n}" for n in range(10)]
-    write_folder(class_table()[["height"]].assign(kind=kinds), tmp_path / "t")
-    with pytest.raises(InputError, match="one class only that has two rows or more"):
-        table_of(tmp_path / "t", "kind")
 
 
 class TestFit:

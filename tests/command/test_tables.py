@@ -37,11 +37,6 @@ def test_the_task_is_inferred_from_the_target(values: list[Any], task: str) -> N
     assert as_problem(frame, "y").task == task
 
 
-def test_numbers_of_the_rows_are_a_response_if_the_user_says_so() -> None:
-    frame = pd.DataFrame({"x": np.arange(30) / 2, "y": range(30)})
-    assert as_problem(frame, "y", "regression").task == "regression"
-
-
 def test_a_warning_about_the_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     def inferred(values: Any) -> str:
         warnings.warn("The values are taken for classes.", UserWarning, stacklevel=1)
@@ -50,13 +45,6 @@ def test_a_warning_about_the_task_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("mercer_command.problem.infer_task", inferred)
     frame = pd.DataFrame({"x": np.arange(20) / 2, "y": [1, 2] * 10})
     assert as_problem(frame, "y").notes == ("The values are taken for classes.",)
-
-
-def test_rows_without_a_target_are_left_out() -> None:
-    frame = pd.DataFrame({"x": np.arange(12) / 2, "y": [None, *["a", "b"] * 5, "a"]})
-    problem = as_problem(frame, "y")
-    assert problem.features["x"].tolist() == [i / 2 for i in range(1, 12)]
-    assert problem.notes == ("1 rows without 'y' are left out",)
 
 
 def test_columns_without_information_are_left_out_and_named() -> None:
@@ -76,13 +64,6 @@ def test_columns_without_information_are_left_out_and_named() -> None:
     assert "a code of its own in every row: 'name'" in problem.notes[0]
     assert "neither numbers nor categories: 'list'" in " ".join(problem.notes)
     assert "no cell is filled: 'void'" in " ".join(problem.notes)
-
-
-def test_separators_and_compression_are_detected(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": [1.5, 2.5], "b": ["x, y", "z"]})
-    for name, separator in [("a.csv", ";"), ("b.tsv", "\t"), ("c.csv.gz", ","), ("d.txt", "|")]:
-        frame.to_csv(tmp_path / name, index=False, sep=separator)
-        pd.testing.assert_frame_equal(read_table(tmp_path / name), frame, check_dtype=False)
 
 
 def test_columns_whose_names_clash_after_encoding_are_kept() -> None:

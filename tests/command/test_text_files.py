@@ -36,12 +36,6 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     assert bool(found.notes) == (encoding in ("utf-16-le", "utf-16-be", "latin-1"))
 
 
-def test_windows_1252(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_bytes("a,b\n5 €,„x“\n6 €,y\n".encode("cp1252"))
-    assert read_text_table(path)[0].iloc[0].tolist() == ["5 €", "„x“"]
-
-
 def test_compression(tmp_path: Path) -> None:
     content = TEXT.encode()
     for suffix, compress in (

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from experiments import catalog
-from experiments.experiment import Experiment, collected
+from experiments.experiment import Experiment
 from experiments.problems import three_parts
 
 ROOT = Path(__file__).parents[2]
@@ -47,10 +47,6 @@ def same(first: Any, second: Any) -> bool:
 def test_every_experiment_has_one_file() -> None:
     files = {path.stem for path in (ROOT / "experiments" / "studies").glob("[!_]*.py")}
     assert files == set(catalog.names())
-
-
-def test_measures_of_several_runs_are_lists() -> None:
-    assert collected([{"a": 1, "b": 2}, {"a": 3, "b": 4}]) == {"a": [1, 3], "b": [2, 4]}
 
 
 def test_runs_go_round_by_round_and_slow_methods_stop_early() -> None:

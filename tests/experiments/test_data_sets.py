@@ -86,9 +86,3 @@ def test_real_sets_load(
     assert bunch.data.shape == shape
     assert bunch.target.shape == shape[:1]
     assert n_classes is None or len(set(bunch.target.tolist())) == n_classes
-
-
-def test_mfeat_views_cover_its_columns(data: Callable[[str], Bunch]) -> None:
-    mfeat = data("mfeat")
-    columns = np.concatenate([np.arange(649)[view] for view in mfeat.views.values()])
-    np.testing.assert_array_equal(np.sort(columns), np.arange(649))

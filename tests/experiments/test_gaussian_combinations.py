@@ -108,44 +108,6 @@ def test_differences_within_the_noise_are_negative_but_not_significant() -> None
     assert "of 2 differences 2 are negative, 1 of them significantly" in claim.result
 
 
-@pytest.mark.parametrize(("error", "n_lower"), [(0.25, 1), (0.75, 0)])
-def test_one_width_is_compared_with_alignf(error: float, n_lower: int) -> None:
-    text = study.one_width(with_errors(alignf=0.5, grid_search=error), RAW)
-    assert f"lower error than alignf on {n_lower} of 1 sets, significantly on {n_lower}" in text
-
-
-def test_without_records_of_a_rival_nothing_is_claimed() -> None:
-    assert study.improvement(with_errors(alignf=0.5), RAW, STANDARDIZED, "unif") is None
-
-
-@pytest.mark.parametrize(("alignf", "verdict"), [(0.5, Verdict.HOLDS), (0.125, Verdict.FAILS)])
-def test_the_best_alignment_is_the_largest(alignf: float, verdict: Verdict) -> None:
-    levels = {"unif": 0.25, "align": 0.375, "alignf": alignf}
-    results = by_fold({name: {"alignment": level} for name, level in levels.items()})
-    claim = study.best_alignment(results, RAW, STANDARDIZED)
-    assert claim.verdict is verdict
-    assert claim.result == f"kinematics {'alignf' if alignf == 0.5 else 'align'}"
-
-
-@pytest.mark.parametrize(
-    ("align", "verdict"),
-    [
-        ({"alignment": 0.5, "error": 0.25}, Verdict.HOLDS),
-        ({"alignment": 0.5, "error": 0.75}, Verdict.IN_PART),
-        ({"alignment": 0.125, "error": 0.25}, Verdict.IN_PART),
-        ({"alignment": 0.125, "error": 0.75}, Verdict.FAILS),
-    ],
-)
-def test_align_is_better_with_more_alignment_and_less_error(
-    align: Mapping[str, float], verdict: Verdict
-) -> None:
-    results = by_fold({"unif": {"alignment": 0.25, "error": 0.5}, "align": align})
-    claim = study.heuristic(results, RAW, STANDARDIZED)
-    assert claim.verdict is verdict
-    difference = f"{align['alignment'] - 0.25:+.4f}, error {align['error'] - 0.5:+.3f}"
-    assert claim.result == f"kinematics alignment {difference}"
-
-
 @pytest.mark.parametrize(
     ("errors", "correlation", "verdict"),
     [
@@ -164,11 +126,6 @@ def test_performance_and_alignment_correlate_where_errors_fall_with_alignment(
     claim = study.correlated(results, RAW, STANDARDIZED)
     assert claim.verdict is verdict
     assert claim.result == f"kinematics {correlation}"
-
-
-def test_errors_of_classes_are_in_percent() -> None:
-    assert study.scale("german, standardized") == (100.0, 1)
-    assert study.scale("kinematics") == (1.0, 3)
 
 
 def test_the_section_makes_five_claims() -> None:

@@ -75,15 +75,6 @@ def test_values_are_those_of_posteriors(name: str) -> None:
     assert_allclose(found.mkl, risk.objective, rtol=1e-8)
 
 
-def test_the_marginal_likelihood_is_in_closed_form() -> None:
-    X, y = data("gaussian")
-    found = along_the_path("gaussian")[7]
-    K = sum(w * kernel(X) for w, kernel in zip(PATH[7], KERNELS, strict=True))
-    C = K + (JITTER + 0.3) * np.eye(len(y))
-    expected = y @ np.linalg.solve(C, y) + np.linalg.slogdet(2.0 * np.pi * C)[1]
-    assert_allclose(found.marginal, expected, rtol=1e-10)
-
-
 def test_shapes_along_a_line(name: str) -> None:
     """MKL is convex and ln|K_e| concave; MAP, their difference but for constants, need not be."""
     values = along_the_path(name, tangent_at=PATH[6])

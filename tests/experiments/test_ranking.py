@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from synthetic_results import errors_of_tasks, synthetic_results
+from synthetic_results import errors_of_tasks
 
-from experiments.reporting.ranking import gap, gap_table, ranks, ranks_with, table_2
+from experiments.reporting.ranking import gap
 from experiments.reporting.results import signed_rank_test
 
 
@@ -43,23 +43,3 @@ def test_differences_of_zero_do_not_count_in_the_signed_rank_test() -> None:
     assert signed_rank_test(np.r_[differences, 0.0, 0.0]) == expected
     assert signed_rank_test(-differences) == pytest.approx(expected)
     assert signed_rank_test(np.array([1.0, 0.0])) == 1.0
-
-
-def test_gaps_of_rows_are_less_those_of_columns() -> None:
-    results = errors_of_tasks({"CA-1D": [0.1, 0.1], "DU": [0.2, 0.3]})
-    rows = gap_table(results, ("CA-1D",), ("CA-1D", "DU")).splitlines()
-    assert rows[-1] == "| CA-1D |  | -15.00 (2/2, 0.5) |"
-
-
-def test_table_2_has_ranks_and_times_beside_the_papers() -> None:
-    one = errors_of_tasks({"CA-1D": [0.1, 0.1], "DU": [0.2, 0.3]})
-    assert ranks(one).to_dict() == {"CA-1D": 1.0, "DU": 2.0}
-    assert "| CA-1D | 1 (1) |" in table_2({"digits": one})
-    timed = synthetic_results({"task": {"DU": {"error": [0.2], "seconds": [0.25]}}})
-    assert "| DU | 1 (4) | 0.250 (10) |" in table_2({"digits": timed})
-
-
-def test_ranks_may_replace_a_method_by_another_setting_of_it() -> None:
-    results = errors_of_tasks({"CA-1D": [0.1], "DU": [0.2], "CA-1D, stagewise": [0.3]})
-    found = ranks_with(results, {"CA-1D": "CA-1D, stagewise"})
-    assert found == "CA-1D, stagewise 2, DU 1"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from experiments.reporting.section import (
@@ -10,15 +9,9 @@ from experiments.reporting.section import (
     Finding,
     Section,
     Verdict,
-    by_name,
     claim,
     judge,
     judged,
-    listed,
-    mean_and_deviation,
-    mean_and_error,
-    rough,
-    table,
 )
 
 
@@ -53,26 +46,6 @@ def test_a_claim_that_does_not_hold_needs_a_reason() -> None:
 def test_reasons_are_given_only_where_a_claim_does_not_wholly_hold(conditions: list[bool]) -> None:
     found = judged("One", "Two", "Three", conditions, "Four", why="Five", explained=True)
     assert found.why == ("" if all(conditions) else "Five")
-
-
-def test_columns_after_the_first_are_flush_right() -> None:
-    assert table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |\n"
-
-
-def test_a_mean_stands_before_its_standard_error_or_deviation() -> None:
-    assert mean_and_error(np.array([0.1, 0.3]), 100.0) == "20.0 ± 10.0"
-    assert mean_and_deviation(np.array([0.1, 0.3, np.nan]), 100.0) == "20.0 ± 14.1"
-    assert mean_and_deviation(np.array([0.1]), 100.0) == "10.0"
-    assert mean_and_error(np.array([]), 100.0) == "-"
-
-
-def test_names_and_numbers_are_separated_by_commas() -> None:
-    assert by_name({"DA": 0.25, "DU": 0.5}, ".0f", 100.0) == "DA 25, DU 50"
-    assert (listed(["a", "b"]), listed([])) == ("a, b", "none")
-
-
-def test_a_small_number_is_written_by_its_order() -> None:
-    assert (rough(0.0), rough(3.2e-7)) == ("0", "3e-07")
 
 
 def test_the_docstring_of_a_test_is_the_claim() -> None:

@@ -72,13 +72,6 @@ def test_gradients_of_the_criterion_match_central_differences():
     np.testing.assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-7)
 
 
-def test_searches_end_above_their_start():
-    problem = objective(3, ard=True)
-    found = bfgs(problem, 0.0)
-    assert found.value >= problem(np.zeros(3))[0]
-    assert found.value == pytest.approx(problem(found.log_widths)[0])
-
-
 @pytest.mark.parametrize("n_widths", [1, 3])
 def test_second_derivatives_match_differences_of_the_gradient(n_widths):
     problem = objective(3, ard=n_widths > 1)

@@ -22,7 +22,6 @@ from experiments.tabular.table_methods import (
     log_loss,
     native,
     of_intervals,
-    package,
     uncertainty,
 )
 
@@ -121,12 +120,6 @@ def test_encoded_inputs_are_numbers_and_native_ones_keep_their_types() -> None:
     assert columns.train["x0"].isna().sum() == split.X_train["odd name:"].isna().sum()
 
 
-def test_errors_of_responses_are_relative_to_the_scale() -> None:
-    split = made_up(classes=False)
-    found = table_methods.of_predictions(split, split.y_test + 2.0 * split.scale)
-    assert found["error"] == pytest.approx(2.0)
-
-
 @pytest.mark.parametrize("columns", [False, True])
 def test_intervals_are_measured_where_an_estimator_gives_them(columns: bool) -> None:
     class Interval:
@@ -139,11 +132,6 @@ def test_intervals_are_measured_where_an_estimator_gives_them(columns: bool) -> 
     found = uncertainty(split, Interval(), split.X_test)
     assert found["coverage"] == np.mean(split.y_test >= 0.0)
     assert found["width"] == pytest.approx(100.0 / split.scale)
-
-
-def test_a_missing_package_is_named() -> None:
-    with pytest.raises(Unavailable, match="no_such_package"):
-        package("no_such_package")
 
 
 def test_xrfm_needs_an_environment_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,13 +15,10 @@ from synthetic_results import synthetic_results
 from experiments.reporting.table_results import (
     LEAST,
     better_inputs,
-    geometric_mean,
     group,
     groups_of,
     holm,
     rank,
-    rows_of,
-    table_of,
 )
 
 FIRST, SECOND, CLASSES = "concrete, n = 400", "pol, n = 400", "car, n = 400"
@@ -49,11 +46,6 @@ RESULTS = synthetic_results(
         "kin8nm, n = 400": {"stacking": entries([0.3])},
     }
 )
-
-
-def test_names_of_problems_tell_table_and_rows() -> None:
-    assert table_of(SECOND) == "pol"
-    assert rows_of(SECOND) == 400
 
 
 def test_the_inputs_of_less_mean_error_are_kept_on_each_problem() -> None:
@@ -98,11 +90,6 @@ def test_wins_are_counted_by_means_and_by_the_corrected_test() -> None:
     native = group(RESULTS, 400, classes=False)
     assert native.comparison(FIRST, "stacking", "LightGBM").sign == -1
     assert native.losses("LightGBM", "stacking") == ["concrete"]
-
-
-def test_the_geometric_mean_is_that_of_logarithms() -> None:
-    assert geometric_mean(np.array([0.5, 2.0])) == pytest.approx(1.0)
-    assert np.isnan(geometric_mean(np.empty(0)))
 
 
 def test_the_critical_difference_is_that_of_demsar() -> None:

@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 from ard_cases import ard_learner, table, widths
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import centered_alignment, gaussian, target_kernel
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
@@ -59,17 +58,6 @@ def test_features_are_divided_by_the_lengths(family: Any, step: str) -> None:
     for mine, other in zip(scaled.history_, plain.history_, strict=True):
         assert (mine.n_kernels, mine.alignment) == (other.n_kernels, other.alignment)
         assert_allclose(mine.kernel(X), other.kernel(X / LENGTHS), atol=1e-12)
-
-
-def test_widths_of_all_kernels_are_proportional_to_the_lengths() -> None:
-    X, y = table(2)
-    fit = ContinuousAlignment(scaling=list(LENGTHS)).fit(X, y)
-    sizes = [np.exp(kernel.theta) / LENGTHS for kernel in fit.kernel_.kernels]
-    for size in sizes:
-        assert_allclose(size, size[0], rtol=1e-12)
-    parts = [w * gaussian(X, s[0] * LENGTHS) for w, s in zip(fit.weights_, sizes, strict=True)]
-    assert_allclose(fit.alignment_, centered_alignment(sum(parts), target_kernel(y)), rtol=1e-6)
-    assert_allclose(fit.kernel_.relevance(3) * LENGTHS**2, fit.kernel_.relevance(3)[0] * 0.25)
 
 
 @pytest.mark.parametrize("family", [Gaussian(ard=True), Gaussian([1.0, 2.0, 3.0])])

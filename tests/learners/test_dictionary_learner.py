@@ -129,16 +129,6 @@ def test_parameters_of_kernels(make: Any, kernel: Any, message: str) -> None:
     refused(make(kernel), X, y, message)
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("make", [*AS_FAMILY, *AS_DICTIONARY])
-def test_absent_column_names(make: Any, library: str) -> None:
-    module = pytest.importorskip(library)
-    X, y = problem("binary")
-    table = module.DataFrame({name: X[:, k] for k, name in enumerate("abcd")})
-    message = "Column 'height' is absent: X has a, b, c, d"
-    refused(make(OnColumns(Gaussian(), ["a", "height"])), table, y, message)
-
-
 def test_kernels_that_do_not_take_sparse_tables() -> None:
     X, y = problem("binary")
     for make in (AlignmentMaximization, KernelOptimization, ContinuousAlignment):

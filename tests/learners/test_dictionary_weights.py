@@ -20,13 +20,12 @@ from mercer import (
     HSICWeights,
     IndependentAlignment,
     KernelOptimization,
-    TwoStageClassifier,
     UniformCombination,
     metrics,
 )
 from mercer._weights.alignment_weights import dependence_weights
 from mercer.datasets import make_sine
-from mercer.kernels import Dirichlet, Gaussian, Linear, as_kernel
+from mercer.kernels import Dirichlet, Gaussian, as_kernel
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 either_scale = pytest.mark.parametrize("normalize", [None, "trace"])
@@ -150,31 +149,12 @@ def test_ties_up_to_rounding_go_to_the_first() -> None:
     assert_array_equal(dependence_weights(np.array([-1e-18, 2.0]), 2), [0.0, 2.0])
 
 
-def test_thousands_of_rank_one_kernels() -> None:
-    """One a feature: their HSIC are squared covariances, without an n x n matrix."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 3000))
-    y = X[:, 0] + 0.1 * rng.normal(size=100)
-    learner = HSICWeights([Linear(per_feature=True)]).fit(X, y)
-    covariances = (X - X.mean(axis=0)).T @ (y - y.mean()) / y.std() / 99
-    assert_allclose(learner.hsic_, covariances**2, rtol=1e-9, atol=1e-15)
-    assert learner.weights_.argmax() == 0
-    assert HSICWeights([Linear(per_feature=True)], norm=1).fit(X, y).weights_[0] == 1.0
-
-
 def test_nothing_to_find() -> None:
     """Features that are constant have kernels of no dependence: the first, or all alike."""
     X, y = np.ones((20, 2)), np.arange(20) % 2
     kernels = [Gaussian(1.0), Gaussian(2.0)]
     assert_array_equal(HSICWeights(kernels, norm=1).fit(X, y).weights_, [1.0, 0.0])
     assert_array_equal(HSICWeights(kernels).fit(X, y).weights_, [0.5, 0.5])
-
-
-def test_in_the_first_stage() -> None:
-    X, y = problem("three classes", 120)
-    model = TwoStageClassifier(HSICWeights(norm=1, output_kernel="balanced"), cv=3).fit(X, y)
-    assert np.count_nonzero(model.weights_) == 1
-    assert model.score(X, y) > 0.8
 
 
 FREQUENCIES = [0.0, *np.arange(1.0, 10.0)]

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_friedman1
 
-from mercer import FeatureRelevanceDisplay, GradientOuterProduct, TwoStageRegressor
+from mercer import GradientOuterProduct, TwoStageRegressor
 from mercer.kernels import (
     Dirichlet,
     ExponentialPower,
@@ -71,13 +70,6 @@ def test_history_holds_the_losses_on_held_out_samples() -> None:
     objectives = [step.objective for step in learner.history_]
     assert len(objectives) == 4
     assert learner.best_iter_ == int(np.argmax(objectives))
-
-
-@pytest.mark.parametrize("diagonal", [True, False])
-def test_relevance_can_be_drawn(diagonal: bool) -> None:
-    learner = GradientOuterProduct(Gaussian(), diagonal=diagonal).fit(X, y)
-    display = FeatureRelevanceDisplay.from_estimator(learner, ax=Figure().subplots())
-    assert set(np.argsort(display.relevance)[-5:]) == {0, 1, 2, 3, 4}
 
 
 def test_it_learns_in_the_folds_of_a_second_stage() -> None:

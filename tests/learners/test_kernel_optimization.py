@@ -111,16 +111,6 @@ def test_columns_are_held_as_a_table_of_their_own(form: str) -> None:
 # --- odd tables --------------------------------------------------------------------------------
 
 
-@every_criterion
-@every_relative
-def test_equal_features_get_equal_widths(criterion: str, form: str) -> None:
-    X, y = table(8)
-    fit = ard_learner(criterion, width_penalty=0.1, width_penalty_on=form).fit(
-        X[:, [0, 1, 0, 1]], y
-    )
-    assert_allclose(widths(fit)[:2], widths(fit)[2:], rtol=1e-6)
-
-
 @every_relative
 def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str) -> None:
     X, y = table(8)
@@ -138,19 +128,6 @@ def test_features_that_say_nothing_at_all_keep_the_width_of_the_sphere(form: str
 
 
 @every_relative
-@pytest.mark.parametrize("criterion", ["cka", "ka"])
-def test_rows_twice_leave_alignments_alone(criterion: str, form: str) -> None:
-    X, y = table(9)
-    kernel = Gaussian(ard=True, bounds=(1e-2, 1e3))
-    settings: dict[str, Any] = {"width_penalty": 0.1, "width_penalty_on": form, "tol": 1e-12}
-    once = ard_learner(criterion, kernel, **settings).fit(X, y)
-    twice = ard_learner(criterion, kernel, **settings).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    assert_allclose(twice.kernel_.theta, once.kernel_.theta, atol=1e-4)
-    # The width that costs nothing is known to the root of the tolerance.
-    assert_allclose(twice.objective_, once.objective_, rtol=1e-6)
-
-
-@every_relative
 def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
     X, y = table(9)
     rows, columns = np.random.default_rng(0).permutation(40), [2, 0, 1]
@@ -159,17 +136,6 @@ def test_the_order_of_rows_and_features_does_not_matter(form: str) -> None:
         X[rows][:, columns], y[rows]
     )
     assert_allclose(there.kernel_.theta, here.kernel_.theta[columns], atol=1e-6)
-
-
-@every_relative
-def test_single_precision_and_a_large_offset(form: str) -> None:
-    X, y = table(10)
-    settings: dict[str, Any] = {"width_penalty": 0.1, "width_penalty_on": form, "tol": 1e-12}
-    plain = ard_learner("cka", **settings).fit(X, y).kernel_.theta
-    single = ard_learner("cka", **settings).fit(X.astype(np.float32), y).kernel_.theta
-    moved = ard_learner("cka", **settings).fit(X + 1e6, y).kernel_.theta
-    assert_allclose(single, plain, atol=1e-3)
-    assert_allclose(moved, plain, atol=1e-3)
 
 
 @every_criterion
@@ -250,18 +216,6 @@ def test_the_start_is_where_a_plateau_keeps_the_search() -> None:
     assert learner.kernels_[0].bandwidth == pytest.approx(1e-6)
     wide = KernelOptimization(Gaussian(bounds=(0.5, 0.6)), start=1.0).fit(X, y)
     assert wide.kernels_[0].bandwidth > 0.6
-
-
-def test_one_start_for_each_width() -> None:
-    X, y = table(3)
-    widths = [0.5, 1.0, 2.0]
-    both = [
-        KernelOptimization(Gaussian(ard=True), start=start, width_penalty=0.0, tol=1e-12).fit(X, y)
-        for start in (widths, 1.0)
-    ]
-    assert np.isfinite([one.objective_ for one in both]).all()
-    other = KernelOptimization(RationalQuadratic(), start=1.0).fit(X, y)
-    assert other.objective_ > 0.0
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import sklearn
@@ -20,19 +18,13 @@ from learner_cases import (
     training_gram,
 )
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import alignf, alignment, center, centered_alignment, hsic, target_kernel
+from reference import alignf, alignment, center, centered_alignment, hsic
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from mercer import (
     AlignmentMaximization,
     ContinuousAlignment,
-    IndependentAlignment,
     KernelOptimization,
     UniformCombination,
 )
@@ -99,17 +91,6 @@ def test_fitting_again_repeats_to_the_last_bit(learner: BaseEstimator) -> None:
 
 
 @every_learner
-def test_inputs_and_parameters_are_left_alone(learner: BaseEstimator) -> None:
-    X, y = problem("binary")
-    X_before, y_before, parameters = X.copy(), y.copy(), repr(learner.get_params())
-    learner = clone(learner)
-    learner.fit(X, y).transform(X)
-    assert_array_equal(X, X_before)
-    assert_array_equal(y, y_before)
-    assert repr(learner.get_params()) == parameters
-
-
-@every_learner
 def test_several_hundred_samples_of_coarse_values(learner: BaseEstimator) -> None:
     """Ties and duplicated rows, and more samples than distances are read off."""
     X, y = problem("binary", 330)
@@ -117,12 +98,6 @@ def test_several_hundred_samples_of_coarse_values(learner: BaseEstimator) -> Non
     order = np.random.default_rng(1).permutation(len(X))
     here, there = clone(learner).fit(X, y), clone(learner).fit(X[order], y[order])
     assert_allclose(there.alignment_, here.alignment_, rtol=1e-4)
-
-
-@every_learner
-def test_not_fitted(learner: BaseEstimator) -> None:
-    with pytest.raises(NotFittedError):
-        clone(learner).transform(np.ones((2, 4)))
 
 
 @every_learner
@@ -184,17 +159,6 @@ def test_a_kernel_alone_and_a_list_of_it_are_the_same() -> None:
     X, y = problem("binary")
     for sources in (Gaussian(2.0), [Gaussian(2.0)], (Gaussian(2.0),)):
         assert_array_equal(UniformCombination(sources).fit(X, y).weights_, [1.0])
-
-
-@pytest.mark.parametrize("learner", [AlignmentMaximization, IndependentAlignment])
-def test_the_alignment_is_the_larger_the_more_is_learned(learner: Any) -> None:
-    X, y = problem("three classes")
-    uniform = UniformCombination(KERNELS, normalize="trace").fit(X, y).alignment_
-    aligned = AlignmentMaximization(KERNELS).fit(X, y).alignment_
-    assert aligned >= learner(KERNELS).fit(X, y).alignment_ - 1e-12
-    assert aligned >= uniform - 1e-12
-    free = AlignmentMaximization(KERNELS, signs="free", clip_spectrum=True).fit(X, y).alignment_
-    assert free >= aligned - 1e-12
 
 
 def negative_problem() -> tuple[np.ndarray, np.ndarray, list[Kernel]]:
@@ -305,37 +269,6 @@ def test_an_automatic_penalty_has_nothing_to_choose_for_one_width() -> None:
 # --- with scikit-learn ------------------------------------------------------------------------
 
 
-@every_learner
-def test_pipeline_into_a_support_vector_machine(learner: BaseEstimator) -> None:
-    X, y = problem("strings", 120)
-    model = make_pipeline(StandardScaler(), clone(learner), SVC(kernel="precomputed", C=10.0))
-    assert cross_val_score(model, X, y, cv=3).mean() > 0.6
-    fitted = model.fit(X, y)
-    assert fitted.predict(X[:5]).shape == (5,)
-
-
-@pytest.mark.parametrize("name", ["align", "alignf", "ca", "ca-nd", "cka", "ka"])
-def test_the_learned_kernel_serves_as_a_callable(name: str) -> None:
-    X, y = problem("binary")
-    learner = clone(LEARNERS[name]).fit(X, y)
-    called = SVC(kernel=learner.kernel_, C=10.0).fit(X, y)
-    given = SVC(kernel="precomputed", C=10.0).fit(learner.transform(X), y)
-    Z = np.random.default_rng(4).normal(size=(30, 4))
-    expected = given.decision_function(learner.transform(Z))
-    assert_allclose(called.decision_function(Z), expected, atol=1e-2)
-
-
-def test_grid_search_over_a_learner() -> None:
-    X, y = problem("binary")
-    model = make_pipeline(ContinuousAlignment(), SVC(kernel="precomputed"))
-    grid = {
-        "continuousalignment__step": ["corrective", "stagewise"],
-        "continuousalignment__family": [Gaussian(), "laplacian"],
-    }
-    search = GridSearchCV(model, grid, cv=3).fit(X, y)
-    assert search.best_score_ > 0.6
-
-
 def test_nested_parameters_reach_the_kernel() -> None:
     learner = KernelOptimization(Gaussian(bounds=(0.1, 0.2)))
     learner.set_params(kernel__bounds=(3.0, 4.0))
@@ -350,10 +283,3 @@ def test_little_working_memory_learns_the_same() -> None:
         with sklearn.config_context(working_memory=0.5):
             again = clone(learner).fit(X, y)
         assert_allclose(again.kernel_(X), learner.kernel_(X), atol=1e-6)
-
-
-def test_alignment_on_other_samples() -> None:
-    """What the documentation of `kernel_` promises: a function of any two tables."""
-    X, y = problem("binary", 200)
-    learner = ContinuousAlignment().fit(X[:100], y[:100])
-    assert centered_alignment(learner.kernel_(X[100:]), target_kernel(y[100:])) > 0.15

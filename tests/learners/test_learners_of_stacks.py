@@ -18,8 +18,6 @@ from sklearn.utils import get_tags
 
 from mercer import (
     AlignmentMaximization,
-    ContinuousAlignment,
-    KernelOptimization,
     TwoStageClassifier,
     TwoStageRegressor,
     UniformCombination,
@@ -77,27 +75,6 @@ def test_two_stage_takes_the_layouts_of_its_learner(model: Any, layout: Any) -> 
     assert clone(model).fit(layout, y).predict(layout).shape == (60,)
 
 
-@pytest.mark.parametrize(
-    "learner",
-    [
-        ContinuousAlignment(tol=None),
-        ContinuousAlignment(tol="auto"),
-        ContinuousAlignment(width_penalty=None),
-        ContinuousAlignment(max_kernels=2.5),
-        ContinuousAlignment(max_kernels="3"),
-        KernelOptimization(tol=-1.0),
-        KernelOptimization(tol=np.nan),
-        KernelOptimization(max_iter=-1),
-        KernelOptimization(max_iter=0),
-        AlignmentMaximization(clip_spectrum="yes"),
-    ],
-)
-def test_settings_of_the_wrong_kind_are_named(learner: Any) -> None:
-    names = "tol|width_penalty|max_kernels|max_iter|clip_spectrum"
-    with pytest.raises((ValueError, TypeError), match=rf"\b({names})\b"):
-        learner.fit(X, Y)
-
-
 # --- stacks -----------------------------------------------------------------------------------
 
 WIDTHS = (0.5, 1.0, 4.0)
@@ -125,29 +102,12 @@ def test_stacks_are_learned_from_as_their_kernels_are(name: str) -> None:
         assert_allclose(learner.transform(layout), gram, atol=1e-8)
 
 
-def test_kernels_first_also_for_the_training_samples() -> None:
-    X, y = problem("binary")
-    first = np.moveaxis(stack(X), -1, 0)
-    learner = AlignmentMaximization("precomputed").fit(first, y)
-    expected = np.tensordot(learner.weights_ / learner.scale_, first, axes=1)
-    assert_allclose(learner.transform(first), expected, atol=1e-12)
-    assert_allclose(learner.fit_transform(first, y), expected, atol=1e-12)
-
-
 def test_one_matrix_is_a_stack_of_one() -> None:
     X, y = problem("binary")
     learner = UniformCombination("precomputed").fit(gaussian(X, 1.0), y)
     assert_array_equal(learner.weights_, [1.0])
     rows = gaussian(X[:3], 1.0, X)
     assert_allclose(learner.transform(rows), rows / learner.scale_)
-
-
-def test_stacks_of_single_precision() -> None:
-    X, y = problem("binary")
-    learner = AlignmentMaximization("precomputed").fit(stack(X).astype(np.float32), y)
-    double = clone(learner).fit(stack(X).astype(np.float32).astype(np.float64), y)
-    assert_allclose(learner.weights_, double.weights_, rtol=1e-9, atol=1e-12)
-    assert_allclose(learner.alignment_, double.alignment_, rtol=1e-12)
 
 
 def test_a_learned_stack_names_its_kernels() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
-import skops.io
 from learner_cases import FINITE, LEARNERS, problem, rotating, training_gram
 from numpy.testing import assert_allclose, assert_array_equal
 from output_cases import CASES, outputs, score
@@ -58,21 +57,6 @@ def test_weights_against_the_dense_matrix(case: str) -> None:
     assert_allclose(learner.weights_, alignf(grams, L), atol=1e-5)
 
 
-@every_case
-@pytest.mark.parametrize("name", ["alignf", "align-trace", "ca", "cka-ard", "ka"])
-@unsettled
-def test_the_order_of_samples_does_not_matter(name: str, case: str) -> None:
-    X = problem("regression")[0]
-    y, kernel, _ = outputs(case, score())
-    order = np.random.default_rng(1).permutation(60)
-    moved = y[order][:, order] if case == "precomputed" else y[order]
-    here = clone(LEARNERS[name]).set_params(output_kernel=kernel).fit(X, y)
-    there = clone(here).fit(X[order], moved)
-    assert_allclose(there.alignment_, here.alignment_, rtol=1e-5)
-    size = np.abs(here.kernel_(X)).max()
-    assert_allclose(there.kernel_(X), here.kernel_(X), atol=1e-3 * size)
-
-
 @pytest.mark.parametrize("kernel", ["labels", "linear", None])
 def test_the_default_by_its_name(kernel: str | None) -> None:
     kind = "regression" if kernel == "linear" else "three classes"
@@ -105,26 +89,6 @@ def test_an_automatic_penalty(case: str) -> None:
     here = clone(learner).fit(X, y)
     assert here.width_penalty_ in PENALTIES
     assert_allclose(here.alignment_, reference.centered_alignment(here.kernel_(X), L), rtol=1e-5)
-
-
-def test_similarities_are_cloned_saved_and_left_alone() -> None:
-    X = problem("regression")[0]
-    y, kernel, _ = outputs("similarities", score())
-    given = kernel.copy()
-    learner = AlignmentMaximization(output_kernel=given)
-    assert learner.get_params()["output_kernel"] is given
-    assert_array_equal(clone(learner).output_kernel, given)
-    assert "output_kernel=array" in repr(learner)
-    learner.fit(X, y)
-    assert learner.output_kernel is given
-    assert_array_equal(given, kernel)
-    dumped = skops.io.dumps(learner)
-    untrusted = skops.io.get_untrusted_types(data=dumped)
-    assert all(name.startswith("mercer.") for name in untrusted)
-    loaded = skops.io.loads(dumped, trusted=untrusted)
-    assert_array_equal(loaded.output_kernel, given)
-    assert_array_equal(loaded.transform(X), learner.transform(X))
-    assert_array_equal(clone(loaded).fit(X, y).weights_, learner.weights_)
 
 
 def test_the_parameters_of_an_output_kernel_are_nested() -> None:

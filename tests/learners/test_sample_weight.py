@@ -90,18 +90,6 @@ def test_whole_weights_repeat_rows(learner, task):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("learner", [*FROM_DRAWN_ROWS, *LEARNERS[::5]], ids=repr)
-@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32])
-def test_the_type_of_weights_does_not_matter(learner, kind):
-    X, y, weights = problem("regression")
-    one, other = (
-        clone(learner).fit(X, y, sample_weight=weights.astype(k)).kernel_(X)
-        for k in (np.float64, kind)
-    )
-    np.testing.assert_array_equal(other, one)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("learner", FROM_DRAWN_ROWS, ids=repr)
 def test_only_ratios_of_weights_matter_where_rows_are_drawn(learner):
     X, y, weights = problem("regression")
@@ -151,15 +139,6 @@ def test_sparse_features_take_weights():
     dense = clone(learner).fit(X, y, sample_weight=weights)
     sparse = clone(learner).fit(sp.csr_matrix(X), y, sample_weight=weights)
     np.testing.assert_allclose(sparse.weights_, dense.weights_, rtol=1e-9)
-
-
-def test_scaled_weights_give_the_same_weights_of_kernels():
-    X, y, weights = problem("regression")
-    learner = AlignmentMaximization(KERNELS)
-    once = clone(learner).fit(X, y, sample_weight=weights)
-    scaled = clone(learner).fit(X, y, sample_weight=0.3 * weights)
-    np.testing.assert_allclose(scaled.weights_, once.weights_, rtol=1e-9)
-    np.testing.assert_allclose(scaled.alignment_, once.alignment_, rtol=1e-9)
 
 
 def test_negative_and_missing_weights_are_refused():

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 from stacking_cases import problem
 
-from mercer import ContinuousAlignment, KernelOptimization
+from mercer import KernelOptimization
 from mercer._gram.dense import unit_gram
 from mercer._model_selection.encoded_target import encode_target
 from mercer._solvers.left_out import leave_one_out
@@ -20,7 +20,7 @@ from mercer._stacking.candidates import (
     learns_relevance,
     relevance_candidates,
 )
-from mercer.kernels import Gaussian, OnColumns
+from mercer.kernels import Gaussian
 
 
 def test_families_of_one_width_have_names_of_their_own_and_choose_by_price() -> None:
@@ -83,19 +83,3 @@ def test_kernels_names_callables_and_learners_are_candidates() -> None:
     expected = KernelOptimization().fit(X, y).kernel_
     assert_allclose(found[3].learn(X, y, target.values)[0](X), expected(X))
     assert not hasattr(learner, "kernel_")
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_of_data_frames_have_names(library: str) -> None:
-    frames = pytest.importorskip(library)
-    X, y = problem(30, 3)
-    table = frames.DataFrame(dict(zip("abc", X.T, strict=True)))
-    target = encode_target(y, classification=False)
-    on_b = OnColumns(Gaussian(2.0), ["b"])
-    kernel, learned = given_candidates([on_b, ContinuousAlignment(on_b)], table)
-    assert "b" in kernel.descriptions[0]
-    assert_allclose(kernel.learn(X, y, target.values)[0](X), Gaussian(2.0)(X[:, 1:2]))
-    some = np.arange(0, 30, 2)
-    relevance = learned.learn(X[some], y[some], target.values[some])[0].relevance(3)
-    assert relevance[1] > 0.0
-    assert_allclose(relevance[[0, 2]], 0.0)

@@ -202,12 +202,6 @@ def test_a_class_without_samples_has_no_probability() -> None:
     assert np.isfinite(found.combine(deviations, np.array([0.4, 0.4, 0.2]))).all()
 
 
-def test_weights_and_intercepts_of_classes_do_not_depend_on_the_scale_of_nothing() -> None:
-    codes = np.array([0, 1, 1, 1])
-    found = logistic_combination([], codes, np.array([0.25, 0.75]))
-    assert_allclose(found.combine([], np.tile([0.25, 0.75], (4, 1))), np.tile([0.25, 0.75], (4, 1)))
-
-
 # --- both -------------------------------------------------------------------------------------
 
 

@@ -121,37 +121,12 @@ def test_kernels_that_are_learned_together_are_evaluated_one_by_one() -> None:
         assert_allclose(one.deviations, alone.deviations)
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("no"), KeyError("no"), ZeroDivisionError("no"), RuntimeError("no")]
-)
-def test_a_candidate_that_fails_is_left_out_with_its_name(error: Exception) -> None:
-    def fail(X: Any, y: Any, values: np.ndarray) -> list[Kernel]:
-        raise error
-
-    X, y = problem(20)
-    target = encode_target(y, classification=False)
-    candidates = [Candidate(["bad one"], "given", fail), Candidate(["good"], "given", Recorder())]
-    with pytest.warns(UserWarning, match=r"'bad one' is left out: .*no"):
-        found = evaluate(candidates, viewed(X, y, target), random_state=0)
-    assert [one.description for one in found] == ["good"]
-
-
 def test_tiny_penalties_are_raised() -> None:
     X = np.linspace(0.0, 3.0, 30)[:, None]
     y = np.sin(X[:, 0])
     found = evaluated(Recorder(), X, encode_target(y, classification=False), y)
     assert found.solver.alpha >= 1e-8 * (1.0 - 1e-12)
     assert found.loo_error < 1e-6
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_few_samples_have_finite_predictions(n: int) -> None:
-    X, y = problem(n)
-    target = encode_target(y, classification=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = evaluated(Recorder(), X, target, y, uses_labels=True)
-    assert np.isfinite(found.deviations).all()
 
 
 def test_penalties_below_rounding_errors_are_raised_for_all_samples() -> None:
@@ -258,9 +233,3 @@ def test_classes_that_a_fold_lacks_have_low_decision_values(counts: tuple[int, .
             assert decisions[rare] == decisions.min()
         assert deviation <= 1e-12
     assert np.isfinite(found.fitted(viewed(X, target.codes, target)).deviations(X, X)).all()
-
-
-def test_evaluations_of_machines_repeat() -> None:
-    X, y = problem(40)
-    target = encode_target(y > 0.5, classification=True)
-    assert_array_equal(best_machine(X, target)[0].deviations, best_machine(X, target)[0].deviations)

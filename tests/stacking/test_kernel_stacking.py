@@ -12,13 +12,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from stacking_cases import ESTIMATORS, labels, outputs, problem, target_for
+from stacking_cases import ESTIMATORS, outputs, problem, target_for
 
 from mercer import ContinuousAlignment, GradientOuterProduct, KernelStackingRegressor
 from mercer._stacking.kernel_stacking import largest_gap
 from mercer.kernels import ExponentialPower, Gaussian, Laplacian, OnColumns, Polynomial
-from mercer.preprocessing import table_encoder
 
 both = pytest.mark.parametrize("estimator", ESTIMATORS)
 QUICK = ["gaussian", Laplacian(2.0, norm=1.0)]
@@ -80,12 +78,6 @@ def test_few_samples(estimator: Any, n: int) -> None:
 
 
 @both
-def test_one_sample_is_refused(estimator: Any) -> None:
-    with pytest.raises(ValueError, match="minimum of 2 is required"):
-        estimator().fit(np.ones((1, 3)), [1])
-
-
-@both
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array])
 def test_sparse_tables(estimator: Any, form: Any) -> None:
     X, y = problem(40)
@@ -97,28 +89,7 @@ def test_sparse_tables(estimator: Any, form: Any) -> None:
         outputs(estimator().fit(form(X[:, :2]), target), form(X[:, :2]))
 
 
-@both
-def test_identifiers_and_missing_values_in_a_pipeline(estimator: Any) -> None:
-    pandas = pytest.importorskip("pandas")
-    X, y = problem(40)
-    table = pandas.DataFrame(X, columns=list("abcd"))
-    table["identifier"] = [f"row {i}" for i in range(40)]
-    table["color"] = np.array(["red", "green", None], dtype=object)[np.arange(40) % 3]
-    table.loc[::7, "a"] = np.nan
-    model = make_pipeline(table_encoder(), estimator()).fit(table, target_for(estimator, y))
-    new = table.assign(identifier="new", color="blue")
-    outputs(model[-1], model[:-1].transform(new))
-
-
 # --- candidates -------------------------------------------------------------------------------
-
-
-@both
-@pytest.mark.parametrize("candidates", [[], "gaussian", 3])
-def test_candidates_must_be_a_list(estimator: Any, candidates: Any) -> None:
-    X, y = problem(20)
-    with pytest.raises(ValueError, match="candidates must be a list of kernels or learners"):
-        estimator(candidates).fit(X, target_for(estimator, y))
 
 
 @pytest.mark.parametrize("settings", [{"power": 2.0, "norm": 1.0}, {"norm": 2.5}, {"norm": 0.0}])
@@ -152,18 +123,6 @@ def test_a_candidate_that_fails_is_left_out_with_its_name(estimator: Any) -> Non
             pytest.raises(ValueError, match="No candidate could be evaluated on this table"),
         ):
             estimator([kernel]).fit(100.0 * X, y)
-
-
-@both
-def test_learners_are_candidates(estimator: Any) -> None:
-    X, y = problem(50)
-    learners = [GradientOuterProduct(), ContinuousAlignment()]
-    model = estimator([*learners, "linear"]).fit(X, target_for(estimator, y))
-    outputs(model, problem(9, seed=1)[0])
-    names = [found.description for found in model.candidates_]
-    assert any("GradientOuterProduct" in name for name in names)
-    assert any("ContinuousAlignment" in name for name in names)
-    assert not hasattr(learners[0], "kernel_")
 
 
 @both
@@ -307,16 +266,3 @@ def test_models_survive_pickle_and_skops(estimator: Any) -> None:
         loaded = skops.loads(skops.dumps(model), trusted=trusted_types())
         assert_array_equal(outputs(loaded, new), found)
         assert loaded.candidates_[0].description == model.candidates_[0].description
-
-
-def test_labels_may_be_of_any_kind() -> None:
-    X, y = problem(30)
-    names = labels(y)
-    estimator = ESTIMATORS[1]
-    expected = estimator(QUICK).fit(X, names)
-    for kind in (names.astype(object), np.unique(names, return_inverse=True)[1]):
-        other = estimator(QUICK).fit(X, kind)
-        assert_array_equal(
-            other.classes_[expected.predict_proba(X).argmax(axis=1)], other.predict(X)
-        )
-    assert set(estimator(QUICK).fit(X, y > 0.5).predict(X)) <= {True, False}

@@ -18,17 +18,6 @@ from mercer.kernels import Gaussian, Laplacian, Linear
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
 
 
-def test_one_class_is_refused_in_the_words_of_scikit_learn() -> None:
-    X, _ = problem(20)
-    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1"):
-        KernelStackingClassifier().fit(X, np.zeros(20))
-
-
-def test_responses_are_refused() -> None:
-    with pytest.raises(ValueError, match="Unknown label type: continuous"):
-        KernelStackingClassifier().fit(*problem(20))
-
-
 @pytest.mark.parametrize("counts", [(19, 1), (1, 1), (2, 1), (10, 9, 1), (18, 1, 1), (1, 1, 1)])
 @pytest.mark.parametrize("max_samples", [1500, 8])
 def test_classes_of_one_row(counts: tuple[int, ...], max_samples: int) -> None:
@@ -61,14 +50,6 @@ def test_probabilities_are_better_than_frequencies_and_the_score_is_honest() -> 
     guessed = model.classes_[model.loo_predictions_.argmax(axis=1)]
     assert_allclose(np.mean(guessed == y[:120]), model.loo_score_)
     assert_array_equal(np.sort(np.argsort(model.relevance_)[-2:]), [0, 1])
-
-
-def test_random_labels_are_not_learned() -> None:
-    X, _ = problem(300)
-    y = np.random.default_rng(7).integers(0, 2, size=300)
-    model = KernelStackingClassifier(KERNELS).fit(X[:150], y[:150])
-    assert 0.35 < model.loo_score_ < 0.65
-    assert log_loss(y[150:], outputs(model, X[150:])) < 0.8
 
 
 def test_the_names_of_classes_do_not_matter() -> None:

@@ -30,7 +30,6 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import block_source, folds_at
-from mercer._data.sample import with_class_weights
 from mercer._data.weights import UnitWeights
 from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.training_rows import TrainingRows
@@ -78,16 +77,6 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
         expected = fit.predict(member.model.columns(scaled[[row]]))
         assert_allclose(prediction, expected[0] - target.mean, atol=1e-12)
     assert np.abs(found - member.deviations(scaled[rows], scaled)).max() > 1e-6
-
-
-def test_classes_have_probabilities() -> None:
-    X, y = problem(N_ROWS)
-    y = labels(y)
-    found = stack(KernelStackingClassifier).fit(X[:300], y[:300])
-    probabilities = found.predict_proba(X[300:])
-    assert_allclose(probabilities.sum(axis=1), 1.0)
-    assert found.score(X[300:], y[300:]) > 0.7
-    assert found.loo_predictions_.shape == (300, 3)
 
 
 def test_intervals_hold_as_many_responses_as_they_should() -> None:
@@ -142,13 +131,6 @@ def test_sparse_tables_stay_sparse() -> None:
     found = stack(KernelStackingRegressor).fit(sp.csr_matrix(X), y)
     assert sp.issparse(found._members[0].model.columns.centers)
     assert found.score(sp.csr_matrix(X), y) > 0.5
-
-
-def test_given_candidates_are_fitted_on_the_given_table() -> None:
-    X, y = problem(N_ROWS)
-    found = stack(KernelStackingRegressor, candidates=[Gaussian(2.0), "laplacian"]).fit(X, y)
-    assert {member.view for member in found._members} == {"given"}
-    assert found.score(X, y) > 0.5
 
 
 KINDS = pytest.mark.parametrize("kind", [KernelStackingRegressor, KernelStackingClassifier])
@@ -206,16 +188,6 @@ def test_an_exact_fit_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) 
         KernelStackingRegressor(approximation="exact").fit(*problem(100))
 
 
-def test_steps_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    KernelStackingRegressor(candidates=["gaussian", "laplacian"], verbose=True).fit(*problem(60))
-    size, *lines = capsys.readouterr().out.splitlines()
-    assert size.startswith("[KernelStackingRegressor] 60 rows need about 0.11 MiB of memory")
-    assert [line[: line.index(",")] for line in lines] == [
-        "[KernelStackingRegressor] step 1",
-        "[KernelStackingRegressor] step 2",
-    ]
-
-
 GIVEN = [Gaussian(3.0), Polynomial(2)]
 
 
@@ -266,19 +238,6 @@ def test_intervals_are_those_of_the_rows_that_count() -> None:
     assert 0.65 < np.average(inside, weights=weights[300:]) < 0.95
 
 
-def test_balanced_classes_find_more_of_a_rare_one() -> None:
-    X, y = rare_class(600)
-    model = stack(KernelStackingClassifier, candidates=GIVEN)
-    found = clone(model).set_params(class_weight="balanced").fit(X[:200], y[:200])
-    usual = clone(model).fit(X[:200], y[:200])
-    rare = y[200:] == "rare"
-    recall = [np.mean(m.predict(X[200:])[rare] == "rare") for m in (found, usual)]
-    assert recall[0] > recall[1] + 0.1
-    weights = with_class_weights(None, "balanced", y[:200])
-    equal = clone(model).fit(X[:200], y[:200], sample_weight=weights)
-    assert_allclose(found.predict_proba(X), equal.predict_proba(X))
-
-
 @pytest.mark.parametrize("approximation", ["nystroem", "exact"])
 def test_classes_of_a_file_have_weights(approximation: str, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
@@ -292,16 +251,6 @@ def test_classes_of_a_file_have_weights(approximation: str, tmp_path: Path) -> N
     source = ParquetSource(tmp_path / "table.parquet", target="y")
     streamed, in_memory = clone(model).fit(source), clone(model).fit(table, y)
     assert_allclose(streamed.predict_proba(table), in_memory.predict_proba(table), rtol=1e-5)
-
-
-def test_rows_of_a_large_file_have_no_weights(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    frames = pytest.importorskip("pandas")
-    X, y = problem(50)
-    frames.DataFrame(X, columns=list("abcd")).assign(y=y).to_parquet(tmp_path / "t.parquet")
-    source = ParquetSource(tmp_path / "t.parquet", target="y")
-    with pytest.raises(ValueError, match="sample_weight needs a table in memory"):
-        stack(KernelStackingRegressor).fit(source, sample_weight=np.arange(50.0))
 
 
 def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -> None:

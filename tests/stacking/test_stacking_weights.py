@@ -34,18 +34,6 @@ def predicted(model: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(found)
 
 
-@both
-@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.float32, object])
-def test_the_type_of_weights_does_not_matter(estimator: Any, kind: Any) -> None:
-    X, y, counts = regression()
-    y = target_of(estimator, y)
-    model, other = (
-        estimator(GIVEN).fit(X, y, sample_weight=counts.astype(k)) for k in (np.float64, kind)
-    )
-    np.testing.assert_array_equal(predicted(other, X), predicted(model, X))
-    assert other.loo_score_ == model.loo_score_
-
-
 @cache
 def with_weights(estimator: Any, given: bool) -> tuple[Any, Any, np.ndarray]:
     """Fits without and with weights, and the weights."""
@@ -76,17 +64,6 @@ def test_only_ratios_of_weights_matter(estimator: Any, scale: float, given: bool
     other = estimator(candidates).fit(X, y, sample_weight=scale * weights)
     np.testing.assert_allclose(predicted(other, X), predicted(one, X), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("noise", [0.0, 3.0])
-def test_equal_counts_make_no_score_better(noise: float) -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    y = X[:, 0] + noise * rng.normal(size=80)
-    counted = KernelStackingRegressor(GIVEN).fit(X, y, sample_weight=np.full(80, 2))
-    assert counted.loo_score_ == KernelStackingRegressor(GIVEN).fit(X, y).loo_score_
-    if noise:
-        assert counted.loo_score_ < 0.5
 
 
 @pytest.mark.parametrize("scale", [100, 0.01])
@@ -148,14 +125,6 @@ def test_weights_of_zero_leave_rows_out(task: str) -> None:
     weighted = clone(model).fit(X, y, sample_weight=counts)
     left_out = clone(model).fit(X[there], y[there], sample_weight=counts[there])
     np.testing.assert_array_equal(weighted.predict(X), left_out.predict(X))
-
-
-def test_ones_are_no_weights() -> None:
-    X, y, _ = regression(60)
-    y = np.digitize(y, [10.0, 18.0])
-    once = KernelStackingClassifier().fit(X, y)
-    ones = KernelStackingClassifier().fit(X, y, sample_weight=np.ones(60))
-    np.testing.assert_array_equal(once.predict_proba(X), ones.predict_proba(X))
 
 
 def test_balanced_classes_find_more_of_the_small_one() -> None:

@@ -61,15 +61,6 @@ def test_values_far_outside_stay_bounded_in_quantiles() -> None:
     assert np.isfinite(views.transform(X[:1] * 1e150, "scaled")).all()
 
 
-def test_new_samples_are_transformed_one_by_one() -> None:
-    X = mixed()
-    views = TableViews(X)
-    new = mixed()[::-1] + 0.1
-    for name in views.names():
-        rows = np.vstack([views.transform(row[None], name) for row in new])
-        assert_allclose(views.transform(new, name), rows)
-
-
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
 def test_sparse_tables_are_divided_by_deviations(form: type) -> None:
     X = problem(50)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +77,6 @@ def test_classes_have_probabilities_and_decision_values() -> None:
     assert_allclose(found.decision_function(X), np.log(probabilities))
     two = approximate(TwoStageClassifier).fit(X, y == "low")
     assert ((two.decision_function(X) > 0.0) == two.predict(X)).all()
-
-
-@KINDS
-def test_a_model_holds_no_training_table_and_is_pickled(kind: Any) -> None:
-    X, y = problem(kind)
-    found = approximate(kind).fit(X, y)
-    again = pickle.loads(pickle.dumps(found))
-    assert (again.predict(X) == found.predict(X)).all()
 
 
 @KINDS
@@ -178,11 +169,6 @@ def test_an_exact_fit_beyond_memory_is_refused(kind: Any, monkeypatch: pytest.Mo
         kind(approximation="exact").fit(*problem(kind))
 
 
-def test_stages_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    approximate(TwoStageRegressor, verbose=True).fit(*problem(TwoStageRegressor))
-    assert "[TwoStageRegressor] step 2 of 2" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("source", ["array", "file"])
 def test_intervals_hold_as_many_responses_as_they_say(source: str, tmp_path: Path) -> None:
     X, y = problem(TwoStageRegressor, 1200)
@@ -243,18 +229,6 @@ def test_the_scale_of_weights_does_not_matter(kind: Any) -> None:
     assert_allclose(outputs(scaled, X), outputs(expected, X), atol=1e-5)
 
 
-def test_rows_that_weigh_more_are_fitted_better() -> None:
-    X, y = problem(TwoStageRegressor)
-    y = np.where(X[:, 2] > 0.0, y, -y)
-    model = approximate(TwoStageRegressor, learner=UniformCombination([Polynomial(2)]))
-    weights = np.where(X[:, 2] > 0.0, 50.0, 1.0)
-    errors = [
-        np.abs(clone(model).fit(X, y, sample_weight=w).predict(X) - y)[X[:, 2] > 0.0].mean()
-        for w in (weights, None)
-    ]
-    assert errors[0] < 0.7 * errors[1]
-
-
 def test_balanced_classes_find_more_of_a_rare_one() -> None:
     X, y = problem(TwoStageRegressor, 600)
     rare = y > 2.0
@@ -306,13 +280,3 @@ def test_weights_of_a_file(tmp_path: Path) -> None:
 def test_weights_are_checked(weights: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         approximate(TwoStageRegressor).fit(*problem(TwoStageRegressor, 60), sample_weight=weights)
-
-
-def test_a_learner_without_weights_is_named() -> None:
-    class Unweighted(UniformCombination):
-        def fit(self, X: Any, y: Any) -> Any:
-            return super().fit(X, y)
-
-    model = approximate(TwoStageRegressor, learner=Unweighted())
-    with pytest.raises(ValueError, match="Unweighted does not support sample_weight"):
-        model.fit(*problem(TwoStageRegressor, 60), sample_weight=np.arange(60.0))

@@ -10,13 +10,10 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-import skops.io
 from ard_cases import table
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import SVC, SVR
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
@@ -160,40 +157,6 @@ def test_responses_by_ridge_regression() -> None:
     same_fit(model, by_its_own(model, X, y), X)
 
 
-def test_fits_repeat() -> None:
-    X, y = regression(20)
-    model = TwoStageRegressor("auto").fit(X, y)
-    again = clone(model).fit(X, y)
-    assert again.learner == "auto"
-    same_fit(model, again, X)
-
-
-def test_splice_is_predicted_better(data: Any) -> None:
-    bunch = data("splice")
-    X, Z, y, z = train_test_split(
-        bunch.data, bunch.target, train_size=200, stratify=bunch.target, random_state=0
-    )
-    scaler = StandardScaler().fit(X)
-    X, Z = scaler.transform(X), scaler.transform(Z)
-    hits = [
-        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
-    ]
-    lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
-    assert won - lost > 5.0 * np.sqrt(won + lost)
-
-
-def test_sonar_is_predicted_no_worse(data: Any) -> None:
-    bunch = data("sonar")
-    X, Z, y, z = train_test_split(
-        bunch.data, bunch.target, test_size=0.5, stratify=bunch.target, random_state=0
-    )
-    hits = [
-        TwoStageClassifier(how).fit(X, y).predict(Z) == z for how in (ContinuousAlignment(), "auto")
-    ]
-    lost, won = np.sum(hits[0] & ~hits[1]), np.sum(~hits[0] & hits[1])
-    assert lost - won <= np.sqrt(won + lost)
-
-
 # --- the second stage --------------------------------------------------------------------------
 
 
@@ -267,16 +230,6 @@ def test_tables_of_every_kind(form: Any, container: Any, choosing: Callable[[Any
             model.predict(X)
 
 
-@every_form
-def test_labels_are_words(form: Any, choosing: Callable[[Any], None]) -> None:
-    choosing(form)
-    X, y = table(3)
-    words = np.array(["no", "yes"])[y]
-    model, plain = TwoStageClassifier("auto").fit(X, words), TwoStageClassifier("auto").fit(X, y)
-    assert_array_equal(model.classes_, ["no", "yes"])
-    assert_array_equal(model.predict(X), np.array(["no", "yes"])[plain.predict(X)])
-
-
 class Uneven(StratifiedKFold):
     """Folds that differ at every call."""
 
@@ -301,31 +254,6 @@ def test_contenders_meet_the_same_folds(form: Any, choosing: Callable[[Any], Non
     assert_array_equal(once.cv_correct_, given.cv_correct_)
 
 
-@every_form
-def test_copies_parameters_and_files(form: Any, choosing: Callable[[Any], None]) -> None:
-    choosing(form)
-    X, y = table(3)
-    model = TwoStageClassifier("auto", C=1.0).fit(X, y)
-    assert model.get_params()["learner"] == "auto"
-    assert not hasattr(clone(model), "learner_")
-    dumped = skops.io.dumps(model)
-    untrusted = skops.io.get_untrusted_types(data=dumped)
-    assert all(name.startswith("mercer.") for name in untrusted)
-    loaded = skops.io.loads(dumped, trusted=untrusted)
-    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert not hasattr(model.set_params(learner=None).fit(X, y).learner_, "scaler_")
-
-
-def test_pipelines_and_folds(choosing: Callable[[Any], None]) -> None:
-    choosing(ARD)
-    X, y = table(3)
-    model = make_pipeline(StandardScaler(), TwoStageClassifier("auto", C=1.0))
-    scores = cross_val_score(model, X, y, cv=3)
-    assert scores.mean() > 0.7
-    frames = model.set_output(transform="pandas").fit(X, y)
-    assert_array_equal(frames.predict(X), clone(model).fit(X, y).predict(X))
-
-
 # --- little data, and none ---------------------------------------------------------------------
 
 
@@ -335,11 +263,6 @@ def test_few_samples(n: int) -> None:
     model = TwoStageClassifier("auto", C=1.0).fit(X[:n], np.arange(n) % 2)
     assert model.predict(X).shape == (6,)
     assert 0.0 <= model.alignment_ <= 1.0 + 1e-12
-
-
-def test_few_responses() -> None:
-    X = table(5, n=6, d=2)[0]
-    assert np.isfinite(TwoStageRegressor("auto").fit(X, X[:, 0]).predict(X)).all()
 
 
 def test_one_feature_has_isotropic_kernels() -> None:
@@ -358,20 +281,6 @@ def test_two_features_are_told_apart_where_one_decides() -> None:
 def test_a_learner_of_another_name_is_refused(model: Any) -> None:
     with pytest.raises(ValueError, match=r"learner must be 'auto', None or a .*; got 'best'"):
         model("best").fit(None, None)
-
-
-def test_outputs_that_cannot_be_learned_from() -> None:
-    X, y = table(7)
-    with pytest.raises(ValueError, match="number of classes has to be greater than one; got 1"):
-        TwoStageClassifier("auto").fit(X, np.zeros(40, dtype=int))
-    with pytest.raises(ValueError, match="Unknown label type"):
-        TwoStageClassifier("auto").fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="y is constant"):
-        TwoStageRegressor("auto").fit(X, np.ones(40))
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        TwoStageClassifier("auto").fit(np.where(X > 1.0, np.nan, X), y)
-    with pytest.raises(ValueError, match="cv=30 folds need a class of as many samples"):
-        TwoStageClassifier("auto", cv=30).fit(X, y)
 
 
 @every_form

@@ -38,22 +38,6 @@ def test_classifier_attributes_and_labels(binary):
     assert model.score(X, y) > 0.8
 
 
-def test_learner_parameter_is_not_touched(binary):
-    X, y = binary
-    learner = ContinuousAlignment()
-    model = TwoStageClassifier(learner).fit(X, y)
-    assert model.learner_ is not learner
-    assert not hasattr(learner, "kernel_")
-    assert learner.task == "auto"
-
-
-def test_the_gram_matrix_has_unit_scale(binary):
-    X, y = binary
-    model = TwoStageClassifier().fit(X, y)
-    gram = centered(model.kernel_(X))
-    assert np.mean(np.diag(gram)) == pytest.approx(1.0, rel=1e-9)
-
-
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("problem", ["binary", "three_classes"])
 def test_search_agrees_with_scikit_learn(request, problem, n_jobs):
@@ -164,15 +148,6 @@ def test_predict_proba(binary):
         np.argsort(proba[:, 1]), np.argsort(model.decision_function(X[80:]))
     )
     assert np.mean(model.classes_[proba.argmax(axis=1)] == y[80:]) > 0.6
-
-
-@pytest.mark.parametrize("nested", [True, False])
-def test_predict_proba_of_several_classes_and_a_fixed_c(three_classes, nested):
-    X, y = three_classes
-    model = TwoStageClassifier(C=1.0, nested=nested).fit(X, y)
-    proba = model.predict_proba(X)
-    assert proba.shape == (90, 3)
-    np.testing.assert_array_equal(proba.argmax(axis=1), model.predict(X))
 
 
 @pytest.mark.parametrize("C", ["auto", 1.0])
@@ -299,18 +274,6 @@ def test_classifier_refuses_before_any_work(parameters, y, message):
 def test_regressor_refuses_before_any_work(parameters, y, message):
     with pytest.raises(ValueError, match=message):
         TwoStageRegressor(Untouchable(), **parameters).fit(np.zeros((30, 2)), y)
-
-
-@pytest.mark.parametrize("estimator", [TwoStageClassifier(), TwoStageRegressor()])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_features_that_are_not_finite_are_refused(binary, estimator, value):
-    X, y = binary[0].copy(), binary[1] == "yes"
-    X[3, 2] = value
-    with pytest.raises(ValueError, match="Input X contains"):
-        estimator.fit(X, y)
-    model = clone(estimator).fit(binary[0], y)
-    with pytest.raises(ValueError, match="Input X contains"):
-        model.predict(X)
 
 
 def test_stacks_pass_through_cross_validation(binary):

@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import ShuffleSplit, StratifiedKFold, cross_val_score
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import SVR
 from two_stage_cases import brute_force_leave_one_out
 
@@ -119,15 +118,6 @@ def test_saved_models_hold_no_gram_matrix(model):
     saved = pickle.dumps(clone(model).fit(X, y))
     assert len(saved) < 8 * len(X) ** 2 / 20
     np.testing.assert_array_equal(pickle.loads(saved).predict(X), clone(model).fit(X, y).predict(X))
-
-
-def test_sonar(data):
-    sonar = data("sonar")
-    X = MinMaxScaler().fit_transform(sonar.data)
-    scores = cross_val_score(
-        TwoStageClassifier(), X, sonar.target, cv=StratifiedKFold(3, shuffle=True, random_state=0)
-    )
-    assert scores.mean() > 0.8
 
 
 def noisy(n: int) -> tuple[np.ndarray, np.ndarray]:

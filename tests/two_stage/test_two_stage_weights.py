@@ -162,16 +162,6 @@ def test_leave_one_out_errors_are_the_same_at_one_penalty_and_along_a_grid(alpha
         np.testing.assert_allclose(targets - again, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [TwoStageRegressor(), TwoStageClassifier()])
-def test_the_type_of_weights_does_not_matter(estimator: Any) -> None:
-    X, y, counts = regression() if isinstance(estimator, TwoStageRegressor) else classification()
-    one, other = (
-        clone(estimator).fit(X, y, sample_weight=counts.astype(kind)).kernel_(X)
-        for kind in (np.int64, np.float64)
-    )
-    np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("weights", [np.linspace(2.5, 0.1, 40), 1 + np.arange(40) % 3])
 def test_a_sample_is_left_out_with_all_of_its_weight(weights: np.ndarray) -> None:
     X, y, _ = regression()
