@@ -289,7 +289,7 @@ def training_data(
     data = TrainingData(features, y, UnitWeights(n), None, n, stacked, table, stored)
     if class_weight is not None:
         sample_weight = with_class_weights(sample_weight, class_weight, np.ravel(y))
-    return data.weighted(sample_weight)
+    return data if sample_weight is None else data.weighted(sample_weight)
 
 
 def new_samples(estimator: KernelEstimator, X: Features) -> Features:

@@ -220,7 +220,7 @@ def target_of(sample: Sample, task: Task, output_kernel: Any = None) -> Target:
     y = sample.y
     if sample.kept is not None and isinstance(output_kernel, str) and output_kernel == _GIVEN:
         y = y[:, sample.kept]
-    return as_target(y, task, len(sample), output_kernel, weights=sample.weights)
+    return as_target(y, task, len(sample.weights), output_kernel, weights=sample.weights)
 
 
 def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
