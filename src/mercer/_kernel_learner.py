@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from mercer._gram.moments import Moments, moments, trace_shares
+from mercer._gram.moments import Moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import check_gram_memory, serial_algebra
 from mercer._kernel_estimator import (
@@ -27,6 +27,7 @@ from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._composition import trace_shares
 
 _CONSTANT = 1e-12
 """A learned kernel is constant up to rounding if centering leaves less than this part of it."""

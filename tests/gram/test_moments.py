@@ -17,7 +17,7 @@ from reference import center, gaussian
 from reference import moments as dense_moments
 from threadpoolctl import threadpool_limits
 
-from mercer._gram.moments import moments, trace_shares
+from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer.kernels import (
     CallableKernel,
@@ -31,6 +31,7 @@ from mercer.kernels import (
     Product,
     WeightedSum,
 )
+from mercer.kernels._composition import trace_shares
 
 
 @pytest.mark.skipif(

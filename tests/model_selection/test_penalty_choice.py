@@ -23,7 +23,7 @@ from mercer._model_selection.penalty_choice import (
     candidate_penalties,
     choose_penalty_by_prediction,
 )
-from mercer._objectives.dependence import CRITERIA
+from mercer._objectives import CRITERIA
 from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.datasets import make_relevance

@@ -224,22 +224,3 @@ def _from_factors(samples: Samples, kernels: Sequence[Kernel], Y: Array) -> Mome
         square = np.add.reduceat(np.add.reduceat(square, starts, axis=0), starts, axis=1)
     a = np.add.reduceat((cross**2).sum(axis=1), starts)
     return Moments(a, square, traces, None, *_target_scale(Y), samples.total)
-
-
-def trace_shares(weights: Array, traces: Array) -> Array:
-    """Part of each kernel in the trace of a weighted sum, zeros where the sum has no trace.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n_kernels,)
-        Counted by their magnitude.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' Gram matrices; negative ones, which are rounding, count as zero.
-
-    Returns
-    -------
-    ndarray of shape (n_kernels,)
-        Parts that sum to one.
-    """
-    parts = np.abs(weights) * np.maximum(traces, 0.0)
-    return parts / parts.sum() if parts.any() else parts

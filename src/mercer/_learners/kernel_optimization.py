@@ -16,7 +16,7 @@ from mercer._model_selection.penalty_choice import (
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._objectives.dependence import CRITERIA, Dependence
+from mercer._objectives import CRITERIA, Dependence
 from mercer._search.kernel_search import optimize_kernel
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import gram_alignment
-from mercer._gram.moments import trace_shares
 from mercer._gram.tiles import check_rows_memory
 from mercer._kernel_estimator import (
     KernelEstimator,
@@ -37,6 +36,7 @@ from mercer._validation import check_choice, check_number, check_positive
 from mercer._weights.mkl import LearnedWeights, Machines
 from mercer._weights.rotated_samples import RotatedSamples
 from mercer.kernels import Kernel, WeightedSum
+from mercer.kernels._composition import trace_shares
 from mercer.kernels._distances import check_squares
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Loss, Squared
 from mercer.losses._loss import Problems

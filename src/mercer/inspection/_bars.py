@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from mercer._gram.moments import trace_shares
 from mercer._typing import Array
 from mercer.inspection._display import (
     BAR_COLOR,
@@ -19,6 +18,7 @@ from mercer.inspection._display import (
     feature_names,
     kernel_terms,
 )
+from mercer.kernels._composition import trace_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,7 @@ from reference import (
 
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
-from mercer._objectives.dependence import CRITERIA, Dependence
-from mercer._objectives.objective import InnerProduct, Sensitivity
+from mercer._objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
 from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,

@@ -1,1 +1,0 @@
-"""Objectives of kernels on samples: values, and gradients in the log-parameters."""
