@@ -330,9 +330,9 @@ def kernel_tiles(
 
     def ard_tile(tile: Tile) -> KernelTile:
         assert ard is not None
-        here = ard.tile(tile.rows, tile.columns)
-        values = scaled(here.values + offset if offset else here.values, tile)
-        return KernelTile(values, lambda P: ard.gradient(here, scaled(P, tile)))
+        values, gradient = ard.tile(tile.rows, tile.columns)
+        values = scaled(values + offset if offset else values, tile)
+        return KernelTile(values, lambda P: gradient(scaled(P, tile)))
 
     def one_width_tile(tile: Tile) -> KernelTile:
         assert isinstance(structure, RadialFunction)

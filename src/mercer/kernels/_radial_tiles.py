@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,25 +18,6 @@ from mercer.kernels._distances import (
 from mercer.kernels._minkowski import weighted_powers
 
 
-@dataclass(frozen=True)
-class GramTile:
-    """A kernel's values on a tile, with what its gradient needs of them.
-
-    Attributes
-    ----------
-    rows, columns : slice
-    values : ndarray of shape (n_rows, n_columns)
-        The kernel less its offset.
-    squared : ndarray of shape (n_rows, n_columns), or None
-        Squared distances of the scaled features; None where derivatives do not need them.
-    """
-
-    rows: slice
-    columns: slice
-    values: Array
-    squared: Array | None
-
-
 class RadialTiles:
     """The Gram matrix of an ARD kernel on a dense table, in tiles that remember their distances.
 
@@ -45,11 +26,6 @@ class RadialTiles:
     kernel : Radial
         With one width for each feature.
     X : ndarray of shape (n_samples, n_features)
-
-    Attributes
-    ----------
-    n_arrays : int
-        The number of arrays that each tile holds.
 
     Notes
     -----
@@ -62,56 +38,56 @@ class RadialTiles:
         scaled = kernel._scaled(X)
         self._kernel = kernel
         self._X, _ = subtract_center(scaled, scaled)
-        self.n_arrays = 2 if kernel.gradient_reads_distances else 1
+        self._reads_distances = kernel.gradient_reads_distances
         self._squares = self._X**2
         self._norms = rows_squared(self._X)
         ones = np.ones(len(X))
         self._left = np.column_stack([-2.0 * self._X, self._norms, ones])
         self._right = np.column_stack([self._X, ones, self._norms])
 
-    def tile(self, rows: slice, columns: slice) -> GramTile:
-        """The kernel on the pairs of some rows and columns.
+    def tile(self, rows: slice, columns: slice) -> tuple[Array, Callable[[Array], Array]]:
+        """The kernel on the pairs of some rows and columns, and its gradient.
 
         Parameters
         ----------
         rows, columns : slice
+
+        Returns
+        -------
+        values : ndarray of shape (n_rows, n_columns)
+            The kernel less its offset.
+        gradient : callable
+            From P, of the same shape, to the derivatives of <P, K> over the tile in the kernel's
+            log-parameters, shape (n_theta,).
         """
-        X, Z = self._X[rows], self._X[columns]
+        X, Z, kernel = self._X[rows], self._X[columns], self._kernel
         start = 0 if rows == columns else None
-        if self._kernel.norm == 2.0:
+        if kernel.norm == 2.0:
             squared = self._left[rows] @ self._right[columns].T
-            norms = self._norms[rows], self._norms[columns]
-            recompute_cancelled(squared, X, Z, norms, start)
+            recompute_cancelled(squared, X, Z, (self._norms[rows], self._norms[columns]), start)
         else:
-            squared = centered_distances(X, Z, start, self._kernel.norm)
-        if self._kernel.gradient_reads_distances:
-            return GramTile(rows, columns, self._kernel._from_scaled(squared.copy()), squared)
-        return GramTile(rows, columns, self._kernel._from_scaled(squared), None)
+            squared = centered_distances(X, Z, start, kernel.norm)
+        values = kernel._from_scaled(squared.copy() if self._reads_distances else squared)
+        u = squared if self._reads_distances else None
 
-    def gradient(self, tile: GramTile, P: Array) -> Array:
-        """Derivatives of <P, K> over a tile in the kernel's log-parameters, shape (n_theta,).
+        def gradient(P: Array) -> Array:
+            weighted = kernel._slope(u, values)
+            weighted *= P
+            if kernel.norm == 2.0 or u is None:
+                squares = self._weighted_squares(rows, columns, weighted)
+            else:
+                squares = weighted_squares(X, weighted, Z, u, kernel.norm)
+            return np.append(-2.0 * squares, kernel._shape_gradient(P, u, X, Z))
 
-        Parameters
-        ----------
-        tile : GramTile
-        P : ndarray of shape (n_rows, n_columns)
-        """
-        X, Z, kernel = self._X[tile.rows], self._X[tile.columns], self._kernel
-        weighted = kernel._slope(tile.squared, tile.values)
-        weighted *= P
-        if kernel.norm == 2.0 or tile.squared is None:
-            squares = self._weighted_squares(tile, weighted)
-        else:
-            squares = weighted_squares(X, weighted, Z, tile.squared, kernel.norm)
-        return np.append(-2.0 * squares, kernel._shape_gradient(P, tile.squared, X, Z))
+        return values, gradient
 
-    def _weighted_squares(self, tile: GramTile, W: Array) -> Array:
+    def _weighted_squares(self, rows: slice, columns: slice, W: Array) -> Array:
         """Each feature's part of sum_ij W_ij u_ij for squared Euclidean distances u."""
         # The column of ones, which follows the features, gives the sums over each row.
-        product = W @ self._right[tile.columns, :-1]
-        cross = np.einsum("iz,iz->z", self._X[tile.rows], product[:, :-1])
-        by_row = product[:, -1] @ self._squares[tile.rows]
-        by_column = W.sum(axis=0) @ self._squares[tile.columns]
+        product = W @ self._right[columns, :-1]
+        cross = np.einsum("iz,iz->z", self._X[rows], product[:, :-1])
+        by_row = product[:, -1] @ self._squares[rows]
+        by_column = W.sum(axis=0) @ self._squares[columns]
         return np.asarray(by_row + by_column - 2.0 * cross)
 
 
