@@ -80,7 +80,7 @@ from mercer import AlignmentMaximization, ContinuousAlignment, TwoStageClassifie
 from mercer._gram.dense import centered
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile, map_tiles, tile_plan
-from mercer._objectives import CRITERIA, Dependence
+from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer._two_stage import C_GRID
 from mercer.datasets import make_relevance

@@ -11,7 +11,7 @@ from reference import (
     target_kernel,
 )
 
-from mercer._objectives import CRITERIA
+from mercer._kernel_objectives import CRITERIA
 from mercer._targets import Target, as_target
 
 REFERENCES = {"hsic": hsic, "cka": centered_alignment, "ka": alignment}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 
 
 def clusters(n: int, seed: int, d: int = 2) -> np.ndarray:

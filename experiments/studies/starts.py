@@ -15,7 +15,7 @@ from experiments.reporting.results import Results
 from experiments.reporting.section import Claim, Finding, Section, claim, judged, table
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._objectives import CRITERIA, Dependence
+from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._targets import as_target
 from mercer.kernels import Gaussian
 

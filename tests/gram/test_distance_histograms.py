@@ -26,7 +26,7 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._search.histogram_search import HistogramSearch
 from mercer.kernels import (
     Dirichlet,

@@ -17,13 +17,13 @@ from sklearn.model_selection import KFold, StratifiedKFold
 import mercer._model_selection.penalty_choice
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
 from mercer._gram.samples import Samples
+from mercer._kernel_objectives import CRITERIA
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     STOPS,
     candidate_penalties,
     choose_penalty_by_prediction,
 )
-from mercer._objectives import CRITERIA
 from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target
 from mercer.datasets import make_relevance

@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 from search_cases import clusters, sensitivity
 
 from mercer._gram.samples import Samples
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._search.family_search import FixedSearch, GradientSearch, family_search
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import WidthPenalty

@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 
 from mercer import KernelOptimization
 from mercer._gram.samples import Samples
-from mercer._objectives import CRITERIA, Dependence
+from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._search.kernel_search import ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, WidthPenalty
 from mercer._targets import as_target

@@ -12,7 +12,7 @@ from mercer._gram.moments import Moments, empty_moments, moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, StepRule, grow, isotropic_starts
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._records import Step
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty

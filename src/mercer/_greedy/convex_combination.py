@@ -13,7 +13,7 @@ from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, grow, isotropic_starts
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._records import MixingStep
 from mercer._search.family_search import family_search, is_searched_globally
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._gram.moments import Moments
 from mercer._gram.tiles import serial_algebra
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._typing import Array
 from mercer._weights.alignment_weights import nonnegative_weights, normalized

@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData, reported_steps
 from mercer._kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_penalty_by_prediction,
     choose_stop,
 )
-from mercer._objectives import CRITERIA, Dependence
 from mercer._search.kernel_search import optimize_kernel
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task

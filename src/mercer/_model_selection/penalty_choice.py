@@ -11,8 +11,8 @@ from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, alignment_starts, learn_families
+from mercer._kernel_objectives import Criterion, Dependence
 from mercer._model_selection.held_out import clearly_best, held_out_losses
-from mercer._objectives import Criterion, Dependence
 from mercer._search.kernel_search import OptimizedKernel, ard_kernels, optimize_kernel
 from mercer._search.parameter_search import STRENGTHS, UNPENALIZED, PenaltyForm, WidthPenalty
 from mercer._targets import Target

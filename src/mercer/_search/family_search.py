@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from mercer._gram.samples import Samples, has_one_width
-from mercer._objectives import InnerProduct, Objective, Sensitivity
+from mercer._kernel_objectives import InnerProduct, Objective, Sensitivity
 from mercer._search.histogram_search import HistogramSearch
 from mercer._search.mesh_search import MeshSearch
 from mercer._search.parameter_search import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from mercer._gram.samples import has_one_width
 from mercer._gram.tiles import serial_algebra
-from mercer._objectives import Objective
+from mercer._kernel_objectives import Objective
 from mercer._search.parameter_search import (
     STRENGTHS,
     UNPENALIZED,

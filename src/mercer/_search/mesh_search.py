@@ -20,7 +20,7 @@ from mercer._gram.distance_histograms import (
 )
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import Tile
-from mercer._objectives import Sensitivity
+from mercer._kernel_objectives import Sensitivity
 from mercer._search.kernel_search import N_WIDTHS, Profile, highest_peak, local_maxima
 from mercer._search.parameter_search import Candidate, FamilySearch
 from mercer._typing import Array

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from mercer._gram.samples import Samples
-from mercer._objectives import Objective, Sensitivity
+from mercer._kernel_objectives import Objective, Sensitivity
 from mercer._typing import Array
 from mercer.kernels._kernel import Kernel
 

@@ -24,7 +24,7 @@ from reference import (
 
 from mercer._gram.moments import moments
 from mercer._gram.samples import Samples
-from mercer._objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
+from mercer._kernel_objectives import CRITERIA, Dependence, InnerProduct, Sensitivity
 from mercer._targets import as_target
 from mercer.kernels import (
     ExponentialPower,
