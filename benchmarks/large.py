@@ -50,11 +50,11 @@ from threadpoolctl import threadpool_limits
 from experiments.tabular.table_files import table_split
 from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
 from mercer._blocks import BlockSource, block_source, sample_positions
+from mercer._blocks.tables import DrawnSample
 from mercer._data.weights import UnitWeights
 from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.training_rows import TrainingRows
 from mercer.kernels import Gaussian
 from mercer.preprocessing import table_encoder
 
@@ -162,7 +162,8 @@ def class_parts(name: str) -> tuple[Array, Labels, Array, Labels]:
 def fit_classes(X: Array, y: Labels) -> NystroemModel:
     """Fit calibrated ridge regression, with the median distance as width."""
     kernel = Gaussian("median").bind(X[:2000])
-    data = TrainingRows(X, y, X, UnitWeights(len(y)), block_source(X, y), np.arange(len(y)))
+    n, source = len(y), block_source(X, y)
+    data = DrawnSample(X, y, UnitWeights(n), source=source, positions=np.arange(n))
     return fit_nystroem(kernel, data, encode_target(y, classification=True).encoding)
 
 
@@ -228,7 +229,8 @@ def fit_source(source: BlockSource) -> NystroemModel:
     positions = sample_positions(source, SAMPLE_ROWS, 0)
     drawn, responses = source.take_raw(positions)
     sample = source.numbers(drawn)
-    data = TrainingRows(sample, responses, sample, UnitWeights(len(responses)), source, positions)
+    weights = UnitWeights(len(responses))
+    data = DrawnSample(sample, responses, weights, source=source, positions=positions)
     encoding = encode_target(responses, classification=False).encoding
     return fit_nystroem(KERNEL, data, encoding, n_components=N_CENTERS)
 

@@ -71,4 +71,4 @@ def ridge_evaluation(kernel: Kernel, alpha: float, deviations: np.ndarray) -> Ev
     """A candidate that was evaluated by ridge regression."""
     candidate = Candidate(["a kernel"], "given", lambda X, y, values: [kernel])
     solver = RidgeSolver(alpha)
-    return Evaluation("a kernel", "given", kernel, solver, deviations, 0.5, candidate)
+    return Evaluation("a kernel", kernel, solver, deviations, 0.5, candidate)

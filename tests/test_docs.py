@@ -18,7 +18,7 @@ from reference import center, gaussian
 from test_package import PUBLIC_NAMES, documented
 
 import mercer
-from mercer._nystroem.approximation import EXACT_ROWS, number_of_components
+from mercer._blocks.tables import EXACT_ROWS, number_of_components
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "docs" / "examples").rglob("plot_*.py"))

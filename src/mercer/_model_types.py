@@ -34,10 +34,12 @@ from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel
 from mercer._records import MixingStep, ObjectiveStep, Step, WeightStep
 from mercer._solvers.ridge import Ridge
+from mercer._stacking.candidates import TableViews
 from mercer._stacking.combination import LinearCombination, LogisticCombination
+from mercer._stacking.evaluation import GramMember
 from mercer._stacking.kernel_stacking import EvaluatedCandidate
-from mercer._stacking.members import GramMember, NystroemMember, ScaledMachine
-from mercer._stacking.table_views import TableViews
+from mercer._stacking.machines import ScaledMachine
+from mercer._stacking.nystroem_members import NystroemMember
 from mercer._two_stage.label_machines import LabelMachines
 from mercer._two_stage.learner_choice import EvaluatedLearner
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Squared

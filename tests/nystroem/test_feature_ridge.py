@@ -20,8 +20,7 @@ from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_
 from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
-from mercer._nystroem.features import nystroem_features
-from mercer._nystroem.normal_equations import Moments, NormalEquations, fold_tiles
+from mercer._nystroem.features import Moments, NormalEquations, fold_tiles, nystroem_features
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian
 

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
+from mercer._blocks.tables import DrawnSample
 from mercer._data.weights import as_weights
 from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.training_rows import TrainingRows
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum
 
@@ -36,7 +36,14 @@ def fitted(
     encoding = encode_target(y, classification=y.dtype.kind == "U").encoding
     source, everywhere = block_source(table, y, block_rows=rows), np.arange(len(y))
     given = UNIT_WEIGHTS if weights is None else GivenWeights(weights)
-    data = TrainingRows(table, y, table, as_weights(weights, len(y)), source, everywhere, given)
+    data = DrawnSample(
+        table,
+        y,
+        as_weights(weights, len(y)),
+        source=source,
+        positions=everywhere,
+        all_weights=given,
+    )
     return fit_nystroem(kernel, data, encoding, n_components=n_components, **settings)
 
 
@@ -157,9 +164,7 @@ class TestWeights:
         equal = fitted(y, weights=np.full(400, 0.03))
         expected = fitted(y)
         np.testing.assert_allclose(equal.choice.alpha, 0.03 * expected.choice.alpha)
-        np.testing.assert_allclose(
-            equal.decision_function(X), expected.decision_function(X), atol=1e-6
-        )
+        np.testing.assert_allclose(equal.values(X), expected.values(X), atol=1e-6)
         if y is LABELS:
             np.testing.assert_allclose(equal.predict_proba(X), expected.predict_proba(X), atol=1e-6)
 

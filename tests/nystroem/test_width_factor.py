@@ -9,10 +9,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mercer._blocks import block_source
+from mercer._blocks.tables import DrawnSample
 from mercer._data.weights import UnitWeights
 from mercer._model_selection.encoded_target import encode_target
-from mercer._nystroem.training_rows import TrainingRows
-from mercer._nystroem.width_factor import rescaled_kernel, with_width_factor
+from mercer._nystroem.second_stage import rescaled_kernel, with_width_factor
 from mercer.kernels import (
     Gaussian,
     Kernel,
@@ -29,7 +29,8 @@ WAVY = np.sin(4.0 * X[:, 0]) + 0.3 * RNG.normal(size=300)
 
 
 def rescaled(kernel: Kernel) -> Kernel:
-    data = TrainingRows(X, WAVY, X, UnitWeights(len(WAVY)), block_source(X, WAVY))
+    n, source = len(WAVY), block_source(X, WAVY)
+    data = DrawnSample(X, WAVY, UnitWeights(n), source=source, positions=np.arange(n))
     return rescaled_kernel(kernel, data, encode_target(WAVY, classification=False).encoding, 0)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mercer._stacking.intervals import jackknife_plus
+from mercer._model_selection.calibration import jackknife_plus
 
 
 def definition(left_out: np.ndarray, residuals: np.ndarray, coverage: Fraction) -> np.ndarray:

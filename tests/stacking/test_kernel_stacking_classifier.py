@@ -12,7 +12,7 @@ from mercer import KernelStackingClassifier
 from mercer._data.folds import sample_rows, shuffled_folds
 from mercer._model_selection.encoded_target import encode_target
 from mercer._stacking.candidates import given_candidates
-from mercer._stacking.members import ScaledMachine
+from mercer._stacking.machines import ScaledMachine
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]

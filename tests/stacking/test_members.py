@@ -9,7 +9,7 @@ from stacking_cases import problem, ridge_evaluation, values_target, viewed
 
 from mercer._gram.dense import unit_gram
 from mercer._solvers.ridge import left_out_fits
-from mercer._stacking.members import GramMember
+from mercer._stacking.evaluation import GramMember
 from mercer.kernels import Gaussian, Kernel, Laplacian, Linear, WeightedSum
 
 KERNELS = [

@@ -12,7 +12,7 @@ from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
 from mercer._model_selection.encoded_target import encode_target
-from mercer._stacking.evaluation import left_out_predictions
+from mercer._stacking.combination import left_out_predictions
 from mercer.kernels import Gaussian, Laplacian, Linear
 
 KERNELS = [Gaussian(1.0), Gaussian(3.0), Laplacian(2.0), Laplacian(8.0), Linear()]

@@ -30,12 +30,12 @@ from mercer import (
     UniformCombination,
 )
 from mercer._blocks import block_source, folds_at
+from mercer._blocks.tables import DrawnSample
 from mercer._data.weights import UnitWeights
 from mercer._model_selection.encoded_target import encode_target
-from mercer._nystroem.training_rows import TrainingRows
-from mercer._nystroem.width_factor import with_width_factor
-from mercer._stacking.members import nystroem_member
-from mercer._stacking.table_views import TableViews
+from mercer._nystroem.second_stage import with_width_factor
+from mercer._stacking.candidates import Candidate, TableViews
+from mercer._stacking.nystroem_members import DrawnViews
 from mercer.kernels import Gaussian, Polynomial
 
 N_ROWS = 400
@@ -59,16 +59,19 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
     views, source = TableViews(X), block_source(X, y)
     target = encode_target(y, classification=False)
     scaled = views.transform(X, "scaled")
-    member = nystroem_member(
-        Gaussian(3.0),
-        "scaled",
-        views,
-        target,
-        TrainingRows(scaled, y, scaled, UnitWeights(len(y)), source),
-        rescale=False,
+    table = DrawnViews(
+        {"scaled": scaled},
+        y,
+        UnitWeights(len(y)),
+        target=target,
+        drawn=DrawnSample(X, y, UnitWeights(len(y)), source=source, positions=np.arange(len(y))),
+        views=views,
         n_components=40,
         random_state=0,
     )
+    kernel = Gaussian(3.0)
+    given = Candidate(["one"], "scaled", lambda *_: [kernel], learns_widths=False)
+    member = table.member(kernel, given)
     rows = np.array([3, 20, 77, 149])
     found = member.deviations_in_folds(scaled[rows], rows)
     folds = folds_at(0, rows, len(member.model.choice.fold_fits))
@@ -156,7 +159,7 @@ def test_rescaled_widths_are_reported(
     kind: Any, candidates: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "mercer._stacking.members.rescaled_kernel",
+        "mercer._stacking.nystroem_members.rescaled_kernel",
         lambda kernel, *_: with_width_factor(kernel, float(np.log(1.7))),
     )
     X, y = problem(N_ROWS)
@@ -265,7 +268,18 @@ def test_kernels_of_a_small_part_of_the_weights_are_left_out_of_large_tables() -
         for k, part in enumerate(parts)
     ]
     model = KernelStackingRegressor()
-    kept = model._choose(found, table, False)
+    drawn = DrawnSample(y, y, source=block_source(y[:, :1], y), positions=np.arange(len(y)))
+    large = DrawnViews(
+        table.X,
+        y,
+        table.weights,
+        target=target,
+        drawn=drawn,
+        views=TableViews(y),
+        n_components=10,
+        random_state=0,
+    )
+    kept = model._choose(found, large)
     assert [e.description for e in kept.kept] == ["0", "1"]
     assert_allclose(kept.combination.weights, [0.8, 0.1], rtol=1e-6)
-    assert len(model._choose(found, table, True).kept) == 3
+    assert len(model._choose(found, table).kept) == 3

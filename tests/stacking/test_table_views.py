@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn import config_context
 from stacking_cases import problem
 
-from mercer._stacking.table_views import TableViews
+from mercer._stacking.candidates import TableViews
 
 
 def mixed() -> np.ndarray:

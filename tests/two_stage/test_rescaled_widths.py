@@ -73,7 +73,7 @@ def test_given_widths_stay(kind: Any, learner: Any) -> None:
 
 def factors_double(monkeypatch: pytest.MonkeyPatch) -> None:
     """Widths are doubled, whatever is best."""
-    from mercer._nystroem.width_factor import with_width_factor
+    from mercer._nystroem.second_stage import with_width_factor
 
     monkeypatch.setattr(
         "mercer._two_stage.two_stage.rescaled_kernel",

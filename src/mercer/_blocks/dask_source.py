@@ -354,11 +354,6 @@ def cluster_errors(client: Any) -> Iterator[None]:
         ) from error
 
 
-def is_dask(X: Any) -> bool:
-    """Whether an object is a Dask collection."""
-    return callable(getattr(X, "__dask_graph__", None))
-
-
 def _known_lengths(X: Any) -> list[int] | None:
     """Numbers of rows of the partitions, None if they are unknown."""
     rows = () if hasattr(X, "divisions") else getattr(X, "chunks", ((),))[0]
@@ -371,7 +366,7 @@ def _matched(X: Any, y: Any, lengths: list[int] | None) -> Any:
     """Divide a target like X."""
     import dask.array as da
 
-    if not is_dask(y):
+    if not hasattr(y, "__dask_graph__"):
         if lengths is None:
             raise ValueError(
                 "X has partitions of unknown numbers of rows; y must be a Dask collection with the "

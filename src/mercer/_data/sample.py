@@ -46,7 +46,7 @@ class Sample:
         return len(self.weights)
 
     @classmethod
-    def of(cls, X: Any, y: Any, sample_weight: Any = None, *, pairwise: bool = False) -> Self:
+    def of(cls, X: Any, y: Any, sample_weight: Any = None, **attributes: Any) -> Self:
         """The samples of positive weight.
 
         Parameters
@@ -55,7 +55,8 @@ class Sample:
             See above; not a mapping.
         y : ndarray of shape (n_samples, ...), or None
         sample_weight : array-like of shape (n_samples,), or None
-        pairwise : bool, default=False
+        **attributes : object
+            Further attributes.
 
         Raises
         ------
@@ -63,7 +64,7 @@ class Sample:
             If a weight is negative, NaN or infinite, or fewer than two are positive.
         """
         n = _num_samples(X)
-        return cls(X, y, UnitWeights(n), n_given=n, pairwise=pairwise).weighted(sample_weight)
+        return cls(X, y, UnitWeights(n), n_given=n, **attributes).weighted(sample_weight)
 
     def weighted(self, sample_weight: Any) -> Self:
         """The samples of positive weight, where all had the weight one.
@@ -76,10 +77,29 @@ class Sample:
         ------
         ValueError
             If a weight is negative, NaN or infinite, or fewer than two are positive.
+
+        Examples
+        --------
+        >>> sample = Sample.of(np.zeros((3, 1)), None, [2.0, 0.0, 0.5])
+        >>> sample.weights.values, sample.kept
+        (array([2. , 0.5]), array([0, 2]))
         """
-        values, kept = positive_weights(sample_weight, self.X)
-        found = self if kept is None else self.take(kept)
-        return replace(found, weights=as_weights(values, len(found)), kept=kept)
+        if sample_weight is None:
+            return self
+        weights = _check_sample_weight(
+            sample_weight, self.X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        rows = np.flatnonzero(weights)
+        if rows.size < 2:
+            raise ValueError(
+                f"Found {rows.size} sample(s) of positive sample_weight, "
+                "while a minimum of 2 is required."
+            )
+        all_kept = rows.size == weights.size
+        found = self if all_kept else self.take(rows)
+        positive = None if np.all(weights[rows] == 1) else weights[rows]
+        kept = None if all_kept else rows
+        return replace(found, weights=as_weights(positive, len(rows)), kept=kept)
 
     def take(self, rows: Array) -> Self:
         """Some of the samples.
@@ -154,46 +174,6 @@ def row_keys(X: Features, y: Array) -> Array:
         columns = X.indices[part].astype(np.int64)
         keys[i] = codes[i].tobytes() + columns.tobytes() + X.data[part].tobytes()
     return keys
-
-
-def positive_weights(sample_weight: Any, X: Features) -> tuple[Array | None, Array | None]:
-    """Return the positive ones of validated weights, and the indices of their samples.
-
-    Parameters
-    ----------
-    sample_weight : array-like of shape (n_samples,), or None
-    X : array-like of shape (n_samples, ...)
-
-    Returns
-    -------
-    weights : ndarray of shape (n_positive,), or None
-        Of double precision; None where all are one.
-    rows : ndarray of int of shape (n_positive,), or None
-        None where no weight is zero.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative, NaN or infinite, or fewer than two are positive.
-
-    Examples
-    --------
-    >>> positive_weights([2.0, 0.0, 0.5], np.zeros((3, 1)))
-    (array([2. , 0.5]), array([0, 2]))
-    """
-    if sample_weight is None:
-        return None, None
-    weights = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-    )
-    rows = np.flatnonzero(weights)
-    if rows.size < 2:
-        raise ValueError(
-            f"Found {rows.size} sample(s) of positive sample_weight, "
-            "while a minimum of 2 is required."
-        )
-    positive = None if np.all(weights[rows] == 1) else weights[rows]
-    return positive, None if rows.size == weights.size else rows
 
 
 def with_class_weights(sample_weight: Any, class_weight: Any, y: Any) -> Any:

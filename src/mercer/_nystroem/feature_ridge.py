@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._nystroem.features import NystroemFeatures
-from mercer._nystroem.normal_equations import Moments
+from mercer._nystroem.features import Moments, NystroemFeatures
 from mercer._typing import Array
 
 _ALPHAS = 10.0 ** np.arange(-6.0, 4.0)

@@ -7,16 +7,18 @@ own target rises, so that weights of any sign could read the target off it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
+from mercer._data.folds import N_FOLDS, shuffled_folds
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._typing import Array
+from mercer._model_selection.encoded_target import EncodedTarget
+from mercer._typing import Array, RandomState
 
 _PENALTIES = (0.1, 0.25, 0.3)
 """Penalties of a logistic combination: on the square of the sum of its weights, on the squares of
@@ -281,3 +283,50 @@ class _LogisticProblem:
         ]
         n = float(self.weights.sum())
         return loss / n, np.concatenate(gradient) / n
+
+
+CombinedWithout: TypeAlias = Callable[[Array], tuple[Combination, Sequence[Array]]]
+"""From some rows to a combination that depends on them alone, and deviations of all samples."""
+
+
+def left_out_predictions(
+    target: EncodedTarget,
+    means: Array,
+    choose: CombinedWithout,
+    random_state: RandomState,
+    *,
+    folded: int = 1000,
+) -> Array:
+    """Combined predictions for all samples, in which their own labels had no part.
+
+    Parameters
+    ----------
+    target : EncodedTarget
+    means : ndarray of shape (n_samples, n_outputs)
+        What is predicted without any member.
+    choose : callable
+        From some rows to a combination that depends on these alone, and the deviations that its
+        members predict for all samples, each from other samples.
+    random_state : int, RandomState instance or None
+        Divides the samples into folds.
+    folded : int, default=1000
+        Number of folds, two to five, times number of samples: more folds of
+        larger tables would take too long.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs)
+
+    Notes
+    -----
+    The predictions for a fold are combined as its complement says. Left-out predictions of a
+    complement whose members were fitted with the fold would not do: whether the members predict j
+    from i is nearly the same as whether they predict i from j.
+    """
+    found = np.array(means)
+    n_folds = int(np.clip(folded // len(means), 2, N_FOLDS))
+    for train, test in shuffled_folds(len(target), n_folds, target.codes, random_state):
+        if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
+            combination, deviations = choose(train)
+            found[test] = combination.combine([d[test] for d in deviations], means[test])
+    return found

@@ -1,25 +1,24 @@
-"""Left-out predictions of candidates, by which they are compared and combined."""
+"""Samples that a stack is fitted to, and left-out predictions by which candidates are combined."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from mercer._data.folds import N_FOLDS, Split, shuffled_folds
+from mercer._data.folds import Split, shuffled_folds
 from mercer._data.sample import Sample
-from mercer._gram.dense import UnitScale, unit_gram
+from mercer._data.weights import SampleWeights
+from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
 from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._solvers.left_out import leave_one_out, relative_loss
-from mercer._solvers.ridge import Ridge, fit_ridge, left_out_residuals
-from mercer._stacking.candidates import Candidate
-from mercer._stacking.combination import Combination
-from mercer._stacking.members import GramMember, ScaledMachine
-from mercer._stacking.table_views import ViewName
-from mercer._typing import Array, RandomState
+from mercer._solvers.ridge import Ridge, fit_ridge, left_out_fits, left_out_residuals
+from mercer._stacking.candidates import Candidate, ViewName
+from mercer._stacking.combination import Combination, CombinedWithout
+from mercer._typing import Array, Features, RandomState
 from mercer._validation import warn
 from mercer.kernels import Kernel
 
@@ -29,14 +28,21 @@ _LEAST_ALPHA = 0.9e-8
 
 @dataclass(frozen=True)
 class ViewedSample(Sample):
-    """Samples in each view of a table, with what is regressed in place of their labels.
+    """Samples in each view of a table, on whose Gram matrices a stack is fitted.
 
     Attributes
     ----------
     target : EncodedTarget
+        What is regressed in place of the labels.
+    least_share : float
+        Kernels of at most this part of the weights are left out.
+    n_machines : int
+        Number of support vector machines that are combined with ridge regressions.
     """
 
     target: EncodedTarget = field(kw_only=True)
+    least_share: ClassVar[float] = 0.0
+    n_machines: ClassVar[int] = 2
 
     def take(self, rows: Array) -> Self:
         """Some of the samples; see :meth:`Sample.take`."""
@@ -60,6 +66,113 @@ class ViewedSample(Sample):
         values = weights.representative(self.target.values[rows])
         return candidate.learn(weights.representative(X), weights.representative(y), values)
 
+    def others(self, rows: Array) -> ViewedSample | None:
+        """What kernels that are evaluated on some rows are learned from; None for these rows."""
+        return None
+
+    def fitted(self, kept: Sequence[Evaluation]) -> Sequence[Any]:
+        """Predictors on the kernels of candidates, fitted to all rows of the table."""
+        return [found.fitted(self) for found in kept]
+
+    def refined(self, found: Selection, members: Sequence[Any], combine: Combine) -> Selection:
+        """The selection, combined by left-out predictions of the members for as many samples.
+
+        Parameters
+        ----------
+        found : Selection
+        members : sequence
+            Fitted to all rows, on the kernels that are kept.
+        combine : callable
+            From deviations and a target to a combination.
+        """
+        return found
+
+    def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
+        """Combinations that depend on some rows alone; see :func:`left_out_predictions`.
+
+        Ridge regressions are fitted to all rows but one, machines without a fold.
+
+        Parameters
+        ----------
+        found : Selection
+            The refined selection.
+        select : callable
+            From some of the samples to the selection by these alone.
+        combine : callable
+        """
+
+        def chosen(train: Array) -> tuple[Combination, Sequence[Array]]:
+            inside = select(self.take(train))
+            return inside.combination, [e.left_out_deviations(self) for e in inside.kept]
+
+        return chosen
+
+    def stored(self, rows: Array) -> dict[ViewName, Features]:
+        """The views of the samples that predictions need, of which `rows` were evaluated."""
+        return dict(self.X)
+
+
+class Predictor(Protocol):
+    """A function of kernel values that was fitted to a Gram matrix at unit scale."""
+
+    def deviations(self, rows: Array) -> Array:
+        """Predictions less the mean, from centered rows at the same scale."""
+        ...
+
+
+@dataclass(frozen=True)
+class GramMember:
+    """A predictor on a Gram matrix, fitted to all training samples.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+        The view of the table that the kernel is evaluated on.
+    kernel : Kernel
+    unit : UnitScale
+        Centering and scale of the training samples' Gram matrix.
+    predictor : Predictor
+    """
+
+    view: ViewName
+    kernel: Kernel
+    unit: UnitScale
+    predictor: Predictor
+
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions for new samples less the mean, in the target's encoding.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The member's view of new samples.
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            Its view of the training samples.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        return self.predictor.deviations(unit_rows(self.kernel, self.unit, X, Z))
+
+    def left_out(self, Z: Features) -> Callable[[Features], Array]:
+        """Predictions of the first output by ridge regressions without each training sample.
+
+        Parameters
+        ----------
+        Z : ndarray or sparse matrix of shape (n_samples, n_features)
+            The member's view of the training samples.
+
+        Returns
+        -------
+        callable
+            From the view of new samples to predictions of shape (n_rows, n_samples), less the mean.
+        """
+        assert isinstance(self.predictor, Ridge)
+        gram, _ = unit_gram(self.kernel, Z, self.unit.weights)
+        fits = left_out_fits(gram, self.predictor, self.unit.weights)
+        return lambda X: fits.predict(unit_rows(self.kernel, self.unit, X, Z))
+
 
 class Solver(Protocol):
     """A way from a Gram matrix at unit scale to a predictor."""
@@ -69,7 +182,7 @@ class Solver(Protocol):
         """Penalty of ridge regression, or 1 / C."""
         ...
 
-    def fit(self, gram: Array, target: EncodedTarget) -> Ridge | ScaledMachine:
+    def fit(self, gram: Array, target: EncodedTarget) -> Predictor:
         """The predictor that is fitted to all samples."""
         ...
 
@@ -101,7 +214,6 @@ class Evaluation:
     Attributes
     ----------
     description : str
-    view : {"given", "scaled", "quantiles"}
     kernel : Kernel
         Learned from all samples of the table.
     solver : Solver
@@ -115,7 +227,6 @@ class Evaluation:
     """
 
     description: str
-    view: ViewName
     kernel: Kernel
     solver: Solver
     deviations: Array
@@ -124,15 +235,17 @@ class Evaluation:
 
     def fitted(self, table: ViewedSample) -> GramMember:
         """The predictor on the kernel, fitted to all samples of a table."""
-        gram, unit = table.gram(self.kernel, self.view)
-        return GramMember(self.view, self.kernel, unit, self.solver.fit(gram, table.target))
+        view = self.candidate.view
+        gram, unit = table.gram(self.kernel, view)
+        return GramMember(view, self.kernel, unit, self.solver.fit(gram, table.target))
 
     def left_out_deviations(self, table: ViewedSample) -> Array:
         """Deviations of left-out predictions for all samples of a table.
 
         They are unbiased for samples that had no part in the kernel and the penalty.
         """
-        return self.solver.left_out(table.gram(self.kernel, self.view)[0], table.target)
+        gram, _ = table.gram(self.kernel, self.candidate.view)
+        return self.solver.left_out(gram, table.target)
 
 
 @dataclass(frozen=True)
@@ -146,11 +259,26 @@ class Selection:
     kept : sequence of Evaluation
         Those that are combined.
     combination : Combination
+    weights : SampleWeights
+        Of the samples that were combined.
     """
 
     evaluations: Sequence[Evaluation]
     kept: Sequence[Evaluation]
     combination: Combination
+    weights: SampleWeights
+
+    @property
+    def shares(self) -> Array:
+        """How much of each candidate is taken, shape (n_kept,)."""
+        return self.combination.shares([e.deviations for e in self.kept], self.weights)
+
+
+Combine: TypeAlias = Callable[[Sequence[Array], EncodedTarget], Combination]
+"""From deviations that several members predict, and the target, to their combination."""
+
+Select: TypeAlias = Callable[[ViewedSample], Selection]
+"""From samples to the candidates that are best on them."""
 
 
 # --- ridge regression on kernels of candidates ---------------------------------------------------
@@ -232,53 +360,5 @@ def _evaluated(
             raise ValueError("its predictions are not finite")
         deviations = predictions - target.left_out_means
         solver = RidgeSolver(fit.alpha)
-        found.append(
-            Evaluation(description, candidate.view, kernel, solver, deviations, error, candidate)
-        )
-    return found
-
-
-# --- what is combined ----------------------------------------------------------------------------
-
-
-def left_out_predictions(
-    target: EncodedTarget,
-    means: Array,
-    choose: Callable[[Array], tuple[Combination, Sequence[Array]]],
-    random_state: RandomState,
-    *,
-    folded: int = 1000,
-) -> Array:
-    """Combined predictions for all samples, in which their own labels had no part.
-
-    Parameters
-    ----------
-    target : EncodedTarget
-    means : ndarray of shape (n_samples, n_outputs)
-        What is predicted without any member.
-    choose : callable
-        From some rows to a combination that depends on these alone, and the deviations that its
-        members predict for all samples, each from other samples.
-    random_state : int, RandomState instance or None
-        Divides the samples into folds.
-    folded : int, default=1000
-        Number of folds, two to five, times number of samples: more folds of
-        larger tables would take too long.
-
-    Returns
-    -------
-    ndarray of shape (n_samples, n_outputs)
-
-    Notes
-    -----
-    The predictions for a fold are combined as its complement says. Left-out predictions of a
-    complement whose members were fitted with the fold would not do: whether the members predict j
-    from i is nearly the same as whether they predict i from j.
-    """
-    found = np.array(means)
-    n_folds = int(np.clip(folded // len(means), 2, N_FOLDS))
-    for train, test in shuffled_folds(len(target), n_folds, target.codes, random_state):
-        if len(train) > 1 and (target.codes is None or np.ptp(target.codes[train])):
-            combination, deviations = choose(train)
-            found[test] = combination.combine([d[test] for d in deviations], means[test])
+        found.append(Evaluation(description, kernel, solver, deviations, error, candidate))
     return found

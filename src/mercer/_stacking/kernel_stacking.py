@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,39 +11,36 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer._data.folds import sample_rows
-from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
-from mercer._model_selection.encoded_target import EncodedTarget
-from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
-from mercer._nystroem.training_rows import (
-    TrainingRows,
+from mercer._blocks.tables import (
+    DrawnSample,
+    TableSample,
     as_source,
-    number_of_rows,
+    check_approximation,
+    drawn_rows,
+    fits_exactly,
+    number_of_components,
     predict_rows,
-    sampled_rows,
     validated_rows,
 )
-from mercer._pass_hooks import current_hooks
+from mercer._data.folds import sample_rows
+from mercer._gram.dense import unit_gram
+from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
+from mercer._model_selection.encoded_target import EncodedTarget
+from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,
+    TableViews,
+    ViewName,
     given_candidates,
     isotropic_candidates,
     learns_relevance,
     relevance_candidates,
 )
-from mercer._stacking.combination import Combination
-from mercer._stacking.evaluation import (
-    Evaluation,
-    Selection,
-    ViewedSample,
-    evaluate,
-    left_out_predictions,
-)
-from mercer._stacking.members import nystroem_member
-from mercer._stacking.stack_terms import StackTermsMixin
-from mercer._stacking.table_views import TableViews, ViewName
+from mercer._stacking.combination import Combination, left_out_predictions
+from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample, evaluate
+from mercer._stacking.nystroem_members import DrawnViews
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_has_rows, check_number
+from mercer._validation import check_bool, check_number
 from mercer.kernels import Kernel
 from mercer.kernels._distances import squared_distances
 
@@ -53,10 +49,6 @@ _BLOCK_VALUES = 2**24
 
 _ROUNDING = 1e-12
 """Samples whose squared distance is a smaller fraction of the largest one are equal."""
-
-
-_LEARNED_PER_EVALUATED = 2
-"""Ratio of training to evaluation samples of the kernels of a large table."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +76,13 @@ class EvaluatedCandidate:
     weight: float
 
 
-class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
+class KernelStacking(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     """Base class of the stacking estimators: candidates, and views of the table."""
 
-    _members: list[Any]
+    candidates_: list[EvaluatedCandidate]
+    relevance_: Array
+    weights_: Array
+    _members: Sequence[Any]
 
     def __init__(
         self,
@@ -117,7 +112,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         check_approximation(self.approximation, self.n_components)
         check_bool("verbose", self.verbose)
 
-    def _training_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TrainingRows:
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, **checks: Any) -> TableSample:
         """Validated training rows, of a table that is too large for an exact fit a sample.
 
         Parameters
@@ -131,23 +126,20 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
             Arguments of scikit-learn's `validate_data` for the target.
         """
         X, y = as_source(X, y)
-        name = type(self).__name__
-        check_has_rows(number_of_rows(X), name)
-        announcer = name if self.verbose else ""
-        n_rows = number_of_rows(X, sample_weight)
-        if is_exact(self.approximation, n_rows, announcer=announcer):
+        data: TableSample
+        if fits_exactly(self, X, sample_weight, self.approximation):
             data = validated_rows(self, X, y, sample_weight, **checks)
         else:
-            state = self.random_state
-            data = sampled_rows(self, X, y, sample_weight, random_state=state, **checks)
+            checks["random_state"] = self.random_state
+            data = drawn_rows(self, X, y, sample_weight, **checks)
         return replace(data, weights=data.weights.relative())
 
-    def _fit_stack(self, data: TrainingRows, target: EncodedTarget, means: Array) -> Array:
+    def _fit_stack(self, data: TableSample, target: EncodedTarget, means: Array) -> Array:
         """Choose, fit and combine the members, and set what all stacks report of them.
 
         Parameters
         ----------
-        data : TrainingRows
+        data : TableSample
         target : EncodedTarget
         means : ndarray of shape (n_samples, n_outputs)
             What is predicted for left-out samples without any member.
@@ -157,49 +149,51 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         ndarray of shape (n_samples, n_outputs)
             Combined predictions in which the sample's own label had no part.
         """
-        candidates = self._fit_views(data)
-        table = ViewedSample(self._training, data.y, target.weights, target=target)
+        candidates, table = self._candidates(data), self._viewed(data, target)
         rows = self._evaluated_rows(target)
-        found = self._selection(candidates, rows, table, data)
-        members, seen = self._fit_members(found.kept, table, data), target.take(rows)
-        deviations, combination = [e.deviations for e in found.kept], found.combination
-        choose: Callable[[Array], tuple[Combination, Sequence[Array]]]
-        choose = partial(self._chosen_without, candidates, table)
-        if data.positions is not None:
-            seen = target
-            deviations = [m.deviations_in_folds(table.X[m.view], data.positions) for m in members]
-            combination = self._combined(deviations, target)
-            choose = partial(self._combined_without, deviations, target)
-        shares = combination.shares(deviations, seen.weights)
-        fitted = {id(e): (m.kernel, w) for e, m, w in zip(found.kept, members, shares, strict=True)}
-        self.candidates_ = []
-        for e in found.evaluations:
-            kernel, share = fitted.get(id(e), (e.kernel, 0.0))
-            reported = EvaluatedCandidate(
-                e.description, kernel, e.solver.alpha, e.loo_error, float(share)
-            )
-            self.candidates_.append(reported)
-        used = combination.used
-        self._members = [members[k] for k in used]
-        self._combination = combination.take(used)
-        self.kernels_ = [member.kernel for member in self._members]
-        self.weights_ = shares[used]
-        self.relevance_ = self._relevance(self._members, self.weights_)
-        self._store_rows(rows, data)
+        with reported_steps(self) as report:
+            settings = {"others": table.others(rows), "on_step": report}
+            chosen = self._select(candidates, table.take(rows), **settings)
+        if not chosen.evaluations:
+            raise ValueError("No candidate could be evaluated on this table; see the warnings.")
+        members = table.fitted(chosen.kept)
+        found = table.refined(chosen, members, self._combined)
+        self._report(chosen, members, found)
+        self._training = table.stored(rows)
+        self._reach = largest_gap(next(iter(self._training.values())))
+
+        def select(inside: ViewedSample) -> Selection:
+            inside = inside.take(self._evaluated_rows(inside.target))
+            return self._select(candidates, inside, on_failure=lambda message: None)
+
+        choose = table.without(found, select, self._combined)
         return left_out_predictions(target, means, choose, self.random_state)
 
-    def _fit_views(self, data: TrainingRows) -> list[Candidate]:
+    def _candidates(self, data: TableSample) -> list[Candidate]:
         """Set the views of the training samples, and return the candidates with one width."""
         self._views = TableViews(data.weights.representative(data.X))
-        if self.candidates is None:
-            names: Sequence[ViewName] = self._views.names()
-            candidates = isotropic_candidates(names)
-        else:
-            names, candidates = ["given"], given_candidates(self.candidates, data.names)
-        self._training = {name: self._views.transform(data.X, name) for name in names}
-        return candidates
+        if self.candidates is not None:
+            return given_candidates(self.candidates, data.names)
+        return isotropic_candidates(self._views.names())
 
-    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
+    def _viewed(self, data: TableSample, target: EncodedTarget) -> ViewedSample:
+        """The samples in the views that the candidates are evaluated on."""
+        names: Sequence[ViewName] = self._views.names() if self.candidates is None else ["given"]
+        views = {name: self._views.transform(data.X, name) for name in names}
+        if not isinstance(data, DrawnSample):
+            return ViewedSample(views, data.y, target.weights, target=target)
+        return DrawnViews(
+            views,
+            data.y,
+            target.weights,
+            target=target,
+            drawn=data,
+            views=self._views,
+            n_components=number_of_components(self.n_components, data.source.count_rows()),
+            random_state=self.random_state,
+        )
+
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         """The evaluated candidates that are kept, and their combination."""
         raise NotImplementedError
 
@@ -208,7 +202,7 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         raise NotImplementedError
 
     def _select(
-        self, candidates: Sequence[Candidate], table: ViewedSample, exact: bool, **settings: Any
+        self, candidates: Sequence[Candidate], table: ViewedSample, **settings: Any
     ) -> Selection:
         """Evaluate candidates, and those of learned relevance on the better view; combine the best.
 
@@ -216,8 +210,6 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         ----------
         candidates : sequence of Candidate
         table : ViewedSample
-        exact : bool
-            Whether members are fitted to all samples without an approximation.
         **settings : object
             Arguments of `evaluate`.
         """
@@ -225,81 +217,26 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
         found = evaluate(candidates, table, **settings)
         if self.candidates is None and found and learns_relevance(table.X["scaled"]):
             best = min(found, key=lambda evaluation: evaluation.loo_error)
-            found += evaluate(relevance_candidates(best.view), table, **settings)
-        return self._choose(found, table, exact)
+            found += evaluate(relevance_candidates(best.candidate.view), table, **settings)
+        return self._choose(found, table)
 
-    def _selection(
-        self, candidates: Sequence[Candidate], rows: Array, table: ViewedSample, data: TrainingRows
-    ) -> Selection:
-        """Choose and combine candidates by their errors on some rows."""
-        with reported_steps(self) as report:
-            settings = {"others": self._others(rows, table, data), "on_step": report}
-            found = self._select(candidates, table.take(rows), data.source is None, **settings)
-        if not found.evaluations:
-            raise ValueError("No candidate could be evaluated on this table; see the warnings.")
-        return found
-
-    def _others(self, rows: Array, table: ViewedSample, data: TrainingRows) -> ViewedSample | None:
-        """Samples of a large table that candidates are not evaluated on, to learn kernels from."""
-        if data.source is None:
-            return None
-        rest = np.setdiff1d(np.arange(len(data.y)), rows)
-        if len(rest) < len(rows):
-            return None
-        inside = table.target.take(rest)
-        n_learned = _LEARNED_PER_EVALUATED * len(rows)
-        chosen = sample_rows(len(rest), n_learned, inside.codes, self.random_state)
-        return table.take(rest[chosen])
-
-    def _fit_members(
-        self, kept: Sequence[Evaluation], table: ViewedSample, data: TrainingRows
-    ) -> list[Any]:
-        """Predictors on the kernels of some candidates, fitted to all rows."""
-        if data.source is None:
-            return [found.fitted(table) for found in kept]
-        n_rows = data.source.count_rows()
-        current_hooks().on_start(n_rows * len(kept))
-        return [
-            nystroem_member(
-                evaluation.kernel,
-                evaluation.view,
-                self._views,
-                table.target,
-                replace(data, X=table.X[evaluation.view]),
-                rescale=evaluation.candidate.learns_widths,
-                n_components=number_of_components(self.n_components, n_rows),
-                random_state=self.random_state,
+    def _report(self, chosen: Selection, members: Sequence[Any], found: Selection) -> None:
+        """Set the candidates, the members that are used, and what is known of them."""
+        shares, used = found.shares, found.combination.used
+        fitted = {
+            id(e): (m.kernel, w) for e, m, w in zip(chosen.kept, members, shares, strict=True)
+        }
+        self.candidates_ = []
+        for e in chosen.evaluations:
+            kernel, share = fitted.get(id(e), (e.kernel, 0.0))
+            self.candidates_.append(
+                EvaluatedCandidate(e.description, kernel, e.solver.alpha, e.loo_error, float(share))
             )
-            for evaluation in kept
-        ]
-
-    def _chosen_without(
-        self, candidates: Sequence[Candidate], table: ViewedSample, train: Array
-    ) -> tuple[Combination, list[Array]]:
-        """A combination of candidates that were chosen on some rows; see `left_out_predictions`.
-
-        Its ridge regressions are fitted to all rows but one, its machines without a fold.
-        """
-        inside = table.take(train)
-        inside = inside.take(self._evaluated_rows(inside.target))
-        found = self._select(candidates, inside, True, on_failure=lambda message: None)
-        deviations = [e.left_out_deviations(table) for e in found.kept]
-        return found.combination, deviations
-
-    def _combined_without(
-        self, deviations: Sequence[Array], target: EncodedTarget, train: Array
-    ) -> tuple[Combination, Sequence[Array]]:
-        """A combination of given members, learned on some rows; see `left_out_predictions`."""
-        return self._combined([d[train] for d in deviations], target.take(train)), deviations
-
-    def _store_rows(self, rows: Array, data: TrainingRows) -> None:
-        """Keep the views of the samples that predictions need, and how near new samples should be.
-
-        Predictions on Nyström features need a few samples only, to know which rows are far.
-        """
-        if data.positions is not None:
-            self._training = {name: table[rows] for name, table in self._training.items()}
-        self._reach = largest_gap(next(iter(self._training.values())))
+        self._members = [members[k] for k in used]
+        self._combination = found.combination.take(used)
+        self.kernels_ = [member.kernel for member in self._members]
+        self.weights_ = shares[used]
+        self.relevance_ = self._relevance(self._members, self.weights_)
 
     def _evaluated_rows(self, target: EncodedTarget) -> Array:
         """Rows that candidates are evaluated on: all, or a sample of many."""
@@ -356,6 +293,42 @@ class KernelStacking(StackTermsMixin, CallbackSupportMixin, BaseEstimator):
             total += weight * relevance / (relevance.sum() or 1.0)
         equal = np.full(total.shape, 1.0 / total.size)
         return total / total.sum() if total.sum() > 0.0 else equal
+
+    def kernel_terms(self) -> KernelTerms:
+        """Return the candidates that the fitted stack kept, the largest weight first.
+
+        Returns
+        -------
+        mercer.inspection.KernelTerms
+        """
+        check_is_fitted(self, "candidates_")
+        kept = sorted((c for c in self.candidates_ if c.weight), key=lambda c: -c.weight)
+        kernels, weights = [c.kernel for c in kept], np.array([c.weight for c in kept])
+        known = any(kernel.relevance(self.n_features_in_).any() for kernel in kernels)
+        relevance = self.relevance_ if known else np.zeros(self.n_features_in_)
+        labels, shares = [c.description for c in kept], weights / np.abs(weights).sum()
+        return KernelTerms(kernels, labels, weights, shares, relevance, "predictions")
+
+    def learned_gram(self, X: Features) -> Array:
+        """Return the weighted sum of the kernels' centered Gram matrices, each at unit scale.
+
+        A stack combines predictions and not kernels, so that it does not predict with this matrix.
+        The matrix shows which samples its kernels find similar.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_samples)
+        """
+
+        def combined(views: dict[ViewName, Features]) -> Array:
+            grams = (unit_gram(m.kernel, views[m.view])[0] for m in self._members)
+            return np.asarray(sum(w * K for w, K in zip(self.weights_, grams, strict=True)))
+
+        return np.asarray(self._for_rows(X, combined))
 
 
 def largest_gap(X: Features) -> float:

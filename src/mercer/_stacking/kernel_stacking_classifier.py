@@ -11,18 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.encoded_target import EncodedTarget, encode_target
+from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LogisticCombination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
 from mercer._stacking.kernel_stacking import KernelStacking
 from mercer._stacking.machines import evaluate_machines
-from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 
 _N_RIDGE = 5
 """Number of ridge regressions that are combined, those of lowest error."""
-
-_N_MACHINES = 2
-"""Number of support vector machines that are combined with them."""
 
 
 class KernelStackingClassifier(ClassifierMixin, KernelStacking):
@@ -225,16 +222,14 @@ class KernelStackingClassifier(ClassifierMixin, KernelStacking):
     def _labels_of(self, views: dict[ViewName, Features]) -> Array:
         return np.asarray(self.classes_[self._probabilities_of(views).argmax(axis=1)])
 
-    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         found = sorted(found, key=lambda e: e.loo_error)
-        kept: list[Evaluation] = found[:_N_RIDGE]
-        if exact:
-            # Machines are on kernels whose parameters were not learned from labels.
-            kernels = [e for e in found if not e.candidate.uses_labels][:_N_MACHINES]
-            machines = evaluate_machines(kernels, table, self.random_state)
-            kept, found = [*kept, *machines], [*found, *machines]
+        # Machines are on kernels whose parameters were not learned from labels.
+        kernels = [e for e in found if not e.candidate.uses_labels][: table.n_machines]
+        machines = evaluate_machines(kernels, table, self.random_state)
+        kept = [*found[:_N_RIDGE], *machines]
         combination = self._combined([e.deviations for e in kept], table.target)
-        return Selection(found, kept, combination)
+        return Selection([*found, *machines], kept, combination, table.weights)
 
     def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LogisticCombination:
         assert target.codes is not None

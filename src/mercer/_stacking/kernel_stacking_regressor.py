@@ -13,17 +13,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer._kernel_estimator import with_callbacks
+from mercer._model_selection.calibration import jackknife_plus
 from mercer._model_selection.encoded_target import EncodedTarget, encode_target
+from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample
-from mercer._stacking.intervals import jackknife_plus
 from mercer._stacking.kernel_stacking import KernelStacking
-from mercer._stacking.table_views import ViewName
 from mercer._typing import Array, Features
 from mercer._validation import check_coverage
-
-_LEAST_WEIGHT = 0.02
-"""Kernels of a smaller part of the weights do not earn a pass over all rows of a large table."""
 
 
 class KernelStackingRegressor(RegressorMixin, KernelStacking):
@@ -242,12 +239,12 @@ class KernelStackingRegressor(RegressorMixin, KernelStacking):
         decoded = self._target.decode(values)
         return decoded[:, 0] if self._one_output else decoded
 
-    def _choose(self, found: list[Evaluation], table: ViewedSample, exact: bool) -> Selection:
+    def _choose(self, found: list[Evaluation], table: ViewedSample) -> Selection:
         combination = self._combined([e.deviations for e in found], table.target)
-        least = 0.0 if exact else _LEAST_WEIGHT * combination.weights.sum()
-        used = np.flatnonzero(combination.weights > least)
+        weights = combination.weights
+        used = np.flatnonzero(weights > table.least_share * weights.sum())
         kept = [found[k] for k in used]
-        return Selection(found, kept, LinearCombination(combination.weights[used]))
+        return Selection(found, kept, LinearCombination(weights[used]), table.weights)
 
     def _combined(self, deviations: Sequence[Array], target: EncodedTarget) -> LinearCombination:
         return linear_combination(deviations, target.values - target.mean, target.weights)

@@ -15,7 +15,6 @@ from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._solvers.grids import ROUNDING
 from mercer._solvers.svm import class_decisions, fit_svm
 from mercer._stacking.evaluation import Evaluation, ViewedSample
-from mercer._stacking.members import ScaledMachine
 from mercer._typing import Array, RandomState
 from mercer.kernels import Kernel
 
@@ -27,6 +26,28 @@ _STEPS = np.log([1.0, 2.0])
 
 _MAX_ITER = 20_000
 """Machines that take more iterations of LIBSVM than this are stopped; their C is too large."""
+
+
+@dataclass(frozen=True)
+class ScaledMachine:
+    """A support vector machine, whose decision values are scaled to deviations of indicators.
+
+    Attributes
+    ----------
+    machine : SVC
+    slope : float
+    center : ndarray of shape (n_classes,)
+        Deviations are ``slope * (decisions - center)``.
+    """
+
+    machine: SVC
+    slope: float
+    center: Array
+
+    def deviations(self, rows: Array) -> Array:
+        """Predicted class indicators less their means, from the kernel with training samples."""
+        decisions = class_decisions(self.machine, rows, self.center.size)
+        return np.asarray(self.slope * (decisions - self.center))
 
 
 @dataclass(frozen=True)
@@ -87,7 +108,7 @@ def _best_machine(
     best: tuple[float, Kernel, float, Array] | None = None
     for step in _STEPS[:1] if found.candidate.uses_labels else _STEPS:
         kernel = found.kernel.with_theta(found.kernel.theta + step)
-        gram, _ = table.gram(kernel, found.view)
+        gram, _ = table.gram(kernel, found.candidate.view)
         for C in _C_GRID:
             decisions = _decisions_in_folds(C, gram, target, folds)
             error = float(weights.mean(decisions.argmax(axis=1) != target.codes))
@@ -105,9 +126,7 @@ def _best_machine(
     slope = max(product / squares, 0.0) if squares > 0.0 else 0.0
     description = f"support vector machine on {found.description}"
     solver = MachineSolver(1.0 / C, random_state, slope, center)
-    return Evaluation(
-        description, found.view, kernel, solver, slope * centered, error, found.candidate
-    )
+    return Evaluation(description, kernel, solver, slope * centered, error, found.candidate)
 
 
 def _decisions_in_folds(C: float, gram: Array, target: EncodedTarget, folds: Splits) -> Array:

@@ -1,15 +1,21 @@
-"""The first stage: a kernel that is learned from all samples, or anew in each fold."""
+"""The first stage: what may learn a kernel, and the kernel on all samples or anew in each fold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
@@ -21,6 +27,7 @@ from mercer._solvers.ridge import check_definite
 from mercer._targets import output_kernel_of_part
 from mercer._typing import Array, Features
 from mercer._validation import warn
+from mercer.kernels import Kernel
 
 NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
@@ -65,12 +72,7 @@ def for_task(learner: Any, task: str) -> Any:
     return learner.set_params(task=task) if "task" in learner.get_params(deep=False) else learner
 
 
-def fit_centering(gram: Array, sample: Sample) -> UnitScale:
-    """Return the centering of a Gram matrix, to be repeated on rows of new samples."""
-    return UnitScale(sample.weights.mean(gram), 1.0, sample.weights.given)
-
-
-def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> tuple[Any, Array]:
+def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> LearnedGram:
     """Fit a copy of a learner.
 
     Parameters
@@ -80,13 +82,6 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> tuple[
     task : {"classification", "regression"}
     **params : object
         Parameters of the learner that are replaced.
-
-    Returns
-    -------
-    learner : estimator
-        The fitted learner.
-    gram : ndarray of shape (n_samples, n_samples)
-        The learned Gram matrix, at unit scale.
     """
     learner = for_task(clone(learner).set_params(**params), task)
     if hasattr(learner, "set_output"):
@@ -97,7 +92,7 @@ def learn_gram(learner: Any, sample: Sample, task: str, **params: Any) -> tuple[
         check_definite(eigvalsh(unweighted.apply(gram), check_finite=False))
     if gram.trace() / len(gram) - gram.mean() <= _CONSTANT * np.abs(gram).max():
         warn("The learned kernel is constant on the training set, and so are all predictions.")
-    return learner, gram
+    return LearnedGram(learner, gram, sample, task)
 
 
 def n_learned_parameters(learner: Any) -> int:
@@ -136,31 +131,41 @@ class LearnedGram:
     learner : estimator
         Fitted.
     gram : ndarray of shape (n_samples, n_samples)
-        The centered Gram matrix of all samples.
+        The Gram matrix of all samples, at unit scale.
     sample : Sample
     task : {"classification", "regression"}
-    nested : "auto" or bool
-        Whether the kernel is learned anew in each fold; by default if it has many parameters.
-    n_jobs : int or None
-        Folds that are tried at the same time.
     """
 
     learner: Any
     gram: Array
     sample: Sample
     task: str
-    nested: bool | str
-    n_jobs: int | None
 
     @property
-    def learns_in_folds(self) -> bool:
-        """Whether the kernel is learned anew in each fold."""
-        if self.nested != "auto":
-            return bool(self.nested)
+    def centering(self) -> UnitScale:
+        """The centering of the Gram matrix, to be repeated on rows of new samples."""
+        return UnitScale(self.sample.weights.mean(self.gram), 1.0, self.sample.weights.given)
+
+    def learns_in_folds(self, nested: bool | str) -> bool:
+        """Whether the kernel is learned anew in each fold.
+
+        Parameters
+        ----------
+        nested : "auto" or bool
+            By default kernels of many learned parameters are.
+        """
+        if nested != "auto":
+            return bool(nested)
         return n_learned_parameters(self.learner) > NESTED_ABOVE
 
     def along_folds(
-        self, path: Callable[..., Any], splits: Splits, targets: NDArray[Any]
+        self,
+        path: Callable[..., Any],
+        splits: Splits,
+        targets: NDArray[Any],
+        *,
+        nested: bool | str,
+        n_jobs: int | None,
     ) -> list[Any]:
         """Evaluate a path of predictors in each fold.
 
@@ -173,25 +178,28 @@ class LearnedGram:
             Training and held-out samples.
         targets : ndarray of shape (n_samples, ...)
             What `path` is given parts of.
+        nested : "auto" or bool
+        n_jobs : int or None
+            Folds that are tried at the same time.
 
         Returns
         -------
         list
             What `path` returns for each fold.
         """
-        matrices = self._learned_anew if self.learns_in_folds else self._parts
+        anew = self.learns_in_folds(nested)
 
         def fold(train: NDArray[np.intp], test: NDArray[np.intp]) -> Any:
-            within, across = matrices(train, test)
+            if anew:
+                within, across = self._learned_anew(train, test)
+            else:
+                within, across = self.gram[np.ix_(train, train)], self.gram[np.ix_(test, train)]
             weights = self.sample.weights.take(train), self.sample.weights.take(test)
             return path(within, targets[train], across, targets[test], weights)
 
         # The solvers release the interpreter's lock, and threads share the Gram matrix.
-        run = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        run = Parallel(n_jobs=n_jobs, prefer="threads")
         return list(run(delayed(fold)(train, test) for train, test in splits))
-
-    def _parts(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
-        return self.gram[np.ix_(train, train)], self.gram[np.ix_(test, train)]
 
     def _learned_anew(self, train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Array, Array]:
         """The centered matrices of the kernel that is learned from the training samples."""
@@ -200,7 +208,188 @@ class LearnedGram:
         if "output_kernel" in self.learner.get_params(deep=False):
             among = output_kernel_of_part(self.learner.output_kernel, self.sample.y, part.y)
             params = {**params, "output_kernel": among}
-        learner, gram = learn_gram(self.learner, part, self.task, **params)
-        centering = fit_centering(gram, part)
-        rows = np.asarray(learner.transform(self.sample.across(test, train)))
-        return centering.apply(gram), centering.apply(rows)
+        inside = learn_gram(self.learner, part, self.task, **params)
+        centering = inside.centering
+        rows = np.asarray(inside.learner.transform(self.sample.across(test, train)))
+        return centering.apply(inside.gram), centering.apply(rows)
+
+
+# --- checks of both stages -----------------------------------------------------------------------
+
+
+def check_learner(learner: Any) -> None:
+    """Refuse what cannot learn a kernel, and say where it belongs.
+
+    Parameters
+    ----------
+    learner : object
+
+    Raises
+    ------
+    ValueError
+        If a string is not "auto".
+    TypeError
+        If it is a class, a kernel, a list, a predictor, or no estimator at all.
+
+    Examples
+    --------
+    >>> from mercer import ContinuousAlignment
+    >>> check_learner(ContinuousAlignment())
+    """
+    named = isinstance(learner, str)
+    if learner is None or (named and learner == "auto"):
+        return
+    learns = hasattr(learner, "fit") and hasattr(learner, "transform")
+    if not learns or isinstance(learner, type):
+        raise (ValueError if named else TypeError)(
+            "learner must be 'auto', None or a kernel learner such as ContinuousAlignment(); got "
+            + _instead(learner)
+        )
+
+
+@singledispatch
+def _instead(learner: Any) -> str:
+    """What learns no kernel, and what to write instead."""
+    if not hasattr(learner, "predict"):
+        return f"{learner!r}, which has no methods `fit` and `transform`."
+    makes = "SVR" if is_regressor(learner) and not is_classifier(learner) else "SVC"
+    if "kernel" in getattr(learner, "get_params", dict)():
+        makes = type(learner).__name__
+    return (
+        f"{learner!r}, which predicts and learns no kernel. A predictor is the second stage: a "
+        "classifier or regressor of precomputed kernels, such as "
+        f"predictor={makes}(kernel='precomputed')."
+    )
+
+
+@_instead.register
+def _(learner: type) -> str:
+    return f"the class {learner.__name__}: write {learner.__name__}()."
+
+
+@_instead.register
+def _(learner: str) -> str:
+    return f"{learner!r}. UniformCombination([{learner!r}]) stands for a named kernel."
+
+
+@_instead.register
+def _(learner: Kernel) -> str:
+    return (
+        f"{learner!r}, a kernel: pass KernelOptimization({learner!r}) to learn its parameters, or "
+        f"UniformCombination([{learner!r}]) to use it as it is."
+    )
+
+
+@_instead.register
+def _(learner: Sequence) -> str:  # type: ignore[type-arg]
+    return f"{learner!r}: AlignmentMaximization([...]) learns weights of listed kernels."
+
+
+def check_folds(cv: Any) -> None:
+    """Refuse what stands for no folds, and leave an iterator as it is.
+
+    Parameters
+    ----------
+    cv : object
+
+    Raises
+    ------
+    ValueError
+        If it is no whole number from two on, splitter, iterable or None.
+
+    Examples
+    --------
+    >>> check_folds(5)
+    """
+    if isinstance(cv, Integral):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds; got cv={cv}.")
+    elif cv is not None and (isinstance(cv, str) or not isinstance(cv, Iterable)):
+        check_cv(cv)
+
+
+def check_in_use(estimator: Any, penalty: str, *, exact: bool, n_labels: int = 1) -> None:
+    """Refuse settings that would have no effect on a fit.
+
+    Parameters
+    ----------
+    estimator : TwoStageClassifier or TwoStageRegressor
+    penalty : {"C", "alpha"}
+        Name of the parameter that holds the penalty.
+    exact : bool
+        Whether the second stage is fitted exactly, and not on Nyström features.
+    n_labels : int, default=1
+        Number of labels of a sample.
+
+    Raises
+    ------
+    ValueError
+        If `cv`, `nested` or the penalty was set, and has no part in the fit.
+    """
+    value, nested = getattr(estimator, penalty), estimator.nested
+    chosen = not (isinstance(value, str) and value == "auto")
+    learns = not isinstance(nested, str) and bool(nested)
+    folds = estimator.cv is not None
+    given = estimator.learner is not None and not isinstance(estimator.learner, str)
+    if not exact:
+        unused = {"cv": folds, "nested": learns, "C": penalty == "C" and chosen}
+        why = (
+            "on Nyström features, whose penalty is chosen in five folds: pass "
+            "approximation='exact', or leave {0} at its default"
+        )
+    elif estimator.predictor is not None:
+        unused = {"cv": folds and given, "nested": learns, penalty: chosen}
+        why = "where a predictor is given: set it in the predictor, and leave {0} at its default"
+    elif penalty == "alpha" and isinstance(value, Real):
+        unused = {"cv": folds and given, "nested": learns}
+        why = "where alpha is a number: leave {0} at its default, or pass alpha=[{1!r}]"
+    else:
+        unused = {"nested": learns and n_labels > 1}
+        why = "where samples have several labels: leave {0} at its default"
+    for name in (name for name, is_unused in unused.items() if is_unused):
+        raise ValueError(f"{name} has no effect {why.format(name, value)}.")
+
+
+def check_predictor(predictor: Any, task: str, fits_task: Callable[[Any], bool]) -> None:
+    """Refuse what cannot predict from a Gram matrix.
+
+    Parameters
+    ----------
+    predictor : object
+    task : {"classification", "regression"}
+    fits_task : callable
+        Whether an estimator is a classifier, or a regressor.
+
+    Raises
+    ------
+    ValueError
+        If it is an estimator for another task, or takes no precomputed kernels.
+    TypeError
+        If it is no estimator.
+    """
+    example = "SVC" if task == "classification" else "SVR"
+    if isinstance(predictor, type) or not hasattr(predictor, "fit"):
+        given = predictor.__name__ if isinstance(predictor, type) else repr(predictor)
+        raise TypeError(
+            f"predictor must be an estimator, such as {example}(kernel='precomputed'); got {given}."
+        )
+    if not fits_task(predictor):
+        raise ValueError(f"predictor must be a {task} estimator; got {predictor!r}.")
+    if not get_tags(predictor).input_tags.pairwise:
+        raise ValueError(
+            "predictor must take a precomputed kernel matrix, as SVC(kernel='precomputed') "
+            f"does; got {predictor!r}."
+        )
+
+
+def label_indicators(y: Any) -> NDArray[np.int_] | None:
+    """Return the dense indicators of labels, None if there is one label for each sample.
+
+    Parameters
+    ----------
+    y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_labels)
+    """
+    labels: Any = y if sp.issparse(y) else np.asarray(y)
+    if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
+        return None
+    return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)

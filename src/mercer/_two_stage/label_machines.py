@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.svm import SVC
-from sklearn.utils.multiclass import type_of_target
 
 from mercer._data.folds import Split, Splits
 from mercer._data.weights import SampleWeights
 from mercer._model_selection.calibration import Calibration, fit_temperature
 from mercer._solvers.svm import SVMPath, choose_c, fit_svm, svm_path
 from mercer._typing import Array
-
-
-def label_indicators(y: Any) -> NDArray[np.int_] | None:
-    """Return the dense indicators of labels, None if there is one label for each sample.
-
-    Parameters
-    ----------
-    y : array-like or sparse matrix of shape (n_samples,) or (n_samples, n_labels)
-    """
-    labels: Any = y if sp.issparse(y) else np.asarray(y)
-    if labels.ndim != 2 or type_of_target(labels) != "multilabel-indicator":
-        return None
-    return np.asarray(labels.toarray() if sp.issparse(labels) else labels).astype(int)
 
 
 @dataclass(frozen=True)

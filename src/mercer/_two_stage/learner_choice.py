@@ -256,19 +256,12 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
 
 
 def most_accurate(fits: Iterable[Fit]) -> Fit:
-    """The fit that predicts most held-out samples correctly; the first where none are held out."""
+    """The fit that predicts most held-out samples correctly; the first where none are held out.
+
+    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
+    """
     first = next(every := iter(fits))
     if "_cv_accuracy" not in first:
         return first
     found = [first, *every]
     return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]
-
-
-def as_accurate(fits: Iterable[Fit]) -> Fit:
-    """The last fit if it predicts held-out samples as well as the first.
-
-    Its kernel was clearly better in ridge regression on kernels that were learned in folds.
-    """
-    found = list(fits)
-    first, last = found[0], found[-1]
-    return first if first.get("_cv_accuracy", 0.0) > last.get("_cv_accuracy", 0.0) else last

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_array, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, indexable, validate_data
 
+from mercer._blocks.tables import (
+    DrawnSample,
+    as_source,
+    check_approximation,
+    drawn_rows,
+    fits_exactly,
+    in_memory,
+    number_of_components,
+    predict_rows,
+)
 from mercer._data.folds import Split, sample_rows
 from mercer._data.sample import Sample
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.encoded_target import TargetEncoding, encode_target
-from mercer._nystroem.approximation import check_approximation, is_exact, number_of_components
-from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
-from mercer._nystroem.training_rows import TrainingRows, number_of_rows, predict_rows, sampled_rows
-from mercer._nystroem.width_factor import rescaled_kernel
+from mercer._model_selection.encoded_target import EncodedTarget, encode_target
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._pass_hooks import current_hooks
 from mercer._records import KernelTermsMixin
 from mercer._solvers.grids import grid_results
 from mercer._two_stage.first_stage import (
     LearnedGram,
+    check_folds,
+    check_in_use,
+    check_learner,
+    check_predictor,
     first_stage,
     fitted,
     for_task,
@@ -40,14 +50,120 @@ from mercer._two_stage.learner_choice import (
     choose_form,
     comparable,
     isotropic_learners,
+    most_accurate,
 )
-from mercer._two_stage.stage_checks import check_folds, check_learner, check_predictor
 from mercer._typing import Array, Features
-from mercer._validation import check_bool, check_has_rows, check_number, table_advice
+from mercer._validation import check_bool, check_number, table_advice
 from mercer.kernels._distances import check_squares
 
 _RESIDUAL_ROWS = 5000
 """Prediction intervals on Nyström features come from the residuals of at most this many rows."""
+
+
+@dataclass(frozen=True)
+class ExactRows:
+    """All samples, to whose Gram matrices second stages are fitted.
+
+    Attributes
+    ----------
+    sample : Sample
+    splits : list of (ndarray, ndarray), or None
+        Training and held-out samples, by which the penalty is chosen.
+    """
+
+    sample: Sample
+    splits: list[Split] | None
+    is_exact: ClassVar[bool] = True
+
+    def fit(self, model: TwoStage, learner: Any, report: Callable[[], None]) -> Fit:
+        """Learn a kernel, and fit the second stage to its Gram matrix.
+
+        Parameters
+        ----------
+        model : TwoStage
+            Holds the settings of both stages.
+        learner : estimator
+        report : callable
+            Called after the first stage.
+        """
+        learned = learn_gram(learner, self.sample, model._task)
+        report()
+        if model.predictor is None:
+            return _learned(learned.learner) | model._fit_predictor(learned, self.splits)
+        predictor = fitted(clone(model.predictor), learned.gram, self.sample)
+        return _learned(learned.learner) | {"predictor_": predictor}
+
+
+@dataclass(frozen=True)
+class FeatureRows:
+    """Rows drawn from a large table, to all of which ridge regression on features is fitted.
+
+    Attributes
+    ----------
+    drawn : DrawnSample
+    target : EncodedTarget
+    part : ndarray of int
+        Those of the rows that the kernel is learned from.
+    """
+
+    drawn: DrawnSample
+    target: EncodedTarget
+    part: NDArray[np.intp]
+    splits: ClassVar[None] = None
+    is_exact: ClassVar[bool] = False
+
+    @property
+    def sample(self) -> Sample:
+        """The rows that the kernel is learned from."""
+        return self.drawn.take(self.part)
+
+    def fit(self, model: TwoStage, learner: Any, report: Callable[[], None]) -> Fit:
+        """Learn a kernel from some rows, and fit the second stage to all; see :class:`ExactRows`.
+
+        The penalty is chosen by five-fold cross-validation.
+        """
+        learner = self._rescaled(model, learner)
+        report()
+        n_rows = self.drawn.source.count_rows()
+        current_hooks().on_start(n_rows)
+        predictor = fit_nystroem(
+            learner.kernel_,
+            self.drawn,
+            self.target.encoding,
+            n_components=number_of_components(model.n_components, n_rows),
+            alphas=None if isinstance(model.alpha, str) else np.atleast_1d(model.alpha),
+            random_state=model.random_state,
+        )
+        choice = predictor.choice
+        results = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
+        found = {"predictor_": predictor, "alpha_": choice.alpha, "cv_results_": results}
+        if self.target.classes is None:
+            found["cv_residuals_"] = self._residuals(predictor)
+        return _learned(learner) | found
+
+    def _rescaled(self, model: TwoStage, learner: Any) -> Any:
+        """The fitted learner, its widths rescaled to all rows unless the user gave them."""
+        sample, table = self.sample, self.drawn.frame(self.part)
+        learner = fitted(for_task(learner, model._task), table, sample)
+        if model.learner is not None and getattr(learner, "_widths_are_given", True):
+            return learner
+        encoding = self.target.encoding
+        kernel = rescaled_kernel(learner.kernel_, self.drawn, encoding, model.random_state)
+        if kernel == learner.kernel_:
+            return learner
+        if model.learner is None:
+            learner.set_params(kernels=kernel.kernels)
+            used = {"description": kernel.kernels[0].describe(), "learner": clone(learner)}
+            model.candidates_[0] = replace(model.candidates_[0], **used)
+        return learner._refitted(kernel.kernels, table, sample.y, sample.weights.given)
+
+    def _residuals(self, predictor: NystroemModel) -> Array:
+        """Residuals of some rows by fits without their folds, each as often as the row counts."""
+        n = len(self.drawn)
+        rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
+        part = self.drawn.take(rows)
+        predicted = predictor.out_of_fold(part.X, part.positions)
+        return np.asarray(part.weights.repeated(part.y - predictor.decode(predicted)))
 
 
 class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -55,6 +171,11 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
 
     _task: ClassVar[Literal["classification", "regression"]]
     _fits_task: ClassVar[Callable[[Any], bool]]
+    _penalty: ClassVar[str]
+    _target_checks: ClassVar[dict[str, Any]] = {}
+    """Arguments of scikit-learn's `validate_data` for the target."""
+    _compares_machines: ClassVar[bool] = False
+    """Whether exact second stages tell which of several learners is best."""
 
     learner: Any
     predictor: Any
@@ -66,6 +187,7 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: bool
+    alpha: Any = "auto"
     alpha_: float
     cv_residuals_: Array
     cv_results_: dict[str, Any]
@@ -94,7 +216,10 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
     def _second_stage(self, X: Any, method: str) -> Array:
         """What a method of the second stage returns for rows, or for their kernel values."""
         check_is_fitted(self)
-        function = getattr(self.predictor_, method)
+        return self._for_rows(X, getattr(self.predictor_, method))
+
+    def _for_rows(self, X: Any, function: Callable[[Any], Any]) -> Array:
+        """Apply a function to what the second stage is given: kernel values, or blocks of rows."""
         if self._is_approximate():
             found: Array = predict_rows(self, X, function)
             return found
@@ -135,19 +260,33 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         if self.predictor is not None:
             check_predictor(self.predictor, self._task, type(self)._fits_task)
 
-    def _fits_exactly(self, X: Any, sample_weight: Any) -> bool:
-        """Whether all rows of positive weight are fitted exactly.
+    def _fit_stages(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit both stages with the learner, or with each that is compared, and keep the best."""
+        self._check_settings()
+        X, y = as_source(X, y)
+        rows = self._rows(X, y, sample_weight)
+        with reported_steps(self, 2) as report:
+            learners, learned = self._learners(rows), report
+            if self._chooses_learner():
+                report()
+                learned = lambda: None  # noqa: E731
+            found = most_accurate(rows.fit(self, learner, learned) for learner in learners)
+            report()
+        for name, value in found.items():
+            setattr(self, name, value)
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows | FeatureRows:
+        """The validated samples, of a table that is too large for an exact fit some rows.
 
         Raises
         ------
         ValueError
-            If there are no rows, or if an approximation is asked for, and `predictor` or the
-            learner needs Gram matrices.
+            If there are no rows, if an approximation is asked for, and `predictor` or the learner
+            needs Gram matrices, or if a setting would have no effect.
         MemoryError
             If an exact fit needs more memory than there is.
         """
-        check_has_rows(number_of_rows(X), type(self).__name__)
-        n_rows = number_of_rows(X, sample_weight)
         exact_only = self.predictor is not None or get_tags(self).input_tags.three_d_array
         if exact_only and self.approximation == "nystroem":
             raise ValueError(
@@ -155,99 +294,53 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
                 "precomputed kernels."
             )
         approximation = "exact" if exact_only else self.approximation
-        announcer = type(self).__name__ if self.verbose else ""
-        return is_exact(approximation, n_rows, announcer=announcer)
+        exact = fits_exactly(self, X, sample_weight, approximation)
+        check_in_use(self, self._penalty, exact=exact)
+        if exact:
+            return self._exact_rows(*in_memory(X, y), sample_weight)
+        return self._feature_rows(X, y, sample_weight)
 
-    def _fit_approximation(
-        self, X: Any, y: Any, sample_weight: Any, alphas: Any, **checks: Any
-    ) -> Self:
-        """Learn the kernel from a sample, and fit ridge regression on Nyström features to all rows.
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
+        """All samples, with the folds that choose the penalty."""
+        raise NotImplementedError
 
-        The penalty is chosen by five-fold cross-validation.
-        """
+    def _feature_rows(self, X: Any, y: Any, sample_weight: Any) -> FeatureRows:
+        """Rows that are drawn from a large table."""
         state = self.random_state
-        data = sampled_rows(self, X, y, sample_weight, random_state=state, **checks)
-        assert data.source is not None
+        drawn = drawn_rows(self, X, y, sample_weight, random_state=state, **self._target_checks)
         classes = self._task == "classification"
-        target = encode_target(data.y, classification=classes, weights=data.weights)
+        target = encode_target(drawn.y, classification=classes, weights=drawn.weights)
         if target.classes is not None:
-            check_classification_targets(data.y)
+            check_classification_targets(drawn.y)
             if len(target.classes) < 2:
                 raise ValueError("The number of classes has to be greater than one; got 1 class")
-        with reported_steps(self, 2) as report:
-            rows = sample_rows(len(data.y), self.max_samples, target.codes, state)
-            encoding = target.encoding
-            self._keep(_learned(self._learned_from(rows, data, encoding)))
-            report()
-            n_rows = data.source.count_rows()
-            current_hooks().on_start(n_rows)
-            self.predictor_ = fit_nystroem(
-                self.kernel_,
-                data,
-                encoding,
-                n_components=number_of_components(self.n_components, n_rows),
-                alphas=None if isinstance(alphas, str) else np.atleast_1d(alphas),
-                random_state=state,
-            )
-            report()
-        if self._task == "regression":
-            self.cv_residuals_ = _held_out_residuals(self.predictor_, data)
-        choice = self.predictor_.choice
-        self.alpha_ = choice.alpha
-        self.cv_results_ = grid_results("alpha", choice.alphas, 1.0 - choice.losses[None])
-        return self
-
-    def _learned_from(
-        self, rows: NDArray[np.intp], data: TrainingRows, encoding: TargetEncoding
-    ) -> Any:
-        """The learner fitted to some rows, its widths rescaled to all unless the user gave them."""
-        part = Sample.of(data.X[rows], data.y[rows], data.weights.take(rows).given)
-        table = _named(data, rows)
-        learner = fitted(for_task(self._learner_of(part), self._task), table, part)
-        if self.learner is not None and getattr(learner, "_widths_are_given", True):
-            return learner
-        kernel = rescaled_kernel(learner.kernel_, data, encoding, self.random_state)
-        if kernel == learner.kernel_:
-            return learner
-        if self.learner is None:
-            best = self.candidates_[0]
-            learner.set_params(kernels=kernel.kernels)
-            used = replace(best, description=kernel.kernels[0].describe(), learner=clone(learner))
-            self.candidates_[0] = used
-        return learner._refitted(kernel.kernels, table, part.y, part.weights.given)
-
-    def _learner_of(self, sample: Sample) -> Any:
-        """The learner of a second stage that is ridge regression."""
-        if self.learner is None:
-            return self._isotropic(sample, machines=False)[0].learner
-        return self._learners(sample)[-1] if isinstance(self.learner, str) else self.learner
+        part = sample_rows(len(drawn), self.max_samples, target.codes, state)
+        return FeatureRows(drawn, target, part)
 
     def _chooses_learner(self) -> bool:
         """Whether the learner is chosen by this estimator."""
         return self.learner is None or isinstance(self.learner, str)
 
-    def _isotropic(
-        self, sample: Sample, splits: list[Split] | None = None, *, machines: bool = True
-    ) -> list[EvaluatedLearner]:
-        """Learners of isotropic kernels, the lowest left-out error first; sets `candidates_`."""
-        data = self._validated(sample)
-        self.candidates_ = isotropic_learners(data, self._task, splits, machines=machines)
-        return self.candidates_
+    def _learners(self, rows: ExactRows | FeatureRows) -> list[Any]:
+        """The learners to compare by held-out samples of the second stage, the preferred one first.
 
-    def _learners(self, sample: Sample, splits: list[Split] | None = None) -> list[Any]:
-        """The learners among which this estimator chooses.
-
-        They are those of nearly the lowest left-out error; with ``learner="auto"``, a sum of
-        isotropic kernels and, last, one that predicts clearly better, if any does. Folds choose
-        where `cv` is given.
+        They are those of nearly the lowest left-out error; with ``learner="auto"``, one that
+        predicts clearly better, if any does, and a sum of isotropic kernels. Folds choose where
+        `cv` is given. Where the second stage is ridge regression, the first is the only one.
         """
-        splits = splits if splits and self.cv is not None else None
+        if not self._chooses_learner():
+            return [self.learner]
+        splits = rows.splits if rows.splits and self.cv is not None else None
+        machines = rows.is_exact and self._compares_machines
+        data = self._validated(rows.sample)
         if self.learner is None:
-            return [found.learner for found in comparable(self._isotropic(sample, splits))]
-        sums = ContinuousAlignment(task=self._task)
-        data = self._validated(sample)
-        found = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
-        return [sums] if isinstance(found, ContinuousAlignment) else [sums, found]
+            self.candidates_ = isotropic_learners(data, self._task, splits, machines=machines)
+            found = [candidate.learner for candidate in comparable(self.candidates_)]
+        else:
+            sums = ContinuousAlignment(task=self._task)
+            form = choose_form(data.samples(), data.target(self._task), sums._growth(), splits)
+            found = [sums] if isinstance(form, ContinuousAlignment) else [form, sums]
+        return found if machines else found[:1]
 
     def _validated(self, sample: Sample) -> TrainingData:
         """The samples as numbers; messages name this estimator, and no learner of its choice."""
@@ -274,73 +367,12 @@ class TwoStage(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
         self._kept = sample.kept if tags.three_d_array else None
         return given, sample
 
-    def _fit_stages(
-        self,
-        sample: Sample,
-        splits: list[Split] | None,
-        choose: Callable[[Iterable[Fit]], Fit],
-    ) -> Self:
-        """Fit both stages with the learner, or with each that is compared, and keep the best."""
-        with reported_steps(self, 2) as report:
-            if self._chooses_learner():
-                learners = self._learners(sample, splits)
-                report()
-                found = choose(self._fit_both(learner, sample, splits) for learner in learners)
-            else:
-                found = self._fit_both(self.learner, sample, splits, report)
-            report()
-        return self._keep(found)
-
-    def _fit_both(
-        self,
-        learner: Any,
-        sample: Sample,
-        splits: list[Split] | None,
-        report: Callable[[], None] = lambda: None,
-    ) -> Fit:
-        """Learn a kernel, and fit the second stage to its Gram matrix."""
-        learner, gram = learn_gram(learner, sample, self._task)
-        report()
-        if self.predictor is not None:
-            return _learned(learner) | {"predictor_": fitted(clone(self.predictor), gram, sample)}
-        return _learned(learner) | self._fit_predictor(learner, gram, sample, splits)
-
-    def _fit_predictor(
-        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
-    ) -> Fit:
+    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose the penalty, and fit the predictor to the learned Gram matrix."""
         raise NotImplementedError
-
-    def _learned_gram(self, learner: Any, centered: Array, sample: Sample) -> LearnedGram:
-        """The learned kernel, to be evaluated in folds."""
-        return LearnedGram(learner, centered, sample, self._task, self.nested, self.n_jobs)
-
-    def _keep(self, found: Fit) -> Self:
-        """Set fitted attributes."""
-        for name, value in found.items():
-            setattr(self, name, value)
-        return self
 
 
 def _learned(learner: Any) -> Fit:
     """The fitted learner, and what it learned."""
     names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
     return {"learner_": learner, **{name: getattr(learner, name) for name in names}}
-
-
-def _held_out_residuals(model: NystroemModel, data: TrainingRows) -> Array:
-    """Residuals of some rows, each predicted by the fit without its fold, as often as it counts."""
-    assert data.positions is not None
-    n = len(data.y)
-    rows = np.unique(np.linspace(0, n - 1, min(n, _RESIDUAL_ROWS)).round().astype(int))
-    predicted = model.out_of_fold(data.X[rows], data.positions[rows])
-    residuals = np.asarray(data.y[rows] - model.decode(predicted))
-    return np.asarray(data.weights.take(rows).repeated(residuals))
-
-
-def _named(data: TrainingRows, rows: NDArray[np.intp]) -> Features:
-    """Some samples, as a data frame where the table is one whose columns a kernel may name."""
-    names = getattr(data.names, "columns", None)
-    if names is None or issparse(data.X):
-        return data.X[rows]
-    return type(data.names)(dict(zip(names, data.X[rows].T, strict=True)))

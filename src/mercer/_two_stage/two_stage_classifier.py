@@ -17,16 +17,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.folds import Split, Splits, folds_of, folds_of_classes
-from mercer._data.sample import Sample, with_class_weights
-from mercer._kernel_estimator import reported_steps, with_callbacks
+from mercer._data.sample import with_class_weights
+from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import fit_temperature
-from mercer._nystroem.training_rows import as_source, in_memory
 from mercer._solvers.grids import as_grid, warn_at_edge
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
-from mercer._two_stage.label_machines import fit_label_machines, label_indicators
-from mercer._two_stage.learner_choice import Fit, as_accurate, isotropic_learners, most_accurate
-from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.two_stage import TwoStage
+from mercer._two_stage.first_stage import LearnedGram, check_in_use, label_indicators
+from mercer._two_stage.label_machines import fit_label_machines
+from mercer._two_stage.learner_choice import Fit, isotropic_learners
+from mercer._two_stage.two_stage import ExactRows, FeatureRows, TwoStage
 from mercer._typing import Array, Features, available_if
 
 
@@ -184,6 +183,8 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
 
     _task = "classification"
     _fits_task = staticmethod(is_classifier)
+    _penalty = "C"
+    _compares_machines = True
 
     def __init__(
         self,
@@ -243,18 +244,12 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
             `predictor` is no classifier of precomputed kernels, or if `X` is refused by the
             learner.
         """
-        self._check_settings()
-        X, y = as_source(X, y)
-        exact = self._fits_exactly(X, sample_weight)
-        check_in_use(self, "C", exact=exact)
-        if not exact:
-            self._fit_approximation(X, y, sample_weight, "auto")
-            self.classes_ = self.predictor_.encoding.classes
-            return self
-        X, y = in_memory(X, y)
+        return self._fit_stages(X, y, sample_weight)
+
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
         as_grid("C", self.C, FIRST_TRIED)
         if (labels := label_indicators(y)) is not None:
-            return self._fit_labels(X, labels, sample_weight)
+            return self._labeled_rows(X, labels, sample_weight)
         y = validate_data(self, y=y)
         check_classification_targets(y)
         weights = with_class_weights(sample_weight, self.class_weight, y)
@@ -266,44 +261,45 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         if self.predictor is None or self.cv is not None:
             score = not isinstance(self.C, Real)
             splits = folds_of_classes(self.cv, sample, given, codes, score=score)
-        best = most_accurate if self.learner is None else as_accurate
-        return self._fit_stages(sample, splits, best)
+        return ExactRows(sample, splits)
 
-    def _fit_labels(self, X: Features, Y: NDArray[np.int_], sample_weight: Any) -> Self:
-        """Learn one kernel for all labels, and fit a machine for each."""
+    def _labeled_rows(self, X: Any, Y: NDArray[np.int_], sample_weight: Any) -> ExactRows:
+        """Samples of several labels each."""
         check_in_use(self, "C", exact=True, n_labels=Y.shape[1])
         if self.class_weight is not None:
             raise ValueError("class_weight is for one label a sample; pass sample_weight.")
         given, sample = self._samples(X, Y, sample_weight)
         self.classes_ = np.arange(Y.shape[1])
-        splits = None if self.cv is None else folds_of(self.cv, sample, given)
-        with reported_steps(self, 2) as report:
-            learner = self._label_learner(sample, splits)
-            found = self._fit_both(learner, sample, splits, report)
-            report()
-        return self._keep(found)
+        return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
 
-    def _label_learner(self, sample: Sample, splits: list[Split] | None) -> Any:
-        """The learner of the one kernel that serves all labels.
+    def _feature_rows(self, X: Any, y: Any, sample_weight: Any) -> FeatureRows:
+        rows = super()._feature_rows(X, y, sample_weight)
+        self.classes_ = np.asarray(rows.target.classes)
+        return rows
 
-        If none is given, it is the isotropic kernel of the lowest error on the indicators.
+    def _learners(self, rows: ExactRows | FeatureRows) -> list[Any]:
+        """The learners to compare, one for several labels; see :meth:`TwoStage._learners`.
+
+        If none is given for several labels, it learns the isotropic kernel of the lowest error on
+        the indicators.
         """
+        Y = rows.sample.y
+        if Y.ndim == 1:
+            return super()._learners(rows)
         learner = self.learner
         if self._chooses_learner():
-            varying = sample.y[:, np.ptp(sample.y, axis=0) > 0]
+            varying = Y[:, np.ptp(Y, axis=0) > 0]
             if not varying.shape[1]:
                 raise ValueError("Every label is that of all samples, or of none.")
-            data = self._validated(replace(sample, y=varying))
-            learner = isotropic_learners(data, "regression", splits)[0].learner
+            data = self._validated(replace(rows.sample, y=varying))
+            learner = isotropic_learners(data, "regression", rows.splits)[0].learner
         if getattr(learner, "output_kernel", "") is not None:
-            return learner
-        return clone(learner).set_params(output_kernel="multilabel")
+            return [learner]
+        return [clone(learner).set_params(output_kernel="multilabel")]
 
-    def _fit_predictor(
-        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
-    ) -> Fit:
+    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose C and fit the machine, or those of all labels; see :meth:`TwoStage.fit`."""
-        grid = as_grid("C", self.C, FIRST_TRIED)
+        grid, gram, sample = as_grid("C", self.C, FIRST_TRIED), learned.gram, learned.sample
         if sample.y.ndim == 2:
             splits = folds_of(None, sample, sample) if splits is None else splits
             names = ("predictor_", "C_", "cv_results_")
@@ -313,19 +309,19 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         gram = centerer.transform(gram, copy=False)
         found: Fit = {"C_": float(grid[0])}
         if splits:
-            found = self._search(learner, gram, sample, splits)
+            found = self._search(replace(learned, gram=gram), splits)
         machine = fit_svm(found["C_"], gram, sample.y, sample.weights)
         return {**found, "predictor_": Pipeline([("center", centerer), ("svc", machine)])}
 
-    def _search(self, learner: Any, gram: Array, sample: Sample, splits: list[Split]) -> Fit:
+    def _search(self, learned: LearnedGram, splits: list[Split]) -> Fit:
         """Choose C by accuracy in folds, and scale the decision values there to probabilities."""
-        codes = np.unique(sample.y, return_inverse=True)[1]
-        learned = self._learned_gram(learner, gram, sample)
+        codes = np.unique(learned.sample.y, return_inverse=True)[1]
 
         def paths_of(batch: Splits, grid: Array, chosen: NDArray[np.bool_] | None) -> list[SVMPath]:
             n_classes = len(self.classes_)
             path = partial(svm_path, grid=grid, chosen=chosen, n_classes=n_classes)
-            return learned.along_folds(path, batch, codes)
+            nested, n_jobs = self.nested, self.n_jobs
+            return learned.along_folds(path, batch, codes, nested=nested, n_jobs=n_jobs)
 
         grid = as_grid("C", self.C, FIRST_TRIED)
         choice = choose_c(paths_of, splits, grid, auto=isinstance(self.C, str))
@@ -353,10 +349,7 @@ class TwoStageClassifier(ClassifierMixin, TwoStage):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive values speak for ``classes_[1]``.
         """
-        if not self._is_approximate():
-            return self._second_stage(X, "decision_function")
-        logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
-        return logarithms[:, 1] - logarithms[:, 0] if logarithms.shape[1] == 2 else logarithms
+        return self._second_stage(X, "decision_function")
 
     @available_if(lambda self: self._second_stage_has("predict_proba"))
     def predict_proba(self, X: Features) -> Array:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_regressor
@@ -12,19 +13,16 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.folds import Split, folds_of
-from mercer._data.sample import Sample
 from mercer._data.weights import SampleWeights
 from mercer._kernel_estimator import with_callbacks
-from mercer._nystroem.training_rows import as_source, in_memory, predict_rows
+from mercer._model_selection.calibration import residual_intervals
 from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edge
 from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge
-from mercer._stacking.intervals import residual_intervals
 from mercer._targets.factors import response_deviation
-from mercer._two_stage.first_stage import fit_centering
+from mercer._two_stage.first_stage import LearnedGram
 from mercer._two_stage.learner_choice import Fit
-from mercer._two_stage.stage_checks import check_in_use
-from mercer._two_stage.two_stage import TwoStage
+from mercer._two_stage.two_stage import ExactRows, TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage
 
@@ -158,6 +156,8 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
 
     _task = "regression"
     _fits_task = staticmethod(is_regressor)
+    _penalty = "alpha"
+    _target_checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def __init__(
         self,
@@ -223,24 +223,13 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
             if the learned kernel is not positive semi-definite, or if `X` or `y` is refused by the
             learner, or a weight is negative.
         """
-        self._check_settings()
-        X, y = as_source(X, y)
-        exact = self._fits_exactly(X, sample_weight)
-        check_in_use(self, "alpha", exact=exact)
-        if not exact:
-            checks = {"multi_output": True, "y_numeric": True}
-            return self._fit_approximation(X, y, sample_weight, self.alpha, **checks)
-        X, y = in_memory(X, y)
-        as_grid("alpha", self.alpha, ALPHA_GRID)
-        y = validate_data(self, y=y, multi_output=True, y_numeric=True).astype(float, copy=False)
-        given, sample = self._samples(X, y, sample_weight)
-        splits = None if self.cv is None else folds_of(self.cv, sample, given)
-        return self._fit_stages(sample, splits, lambda fits: next(iter(fits)))
+        return self._fit_stages(X, y, sample_weight)
 
-    def _learners(self, sample: Sample, splits: list[Split] | None = None) -> list[Any]:
-        """The learner of the lowest left-out error, or the one that predicts clearly better."""
-        found = super()._learners(sample, splits)
-        return found[:1] if self.learner is None else found[-1:]
+    def _exact_rows(self, X: Any, y: Any, sample_weight: Any) -> ExactRows:
+        as_grid("alpha", self.alpha, ALPHA_GRID)
+        y = validate_data(self, y=y, **self._target_checks).astype(float, copy=False)
+        given, sample = self._samples(X, y, sample_weight)
+        return ExactRows(sample, None if self.cv is None else folds_of(self.cv, sample, given))
 
     @available_if(lambda self: self.predictor is None)
     def predict_interval(self, X: Features, coverage: float = 0.9) -> Array:
@@ -284,45 +273,42 @@ class TwoStageRegressor(RegressorMixin, TwoStage):
                 "Intervals need residuals of held-out samples, which a search for alpha leaves: "
                 f"fit with alpha='auto', or alpha=[{self.alpha!r}] for this value alone."
             )
-        if self._is_approximate():
-            found: Array = predict_rows(
-                self, X, lambda rows: self._interval(self.predictor_.predict(rows), coverage)
-            )
-            return found
-        return self._interval(self.predict(X), coverage)
 
-    def _interval(self, predictions: Any, coverage: float) -> Array:
-        return residual_intervals(np.asarray(predictions), self.cv_residuals_, coverage)
+        def intervals(rows: Any) -> Array:
+            predicted = np.asarray(self.predictor_.predict(rows))
+            return residual_intervals(predicted, self.cv_residuals_, coverage)
 
-    def _fit_predictor(
-        self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None
-    ) -> Fit:
+        return self._for_rows(X, intervals)
+
+    def _fit_predictor(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose alpha, and fit the ridge regression; see :meth:`TwoStage.fit`."""
-        centering = fit_centering(gram, sample)
-        gram = centering.apply(gram)
-        found: Fit = {}
-        alpha = self.alpha
-        if not isinstance(alpha, Real):
-            found = self._search(learner, gram, sample, splits)
-            alpha = found["alpha_"]
-        ridge = fit_ridge(gram, sample.y, float(alpha), sample.weights, centering.means)
-        return {"alpha_": float(alpha), **found, "predictor_": ridge}
+        centering, sample = learned.centering, learned.sample
+        learned = replace(learned, gram=centering.apply(learned.gram))
+        found: Fit = {"alpha_": self.alpha}
+        if not isinstance(self.alpha, Real):
+            found = self._search(learned, splits)
+        alpha = float(found["alpha_"])
+        ridge = fit_ridge(learned.gram, sample.y, alpha, sample.weights, centering.means)
+        return {**found, "alpha_": alpha, "predictor_": ridge}
 
-    def _search(self, learner: Any, gram: Array, sample: Sample, splits: list[Split] | None) -> Fit:
+    def _search(self, learned: LearnedGram, splits: list[Split] | None) -> Fit:
         """Choose alpha by the errors of left-out samples, the largest of equal ones."""
-        targets, auto = sample.y.reshape(len(sample), -1), isinstance(self.alpha, str)
+        sample, auto = learned.sample, isinstance(self.alpha, str)
+        targets, nested = sample.y.reshape(len(sample), -1), self.nested
         deviation = response_deviation(targets, sample.weights)
         targets = targets / np.where(deviation > 0, deviation, 1.0)
         grid = as_grid("alpha", self.alpha, ALPHA_GRID)
-        learned = self._learned_gram(learner, gram, sample)
-        if splits is not None or learned.learns_in_folds:
+        if splits is not None or learned.learns_in_folds(nested):
             splits = folds_of(None, sample, sample) if splits is None else splits
-            parts = learned.along_folds(partial(_held_out, grid=grid), splits, targets)
+            path = partial(_held_out, grid=grid)
+            parts = learned.along_folds(path, splits, targets, nested=nested, n_jobs=self.n_jobs)
         else:
             if auto and len(sample) > _EIGENDECOMPOSED:
-                loo = losses_downhill(gram, targets, grid, sample.weights)
+                loo = losses_downhill(learned.gram, targets, grid, sample.weights)
             else:
-                loo = leave_one_out(gram, targets, grid, extend=auto, weights=sample.weights)
+                loo = leave_one_out(
+                    learned.gram, targets, grid, extend=auto, weights=sample.weights
+                )
             grid, parts = loo.alphas, [(targets - loo.predictions, sample.weights)]
         # From the most to the least regularized.
         grid, parts = grid[::-1], [(residuals[::-1], weights) for residuals, weights in parts]

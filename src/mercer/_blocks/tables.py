@@ -1,0 +1,400 @@
+"""Tables that estimators are fitted to: in memory or in blocks, exactly or approximately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing, check_X_y
+from sklearn.utils.validation import _num_samples, validate_data
+
+from mercer._blocks.blocks import BlockSource
+from mercer._blocks.classes import UNIT_WEIGHTS, GivenWeights, RowWeights, class_row_weights
+from mercer._blocks.dask_source import DaskSource
+from mercer._blocks.memory_source import memory_source
+from mercer._blocks.row_sample import sample_positions
+from mercer._data.sample import Sample, with_class_weights
+from mercer._data.weights import as_weights
+from mercer._gram.tiles import check_gram_memory
+from mercer._typing import Array, Features
+from mercer._validation import (
+    check_choice,
+    check_has_rows,
+    check_number,
+    check_target_values,
+    table_advice,
+)
+
+EXACT_ROWS = 3000
+"""With ``approximation="auto"`` tables of at most this many rows are fitted exactly, which takes a
+few seconds (benchmarks/large_tables.py)."""
+
+_COMPONENTS, _FEWER_COMPONENTS = 1500, 1000
+"""Default numbers of centers of smaller and of larger tables; the time of a fit is quadratic in it
+(benchmarks/large.py, estimators)."""
+
+_MANY_ROWS = 50_000
+"""Tables of more rows than this are the larger ones."""
+
+_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+"""What scikit-learn's validation is asked for: numbers of single or double precision."""
+
+
+# --- whether a fit is exact ----------------------------------------------------------------------
+
+
+def check_approximation(approximation: Any, n_components: Any) -> None:
+    """Refuse settings that are no choice, before any work.
+
+    Parameters
+    ----------
+    approximation : {"auto", "exact", "nystroem"}
+    n_components : int or "auto"
+
+    Raises
+    ------
+    ValueError
+        If one is neither.
+    """
+    check_choice("approximation", approximation, ("auto", "exact", "nystroem"))
+    if not (isinstance(n_components, str) and n_components == "auto"):
+        check_number("n_components", n_components, whole=True, low=1.0)
+
+
+def fits_exactly(
+    estimator: Any, X: Any, sample_weight: Any, approximation: str, n_matrices: int = 4
+) -> bool:
+    """Whether all rows of positive weight are fitted exactly.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Named by messages. Where it is verbose, how much memory an exact fit needs is printed.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    sample_weight : array-like of shape (n_rows,), or None
+    approximation : {"auto", "exact", "nystroem"}
+    n_matrices : int, default=4
+        Number of Gram matrices that an exact fit has in memory at a time.
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
+    MemoryError
+        If an exact fit is asked for that needs more memory than there is.
+    """
+    name = type(estimator).__name__
+    n_rows = X.count_rows() if isinstance(X, BlockSource) else int(_num_samples(X))
+    check_has_rows(n_rows, name)
+    weights = np.asarray(sample_weight)
+    # Weights of another shape are refused with the rows.
+    if weights.shape == (n_rows,):
+        n_rows = int(np.count_nonzero(weights))
+    exact = n_rows <= EXACT_ROWS if approximation == "auto" else approximation == "exact"
+    if exact:
+        announcer = name if estimator.verbose else ""
+        check_gram_memory(n_rows, n_matrices, "use approximation='nystroem'", announcer=announcer)
+    return exact
+
+
+def number_of_components(n_components: int | str, n_rows: int) -> int:
+    """Number of centers of a table.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        At most `n_rows` are used.
+    n_rows : int
+    """
+    if isinstance(n_components, str):
+        n_components = _COMPONENTS if n_rows <= _MANY_ROWS else _FEWER_COMPONENTS
+    return min(int(n_components), n_rows)
+
+
+# --- the samples that a kernel is learned from ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableSample(Sample):
+    """Validated rows of a table that a kernel is learned from: all of them.
+
+    Attributes
+    ----------
+    names : data frame or array
+        What holds the names of columns.
+    """
+
+    names: Any = None
+
+    def frame(self, rows: Array) -> Features:
+        """Some rows, as a data frame where the table is one whose columns a kernel may name.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+        """
+        return as_frame(self.X[rows], self.names)
+
+
+@dataclass(frozen=True)
+class DrawnSample(TableSample):
+    """Rows that were drawn from a source, from which a kernel is learned.
+
+    Attributes
+    ----------
+    source : BlockSource
+        All rows.
+    positions : ndarray of int of shape (n_samples,)
+        Positions of the samples among all rows.
+    all_weights : RowWeights
+        Those of all rows.
+    """
+
+    source: BlockSource = field(kw_only=True)
+    positions: Array = field(kw_only=True)
+    all_weights: RowWeights = UNIT_WEIGHTS
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`."""
+        return replace(super().take(rows), positions=self.positions[rows])
+
+
+def as_frame(X: Features, names: Any) -> Features:
+    """Numbers as a data frame of the kind of another, with its columns; as they are without one.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+    names : data frame or array
+    """
+    columns = getattr(names, "columns", None)
+    if columns is None or issparse(X):
+        return X
+    return type(names)(dict(zip(columns, X.T, strict=True)))
+
+
+def validated_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any
+) -> TableSample:
+    """Validate a table, and set the estimator's number and names of features.
+
+    Rows whose weight is zero are left out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Classes may have weights, its `class_weight`.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_samples, n_features)
+        Of a source, all rows are read.
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
+        None for a source.
+    sample_weight : array-like of shape (n_samples,), default=None
+    **checks : object
+        Arguments of scikit-learn's `validate_data` for the target.
+
+    Raises
+    ------
+    ValueError
+        If the table or the target is refused by scikit-learn's validation, or a weight is negative.
+    """
+    X, y = in_memory(X, y)
+    names = X
+    with table_advice():
+        X, y = validate_data(estimator, X, y, ensure_min_samples=2, **_CHECKS, **checks)
+    weights = with_class_weights(sample_weight, getattr(estimator, "class_weight", None), y)
+    data = TableSample.of(X, y, weights, names=names)
+    return data if data.kept is None else replace(data, names=_safe_indexing(names, data.kept))
+
+
+def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
+    """All rows and targets of a source; other tables as they are.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+    """
+    if not isinstance(X, BlockSource):
+        return X, y
+    source = block_source(X, y)
+    rows, targets = source.take_raw(np.arange(source.count_rows()))
+    check_target_values(targets)
+    rows = source.as_input(rows)
+    return (rows if source.encoder is None else source.encoder.transform(rows)), targets
+
+
+def _head(source: BlockSource) -> Any:
+    """A few rows of what an estimator learns from, with the names of their columns."""
+    head = source.head()
+    return head if source.encoder is None else source.encoder.transform(head)
+
+
+def drawn_rows(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    max_rows: int = 20_000,
+    random_state: Any,
+    **checks: Any,
+) -> DrawnSample:
+    """Draw a sample of a large table, and set the estimator's number and names of features.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of a classifier, the sample has rows of every class, which may have weights, its
+        `class_weight`.
+    X : array-like, sparse matrix, data frame or BlockSource of shape (n_rows, n_features)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+        None for a source.
+    sample_weight : array-like of shape (n_rows,), or None
+        Rows whose weight is zero are left out.
+    max_rows : int, default=20_000
+        Number of rows to draw.
+    random_state : int, RandomState instance or None
+    **checks : object
+        Arguments of scikit-learn's `validate_data` for the target.
+
+    Raises
+    ------
+    ValueError
+        If the table or the target is refused by scikit-learn's validation, a weight is negative, or
+        a source comes with weights of samples.
+    """
+    weights: RowWeights = UNIT_WEIGHTS
+    if isinstance(X, BlockSource):
+        source, names = block_source(X, y), _head(X)
+        validate_data(estimator, names, skip_check_array=True)
+        weights = _weights_of_source(estimator, source, sample_weight)
+    else:
+        data = validated_rows(estimator, X, y, sample_weight, **checks)
+        source, names = block_source(data.X, data.y), data.names
+        weights = UNIT_WEIGHTS if data.weights.is_unit else GivenWeights(data.weights.values)
+    positions = sample_positions(source, max_rows, random_state, stratify=is_classifier(estimator))
+    raw, targets = source.take_raw(positions)
+    check_target_values(targets)
+    table, targets = check_X_y(source.numbers(raw), targets, **_CHECKS, **checks)
+    own = None if weights is UNIT_WEIGHTS else weights.of(targets, positions)
+    given = as_weights(own, len(targets))
+    return DrawnSample(
+        table,
+        targets,
+        given,
+        names=names,
+        source=source,
+        positions=positions,
+        all_weights=weights,
+    )
+
+
+def _weights_of_source(estimator: Any, source: BlockSource, sample_weight: Any) -> RowWeights:
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight needs a table in memory, or an exact fit: pass arrays or a data frame, "
+            "or set approximation='exact'."
+        )
+    class_weight = getattr(estimator, "class_weight", None)
+    return UNIT_WEIGHTS if class_weight is None else class_row_weights(source, class_weight)
+
+
+def as_source(X: Any, y: Any = None) -> tuple[Any, Any]:
+    """Dask collections as one source, and other tables as they are.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, Dask collection or BlockSource
+    y : array-like or Dask collection, default=None
+
+    Raises
+    ------
+    TypeError
+        If X is a path.
+    ValueError
+        If the target of a table in memory holds dates or missing entries.
+    """
+    if isinstance(X, str | Path):
+        raise TypeError(
+            f"X must be a table; got the path {str(X)!r}. ParquetSource({str(X)!r}, target) reads "
+            "Parquet files, and pandas.read_csv CSV files."
+        )
+    if is_dask(X):
+        return block_source(X, y), None
+    check_target_values(y)
+    return X, y
+
+
+def predict_rows(estimator: Any, X: Any, function: Callable[[Features], Array]) -> Any:
+    """Predictions for rows of a table in memory, or of a source, block by block.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted.
+    X : array-like, sparse matrix, data frame, Dask collection or BlockSource
+        Of shape (n_rows, n_features). A target that a source has is disregarded.
+    function : callable
+        From validated rows to an array of as many predictions.
+
+    Returns
+    -------
+    ndarray or lazy Dask collection of shape (n_rows, ...)
+        Lazy for a Dask collection.
+    """
+    source, _ = as_source(X)
+    if not isinstance(source, BlockSource):
+        return function(validate_data(estimator, X, reset=False, **_CHECKS))
+    source = source.without_target()
+    validate_data(estimator, _head(source), reset=False, skip_check_array=True)
+    found = source.map(lambda block: function(block.X))
+    return found if is_dask(X) else np.concatenate(list(found))
+
+
+def is_dask(X: Any) -> bool:
+    """Whether an object is a Dask collection."""
+    return callable(getattr(X, "__dask_graph__", None))
+
+
+def block_source(
+    X: Any, y: Any = None, *, block_rows: int | None = None, encoder: Any = None
+) -> BlockSource:
+    """Return a source of blocks of a table's rows.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, data frame, Dask array or data frame, or BlockSource
+        A table of shape (n_rows, n_columns). Memory-mapped arrays are read block by block. Sparse
+        matrices of other formats than CSR are converted, which copies them. A source is returned
+        as it is.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), default=None
+        A Dask collection, divided like X, if X is one.
+    block_rows : int, default=None
+        Largest number of rows of a block. If None, 4,096, or fewer where features are many.
+    encoder : transformer, default=None
+        A fitted transformer that turns the input's rows into numbers. Without it, all columns must
+        hold numbers.
+
+    Returns
+    -------
+    BlockSource
+
+    Raises
+    ------
+    ValueError
+        If X is not two-dimensional, or y has another number of rows or is divided differently.
+    """
+    if isinstance(X, BlockSource):
+        if y is not None:
+            raise ValueError("y must be None, because the source X has its own targets.")
+        return X
+    if is_dask(X):
+        return DaskSource(X, y, block_rows, encoder)
+    if is_dask(y):
+        raise ValueError("y is a Dask collection, and X is not; both must be.")
+    return memory_source(X, y, block_rows, encoder)

@@ -1,0 +1,176 @@
+"""Stacks of large tables: members on Nyström features of all rows, chosen on a sample of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mercer._blocks.numeric_tables import as_numeric
+from mercer._blocks.tables import DrawnSample
+from mercer._data.folds import sample_rows
+from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
+from mercer._pass_hooks import current_hooks
+from mercer._stacking.candidates import Candidate, TableViews, ViewName
+from mercer._stacking.combination import Combination, CombinedWithout
+from mercer._stacking.evaluation import Combine, Evaluation, Select, Selection, ViewedSample
+from mercer._typing import Array, Features, RandomState
+from mercer.kernels import Kernel
+
+_LEARNED_PER_EVALUATED = 2
+"""Ratio of training to evaluation samples of the kernels of a large table."""
+
+
+@dataclass(frozen=True)
+class NystroemMember:
+    """Ridge regression on Nyström features, fitted to all rows.
+
+    Attributes
+    ----------
+    view : {"given", "scaled", "quantiles"}
+        The view of the table that the kernel is evaluated on.
+    kernel : Kernel
+    model : NystroemModel
+    mean : ndarray of shape (n_outputs,)
+        Of the target.
+    """
+
+    view: ViewName
+    kernel: Kernel
+    model: NystroemModel
+    mean: Array
+
+    def deviations(self, X: Features, Z: Features) -> Array:
+        """Predictions for new samples less the mean; see :meth:`GramMember.deviations`."""
+        return np.asarray(self.model.values(X) - self.mean)
+
+    def left_out(self, Z: Features) -> Callable[[Features], Array]:
+        """Predictions of the first output, which hardly depend on any one of many samples."""
+        return lambda X: self.deviations(X, Z)[:, :1]
+
+    def deviations_in_folds(self, X: Features, positions: Array) -> Array:
+        """Predictions for rows by the fits without their folds, less the mean.
+
+        Parameters
+        ----------
+        X : ndarray or sparse matrix of shape (n_rows, n_features)
+            The member's view of rows of the training table.
+        positions : ndarray of int of shape (n_rows,)
+            Their positions in the training table.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        return np.asarray(self.model.out_of_fold(X, positions) - self.mean)
+
+
+@dataclass(frozen=True)
+class ViewEncoder:
+    """A transformer from rows of a source to one view of them.
+
+    Attributes
+    ----------
+    encoder : transformer or None
+        Turns rows into numbers; None if they are numbers.
+    views : TableViews
+    name : {"given", "scaled", "quantiles"}
+    """
+
+    encoder: Any
+    views: TableViews
+    name: ViewName
+
+    def transform(self, X: Any) -> Features:
+        """Return the view of some rows, in double precision."""
+        numbers = as_numeric(X if self.encoder is None else self.encoder.transform(X))
+        return self.views.transform(numbers, self.name)
+
+
+@dataclass(frozen=True)
+class DrawnViews(ViewedSample):
+    """Views of rows that were drawn from a large table, to all of which members are fitted.
+
+    Ridge regressions on Nyström features take one pass for each kernel, so that kernels of a small
+    part of the weights do not earn theirs.
+
+    Attributes
+    ----------
+    drawn : DrawnSample
+    views : TableViews
+    n_components : int
+        Number of centers.
+    random_state : int, RandomState instance or None
+        Draws the centers, and the samples that kernels are learned from.
+    """
+
+    drawn: DrawnSample = field(kw_only=True)
+    views: TableViews = field(kw_only=True)
+    n_components: int = field(kw_only=True)
+    random_state: RandomState = field(kw_only=True)
+    least_share: ClassVar[float] = 0.02
+    n_machines: ClassVar[int] = 0
+
+    def take(self, rows: Array) -> Self:
+        """Some of the samples; see :meth:`Sample.take`."""
+        return replace(super().take(rows), drawn=self.drawn.take(rows))
+
+    def others(self, rows: Array) -> ViewedSample | None:
+        """Samples that are not evaluated, where these are enough; see :class:`ViewedSample`."""
+        rest = np.setdiff1d(np.arange(len(self)), rows)
+        if len(rest) < len(rows):
+            return None
+        codes = self.target.take(rest).codes
+        n_learned = _LEARNED_PER_EVALUATED * len(rows)
+        return self.take(rest[sample_rows(len(rest), n_learned, codes, self.random_state)])
+
+    def fitted(self, kept: Sequence[Evaluation]) -> list[NystroemMember]:
+        """Ridge regressions on Nyström features of all rows; see :class:`ViewedSample`."""
+        current_hooks().on_start(self.drawn.source.count_rows() * len(kept))
+        return [self.member(found.kernel, found.candidate) for found in kept]
+
+    def member(self, kernel: Kernel, candidate: Candidate) -> NystroemMember:
+        """Ridge regression on the kernel of a candidate, its widths rescaled if it learns them.
+
+        Parameters
+        ----------
+        kernel : Kernel
+        candidate : Candidate
+        """
+        view, encoding, state = candidate.view, self.target.encoding, self.random_state
+        sample = replace(self.drawn, X=self.X[view])
+        if candidate.learns_widths:
+            kernel = rescaled_kernel(kernel, sample, encoding, state)
+        encoder = ViewEncoder(sample.source.encoder, self.views, view)
+        model = fit_nystroem(
+            kernel,
+            replace(sample, source=sample.source.with_encoder(encoder)),
+            encoding,
+            n_components=self.n_components,
+            random_state=state,
+        )
+        return NystroemMember(view, kernel, model, self.target.mean)
+
+    def refined(self, found: Selection, members: Sequence[Any], combine: Combine) -> Selection:
+        """The selection, combined by predictions out of fold for all samples that were drawn."""
+        kept = [
+            replace(e, deviations=m.deviations_in_folds(self.X[m.view], self.drawn.positions))
+            for e, m in zip(found.kept, members, strict=True)
+        ]
+        combination = combine([e.deviations for e in kept], self.target)
+        return Selection(found.evaluations, kept, combination, self.weights)
+
+    def without(self, found: Selection, select: Select, combine: Combine) -> CombinedWithout:
+        """Combinations of the same members, learned on some rows; see :class:`ViewedSample`."""
+        deviations = [e.deviations for e in found.kept]
+
+        def combined(train: Array) -> tuple[Combination, Sequence[Array]]:
+            return combine([d[train] for d in deviations], self.target.take(train)), deviations
+
+        return combined
+
+    def stored(self, rows: Array) -> dict[ViewName, Features]:
+        """Views of the rows that were evaluated: enough to know which new ones are far."""
+        return {name: view[rows] for name, view in self.X.items()}
