@@ -97,7 +97,7 @@ def test_left_out_probabilities_are_of_stacks_that_were_chosen_without_the_fold(
     target = encode_target(y, classification=True)
     table = viewed(X, y, target)
     for train, test in shuffled_folds(60, 5, target.codes, 0):
-        found = model._select(given_candidates(KERNELS, X), table.take(train), True)
+        found = model._select(given_candidates(KERNELS, X), table.take(train))
         deviations = [e.left_out_deviations(table)[test] for e in found.kept]
         expected = found.combination.combine(deviations, target.mean)
         assert_allclose(model.loo_predictions_[test], expected, rtol=1e-9)
