@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -208,6 +208,7 @@ def cluster_similarity(similarity: Any, n_clusters: int) -> Array:
     return np.asarray(A)
 
 
+@dataclass(eq=False, repr=False)
 class HSICClustering(KernelClusterer):
     """Clustering that maximizes the dependence of the labels on the samples (CLUHSIC).
 
@@ -299,28 +300,16 @@ class HSICClustering(KernelClusterer):
 
     _kernels_parameter = "kernel"
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        kernel: Any = None,
-        *,
-        method: Literal["greedy", "spectral"] = "greedy",
-        similarity: Any = None,
-        normalize: bool = True,
-        n_init: int | Literal["auto"] = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-9,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.method = method
-        self.similarity = similarity
-        self.normalize = normalize
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_clusters: int = 8
+    kernel: Any = None
+    _: KW_ONLY
+    method: Literal["greedy", "spectral"] = "greedy"
+    similarity: Any = None
+    normalize: bool = True
+    n_init: int | Literal["auto"] = "auto"
+    max_iter: int = 300
+    tol: float = 1e-9
+    random_state: int | RandomState | None = 0
 
     def _check_settings(self) -> None:
         super()._check_settings()

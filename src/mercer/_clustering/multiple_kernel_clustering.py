@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -223,6 +223,7 @@ def alternate(
     return Alternation(weights, partition, history, False)
 
 
+@dataclass(eq=False, repr=False)
 class MultipleKernelClustering(KernelClusterer):
     """Clustering by several kernels together with the kernels' weights, without labels.
 
@@ -314,28 +315,16 @@ class MultipleKernelClustering(KernelClusterer):
     (0.67, array([0.52, 0.48]))
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        n_clusters: int = 8,
-        *,
-        similarity: Any = None,
-        weight_penalty: float = 1.0,
-        weights_init: Literal["uniform", "kernels"] = "uniform",
-        n_init: int | Literal["auto"] = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-9,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        self.kernels = kernels
-        self.n_clusters = n_clusters
-        self.similarity = similarity
-        self.weight_penalty = weight_penalty
-        self.weights_init = weights_init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    kernels: Any = None
+    n_clusters: int = 8
+    _: KW_ONLY
+    similarity: Any = None
+    weight_penalty: float = 1.0
+    weights_init: Literal["uniform", "kernels"] = "uniform"
+    n_init: int | Literal["auto"] = "auto"
+    max_iter: int = 50
+    tol: float = 1e-9
+    random_state: int | RandomState | None = 0
 
     def _check_settings(self) -> None:
         super()._check_settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -112,6 +113,7 @@ class DependenceSelector(SelectorMixin, BaseEstimator):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class BAHSIC(DependenceSelector):
     """Backward elimination of features with the Hilbert-Schmidt independence criterion.
 
@@ -194,20 +196,12 @@ class BAHSIC(DependenceSelector):
 
     _takes_sparse = False
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        step: int | float = 0.1,
-        kernel: Any = "gaussian",
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.step = step
-        self.kernel = kernel
-        self.task = task
-        self.output_kernel = output_kernel
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    step: int | float = 0.1
+    kernel: Any = "gaussian"
+    task: Task = "auto"
+    output_kernel: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -224,6 +218,7 @@ class BAHSIC(DependenceSelector):
         return found.ranking == 1
 
 
+@dataclass(eq=False, repr=False)
 class HSICLasso(DependenceSelector):
     r"""Selection of a few features whose kernels sum up to the target's kernel: HSIC Lasso.
 
@@ -311,18 +306,11 @@ class HSICLasso(DependenceSelector):
     array([3, 7])
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        alpha: float | None = None,
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.task = task
-        self.output_kernel = output_kernel
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    alpha: float | None = None
+    task: Task = "auto"
+    output_kernel: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

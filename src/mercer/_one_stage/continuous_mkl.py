@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -95,6 +95,7 @@ class ContinuousMKL(KernelMachines):
             )
 
 
+@dataclass(eq=False, repr=False)
 class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     """Multiple kernel learning of classes over continuous families of kernels ("CR").
 
@@ -203,32 +204,20 @@ class ContinuousMKLClassifier(MachineClassifier, ContinuousMKL):
     3.5
     """
 
-    def __init__(
-        self,
-        family: Any = None,
-        *,
-        loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge",
-        C: float = 1.0,
-        class_weight: Any = None,
-        step: Literal["corrective", "stagewise"] = "corrective",
-        search: Literal["global", "local"] = "global",
-        width_penalty: float = 0.0,
-        tol: float = 1e-3,
-        max_kernels: int = 50,
-        verbose: bool = False,
-    ) -> None:
-        self.family = family
-        self.loss = loss
-        self.C = C
-        self.class_weight = class_weight
-        self.step = step
-        self.search = search
-        self.width_penalty = width_penalty
-        self.tol = tol
-        self.max_kernels = max_kernels
-        self.verbose = verbose
+    family: Any = None
+    _: KW_ONLY
+    loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge"
+    C: float = 1.0
+    class_weight: Any = None
+    step: Literal["corrective", "stagewise"] = "corrective"
+    search: Literal["global", "local"] = "global"
+    width_penalty: float = 0.0
+    tol: float = 1e-3
+    max_kernels: int = 50
+    verbose: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     """Multiple kernel learning of responses over continuous families of kernels ("CR").
 
@@ -332,27 +321,14 @@ class ContinuousMKLRegressor(MachineRegressor, ContinuousMKL):
     True
     """
 
-    def __init__(
-        self,
-        family: Any = None,
-        *,
-        loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared",
-        alpha: float = 1.0,
-        epsilon: float = 0.1,
-        step: Literal["corrective", "stagewise"] = "corrective",
-        search: Literal["global", "local"] = "global",
-        width_penalty: float = 0.0,
-        tol: float = 1e-3,
-        max_kernels: int = 50,
-        verbose: bool = False,
-    ) -> None:
-        self.family = family
-        self.loss = loss
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.step = step
-        self.search = search
-        self.width_penalty = width_penalty
-        self.tol = tol
-        self.max_kernels = max_kernels
-        self.verbose = verbose
+    family: Any = None
+    _: KW_ONLY
+    loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared"
+    alpha: float = 1.0
+    epsilon: float = 0.1
+    step: Literal["corrective", "stagewise"] = "corrective"
+    search: Literal["global", "local"] = "global"
+    width_penalty: float = 0.0
+    tol: float = 1e-3
+    max_kernels: int = 50
+    verbose: bool = False

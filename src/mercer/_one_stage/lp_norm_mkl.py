@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -104,6 +105,7 @@ class FiniteMKL(KernelMachines):
             )
 
 
+@dataclass(eq=False, repr=False)
 class MKLClassifier(MachineClassifier, FiniteMKL):
     """Multiple kernel learning of classes, with an lp-norm on the weights ("D1", "D2").
 
@@ -218,34 +220,21 @@ class MKLClassifier(MachineClassifier, FiniteMKL):
     (6, True)
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        norm: float = 1.0,
-        loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge",
-        C: float = 1.0,
-        class_weight: Any = None,
-        normalize: Literal["trace"] | None = "trace",
-        fit_intercept: bool = True,
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.norm = norm
-        self.loss = loss
-        self.C = C
-        self.class_weight = class_weight
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    kernels: Any = None
+    _: KW_ONLY
+    norm: float = 1.0
+    loss: Literal["hinge", "squared", "logistic"] | Loss = "hinge"
+    C: float = 1.0
+    class_weight: Any = None
+    normalize: Literal["trace"] | None = "trace"
+    fit_intercept: bool = True
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 100
+    verbose: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class MKLRegressor(MachineRegressor, FiniteMKL):
     """Multiple kernel learning of responses, with an lp-norm on the weights.
 
@@ -347,29 +336,15 @@ class MKLRegressor(MachineRegressor, FiniteMKL):
     True
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        norm: float = 2.0,
-        loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared",
-        alpha: float = 1.0,
-        epsilon: float = 0.1,
-        normalize: Literal["trace"] | None = "trace",
-        fit_intercept: bool = True,
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.norm = norm
-        self.loss = loss
-        self.alpha = alpha
-        self.epsilon = epsilon
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    kernels: Any = None
+    _: KW_ONLY
+    norm: float = 2.0
+    loss: Literal["squared", "epsilon_insensitive"] | Loss = "squared"
+    alpha: float = 1.0
+    epsilon: float = 0.1
+    normalize: Literal["trace"] | None = "trace"
+    fit_intercept: bool = True
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 100
+    verbose: bool = False

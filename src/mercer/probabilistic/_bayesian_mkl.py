@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -166,6 +167,7 @@ class BayesianMKL(OneStage):
         return LatentPosterior(self.dual_coef_[self.rows_], factors)
 
 
+@dataclass(eq=False, repr=False)
 class BayesianMKLClassifier(Classifier, BayesianMKL):
     """Class probabilities from a Gaussian process whose kernel is a learned sum of kernels.
 
@@ -289,32 +291,18 @@ class BayesianMKLClassifier(Classifier, BayesianMKL):
 
     _objectives = ("vb", "laplace", "map", "mkl")
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        objective: Literal["vb", "laplace", "map", "mkl"] = "vb",
-        weight_penalty: float = 1.0,
-        norm: float = 1.0,
-        jitter: float = 2.0,
-        class_weight: Any = None,
-        learn_parameters: bool = False,
-        n_starts: int = 2,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.objective = objective
-        self.weight_penalty = weight_penalty
-        self.norm = norm
-        self.jitter = jitter
-        self.class_weight = class_weight
-        self.learn_parameters = learn_parameters
-        self.n_starts = n_starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    kernels: Any = None
+    _: KW_ONLY
+    objective: Literal["vb", "laplace", "map", "mkl"] = "vb"
+    weight_penalty: float = 1.0
+    norm: float = 1.0
+    jitter: float = 2.0
+    class_weight: Any = None
+    learn_parameters: bool = False
+    n_starts: int = 2
+    tol: float = 1e-4
+    max_iter: int = 200
+    verbose: bool = False
 
     def predict(self, X: Features, diagonal: Any = None) -> NDArray[Any]:
         """Predict the most probable classes.

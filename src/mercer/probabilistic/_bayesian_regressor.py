@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from mercer._validation import check_bool, check_choice, check_coverage, check_p
 from mercer.probabilistic._bayesian_mkl import BayesianMKL
 
 
+@dataclass(eq=False, repr=False)
 class BayesianMKLRegressor(Regressor, BayesianMKL):
     """Responses with uncertainties, from a Gaussian process whose kernel is a learned sum.
 
@@ -148,36 +150,20 @@ class BayesianMKLRegressor(Regressor, BayesianMKL):
     # Laplace's approximation is exact for Gaussian noise, and not defined for Laplace noise.
     _objectives = ("marginal_likelihood", "vb", "map", "mkl")
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        likelihood: Literal["gaussian", "laplace"] = "gaussian",
-        objective: Literal["marginal_likelihood", "vb", "map", "mkl"] = "marginal_likelihood",
-        noise: float | None = None,
-        weight_penalty: float = 1.0,
-        norm: float = 1.0,
-        jitter: float = 0.1,
-        normalize_y: bool = True,
-        learn_parameters: bool = False,
-        n_starts: int = 2,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        verbose: bool = False,
-    ) -> None:
-        self.kernels = kernels
-        self.likelihood = likelihood
-        self.objective = objective
-        self.noise = noise
-        self.weight_penalty = weight_penalty
-        self.norm = norm
-        self.jitter = jitter
-        self.normalize_y = normalize_y
-        self.learn_parameters = learn_parameters
-        self.n_starts = n_starts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
+    kernels: Any = None
+    _: KW_ONLY
+    likelihood: Literal["gaussian", "laplace"] = "gaussian"
+    objective: Literal["marginal_likelihood", "vb", "map", "mkl"] = "marginal_likelihood"
+    noise: float | None = None
+    weight_penalty: float = 1.0
+    norm: float = 1.0
+    jitter: float = 0.1
+    normalize_y: bool = True
+    learn_parameters: bool = False
+    n_starts: int = 2
+    tol: float = 1e-4
+    max_iter: int = 200
+    verbose: bool = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
