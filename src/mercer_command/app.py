@@ -1,9 +1,14 @@
-"""The command line; what commands do is imported when one runs."""
+"""The commands' arguments and options, one class for each command, and the names that they take.
+
+Nothing but the command line is imported here, so that help is fast.
+"""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, fields
 from inspect import Parameter, Signature, getdoc, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
@@ -11,7 +16,192 @@ from typer.core import TyperGroup
 
 from mercer import __version__
 from mercer_command.messages import one_line
-from mercer_command.options import Columns, Compare, Demo, Explain, Fit, Options, Predict
+
+DESCRIPTIONS = {
+    "stacking": "evaluated, stacked",
+    "ca": "searched widths",
+    "ca-nd": "searched, per feature",
+    "auto": "per feature if better",
+    "alignf": "fixed, max alignment",
+    "align": "fixed, own alignment",
+    "hsic-w": "fixed, own HSIC",
+    "uniform": "fixed, equal weights",
+    "hsic": "one width, HSIC",
+    "cka": "one width, alignment",
+    "ka": "one width, uncentered",
+    "mkl": "fixed, one-stage, l1",
+    "mkl-2": "fixed, one-stage, l2",
+    "cr": "searched, one-stage",
+    "bayes": "fixed, evidence",
+    "l1-svm": "mkl, for classes",
+    "l2-krr": "mkl-2, for responses",
+    "grid": "RBF, grid search",
+}
+"""A few words on how each method finds kernels, their widths and their weights."""
+
+LEARNERS = tuple(name for name in DESCRIPTIONS if name != "grid")
+"""The methods that learn a kernel."""
+
+COMPARED = tuple(name for name in DESCRIPTIONS if name not in ("ca-nd", "l1-svm", "l2-krr"))
+"""The methods that are compared by default. Left out are `ca-nd`, which `auto` tries too in the
+same time, and two methods that solve the same problems as `mkl` and `mkl-2`."""
+
+CHOICES = ("number", "category", "date", "time", "text", "ignored")
+"""Roles that a file of columns may give."""
+
+_TASK_HELP = (
+    "auto, classification or regression. auto: Text, booleans and categories are classes; dates "
+    "and numbers with fractions are a response; whole numbers are classes if they have at most 20 "
+    "distinct values, and else a response."
+)
+_LEARNER_HELP = "How kernels, their widths and their weights are learned. " + "; ".join(
+    f"{name}: {DESCRIPTIONS[name]}" for name in LEARNERS
+)
+_COLUMNS_HELP = (
+    "CSV of the columns name, role and format that says how columns are read and used, where that "
+    f"is not recognized; mercer columns writes one. Roles: {', '.join(CHOICES)}."
+)
+
+Table = Annotated[Path, typer.Argument(help="CSV or Parquet file.")]
+Tables = Annotated[
+    Path, typer.Argument(help="CSV or Parquet file, or folder of Parquet files.", metavar="TABLE")
+]
+Model = Annotated[Path, typer.Argument(help="Model saved by mercer fit.")]
+Report = Annotated[
+    Path | None, typer.Option(help="Write an HTML report with figures.", metavar="FILE")
+]
+Out = Annotated[Path | None, typer.Option(help="Save the tested model (skops).", metavar="FILE")]
+Seed = Annotated[int, typer.Option(help="Seed of the random splits.", min=0)]
+Repeats = Annotated[int, typer.Option(help="Number of random splits.", min=1)]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Arguments and options of a command; its docstring is the help."""
+
+    def words(self) -> tuple[str, ...]:
+        """Return the command with its arguments, and the options that are not the defaults."""
+        words = ["mercer", type(self).__name__.lower()]
+        hints = get_type_hints(type(self), include_extras=True)
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(hints[field.name].__metadata__[0], typer.models.ArgumentInfo):
+                words.append(str(value))
+            elif value != field.default:
+                words += [f"--{field.name.replace('_', '-')}", str(value)]
+        return tuple(words)
+
+
+@dataclass(frozen=True)
+class _Learning(Options):
+    table: Tables
+    target: Annotated[str, typer.Option(help="Column to predict.", metavar="COLUMN")]
+    task: Annotated[str, typer.Option(help=_TASK_HELP)] = "auto"
+    columns: Annotated[Path | None, typer.Option(help=_COLUMNS_HELP, metavar="FILE")] = None
+    report: Report = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Fit(_Learning):
+    """Learn a kernel and a predictor from a table, and test them on held-out rows.
+
+    Folders, Parquet files of more than 10,000,000 values, and those read by Dask do not have to fit
+    into memory.
+    """
+
+    learner: Annotated[str, typer.Option(help=_LEARNER_HELP)] = LEARNERS[0]
+    out: Out = None
+    test_size: Annotated[
+        float, typer.Option(help="Share of held-out rows, at most 10,000.", min=0.01, max=0.99)
+    ] = 0.25
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Read Parquet files on the Dask cluster of this scheduler, such as "
+            "tcp://host:8786.",
+            metavar="ADDRESS",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            help="Read Parquet files in this number of processes, by Dask.", metavar="N", min=1
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Predict(Options):
+    """Predict each row of a table with a saved model.
+
+    A model is loaded only if all its types belong to mercer or scikit-learn. Columns that it was
+    not fitted on, such as the target, are ignored. Parquet files do not have to fit into memory.
+    """
+
+    model: Model
+    table: Tables
+    out: Annotated[Path, typer.Option(help="Write predictions, CSV or Parquet.", metavar="FILE")]
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            help="Add columns of intervals that hold the response with this probability, such as "
+            "0.9, if the model predicts responses.",
+            metavar="COVERAGE",
+        ),
+    ] = None
+    intervals: Annotated[bool, typer.Option("--intervals", help="The same as --interval 0.9.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True)
+class Explain(Options):
+    """Show what a saved model learned: kernels, and which columns matter for the rows of a table.
+
+    Rows that the model was not fitted to tell more than those that it was.
+    """
+
+    model: Model
+    table: Table
+    report: Report = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Columns(Options):
+    """Show how the columns of a table are read and used, without learning."""
+
+    table: Table
+    out: Annotated[
+        Path | None, typer.Option(help="Write a file for --columns, to edit, CSV.", metavar="FILE")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Compare(_Learning):
+    """Compare methods on the same splits by test error, test alignment, time to fit, and rank.
+
+    Each split holds out a quarter of the rows.
+    """
+
+    methods: Annotated[
+        str | None,
+        typer.Option(help=f"Methods, separated by commas; by default {', '.join(COMPARED)}."),
+    ] = None
+    repeats: Repeats = 5
+    csv: Annotated[
+        Path | None, typer.Option(help="Write results, CSV or Parquet.", metavar="FILE")
+    ] = None
+
+
+@dataclass(frozen=True)
+class Demo(Options):
+    """Compare methods and fit one on scikit-learn's breast-cancer table, in half a minute."""
+
+    out: Out = None
+    report: Report = None
+    repeats: Repeats = 2
 
 
 class OneLineErrors(TyperGroup):

@@ -10,14 +10,13 @@ from sklearn.pipeline import Pipeline
 
 from mercer import pass_hooks
 from mercer_command import (
+    app,
     figures,
     files,
     fitting,
     held_out_figures,
-    html,
     messages,
     methods,
-    options,
     sections,
     streaming,
     tables,
@@ -28,15 +27,15 @@ from mercer_command.importance import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.prediction import predict_file
 from mercer_command.problem import Problem, Rows, as_problem, splits
-from mercer_command.result import Section, Text
+from mercer_command.report import Section, Text, write_page
 
 DEMONSTRATED = ("stacking", "ca", "alignf", "uniform", "hsic", "cka", "grid")
 """The methods of the demonstration: one of each kind, as far as they are fast."""
 
 
-def fit(given: options.Fit) -> None:
-    """Learn from a table; see `mercer_command.options`."""
-    messages.checked_name("learner", given.learner, options.LEARNERS)
+def fit(given: app.Fit) -> None:
+    """Learn from a table; see `mercer_command.app`."""
+    messages.checked_name("learner", given.learner, app.LEARNERS)
     files.check_outputs(given.out, given.report, inputs=(given.table,))
     distributed = given.cluster or given.workers
     messages.check_packages(skops=given.out, matplotlib=given.report, distributed=distributed)
@@ -44,19 +43,19 @@ def fit(given: options.Fit) -> None:
     with streaming.cluster_client(given.cluster, given.workers) as client:
         if client is None and not streaming.is_streamed(given.table):
             problem = _problem(given)
-            methods.check_fit([given.learner], problem.task, options.LEARNERS)
+            methods.check_fit([given.learner], problem.task, app.LEARNERS)
             [rows] = splits(problem, test_size=given.test_size, repeats=1, seed=given.seed)
             methods.check_size([given.learner], len(rows[0]))
             training = streaming.Training(problem, *rows)
         else:
             methods.check_streamed(given.learner)
             training = streaming.streamed_table(given)
-            methods.check_fit([given.learner], training.problem.task, options.LEARNERS)
+            methods.check_fit([given.learner], training.problem.task, app.LEARNERS)
         _fit(training, given, given, client)
 
 
-def predict(given: options.Predict) -> None:
-    """Predict the rows of a table; see `mercer_command.options`."""
+def predict(given: app.Predict) -> None:
+    """Predict the rows of a table; see `mercer_command.app`."""
     tables.is_parquet(given.out)
     files.check_outputs(given.out, inputs=(given.model, given.table))
     coverage = 0.9 if given.intervals and given.interval is None else given.interval
@@ -76,8 +75,8 @@ def predict(given: options.Predict) -> None:
     terminal.print_line(f"{n_rows:,} predictions in {given.out}")
 
 
-def explain(given: options.Explain) -> None:
-    """Show what a model learned; see `mercer_command.options`."""
+def explain(given: app.Explain) -> None:
+    """Show what a model learned; see `mercer_command.app`."""
     files.check_outputs(given.report, inputs=(given.model, given.table))
     messages.check_packages(matplotlib=given.report)
     notes = list[str]()
@@ -91,15 +90,15 @@ def explain(given: options.Explain) -> None:
             predictions = [] if trial.y is None else [held_out_figures.prediction_section(trial)]
             page = [*_notes(notes), *predictions, *figures.dependence_section(trial), *found]
             title = f"What predicts {shown(trial.name)}"
-            html.write_page(given.report, title, f"{described}.", page)
+            write_page(given.report, title, f"{described}.", page)
     terminal.print_line(f"{shown(trial.name)}: {described}")
     terminal.show(found)
     terminal.print_notes(notes)
     terminal.show_files(report=given.report)
 
 
-def columns(given: options.Columns) -> None:
-    """Show how columns are read; see `mercer_command.options`."""
+def columns(given: app.Columns) -> None:
+    """Show how columns are read; see `mercer_command.app`."""
     files.check_outputs(given.out, inputs=(given.table,))
     cells = tables.read_cells(given.table)
     _, found = recognize_columns(cells.frame, separator=cells.separator)
@@ -110,8 +109,8 @@ def columns(given: options.Columns) -> None:
         terminal.show_files(columns=given.out)
 
 
-def compare(given: options.Compare) -> None:
-    """Compare methods; see `mercer_command.options`."""
+def compare(given: app.Compare) -> None:
+    """Compare methods; see `mercer_command.app`."""
     names = methods.method_names(given.methods)
     if given.csv is not None:
         tables.is_parquet(given.csv)
@@ -130,8 +129,8 @@ def compare(given: options.Compare) -> None:
     _compare(problem, names, rows, csv=given.csv, report=given.report, seed=given.seed)
 
 
-def demo(given: options.Demo) -> None:
-    """Compare methods on a table of scikit-learn; see `mercer_command.options`."""
+def demo(given: app.Demo) -> None:
+    """Compare methods on a table of scikit-learn; see `mercer_command.app`."""
     from sklearn.datasets import load_breast_cancer
 
     files.check_outputs(given.out, given.report)
@@ -141,20 +140,20 @@ def demo(given: options.Demo) -> None:
     problem = as_problem(frame, "diagnosis")
     rows = splits(problem, test_size=0.25, repeats=given.repeats, seed=0)
     _compare(problem, list(DEMONSTRATED), rows)
-    fitted = options.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
+    fitted = app.Fit(Path("table.csv"), "diagnosis", out=given.out, report=given.report)
     _fit(streaming.Training(problem, *rows[0]), fitted, given)
     if given.report is None:
         terminal.print_line("The option --report demo.html writes a report with figures.")
 
 
-def _problem(given: options.Fit | options.Compare) -> Problem:
+def _problem(given: app.Fit | app.Compare) -> Problem:
     cells = tables.read_cells(given.table)
     choices = tables.read_choices(given.columns, list(cells.frame.columns))
     return as_problem(cells, given.target, given.task, choices=choices)
 
 
 def _fit(
-    training: streaming.Training, given: options.Fit, command: options.Options, client: Any = None
+    training: streaming.Training, given: app.Fit, command: app.Options, client: Any = None
 ) -> None:
     """Learn, save the model, write the report, and show both; `command` is how it is repeated."""
     problem, notes = training.problem, list(training.problem.notes)
@@ -205,7 +204,7 @@ def write_fit_report(
     ]
     error = sections.format_error(fit.errors[0].error, trial.task)
     title = f"Predicting {shown(trial.name)}: error {error}"
-    html.write_page(path, title, f"{described}.", [*first, *between, *last])
+    write_page(path, title, f"{described}.", [*first, *between, *last])
 
 
 def _learned(trial: fitting.Trial, learner: str = "") -> list[Section]:
@@ -252,7 +251,7 @@ def _compare(
     if report is not None:
         with postponed(failures, f"write the report {report}"):
             title = f"Comparison of methods that predict {shown(problem.name)}"
-            html.write_page(report, title, f"{described}.", [found, *_notes(notes)])
+            write_page(report, title, f"{described}.", [found, *_notes(notes)])
             written["report"] = report
     terminal.print_line(f"{shown(problem.name)}: {described}")
     terminal.show([found])

@@ -17,12 +17,11 @@ from mercer import inspection
 from mercer.preprocessing import convert
 from mercer_command.baselines import HeldOutError
 from mercer_command.fitting import Comparison, Trial
-from mercer_command.html import ACCENT, COLORS, SOFT, label_dates
 from mercer_command.importance import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.problem import Task
-from mercer_command.result import Figure, Part, Section, Text
+from mercer_command.report import ACCENT, COLORS, SOFT, Figure, Part, Section, Text, label_dates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -115,7 +115,7 @@ def fit(
         If it has a source, the columns' encoder is fitted to the training rows of the sample, and
         the predictor to all.
     learner : str
-        One of `mercer_command.options.LEARNERS`.
+        One of `mercer_command.app.LEARNERS`.
     seed : int, default=0
     on_step : callable, default=nothing
         Called before each step, with its description.

@@ -12,10 +12,20 @@ from sklearn.pipeline import Pipeline
 
 from mercer_command.figures import MOST_MARKS
 from mercer_command.fitting import Trial, intervals
-from mercer_command.html import ACCENT, COLORS, SOFT, WARM, label_dates
 from mercer_command.messages import shown
 from mercer_command.notation import Array
-from mercer_command.result import Figure, Part, Section, Table, Text
+from mercer_command.report import (
+    ACCENT,
+    COLORS,
+    SOFT,
+    WARM,
+    Figure,
+    Part,
+    Section,
+    Table,
+    Text,
+    label_dates,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

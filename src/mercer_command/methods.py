@@ -19,9 +19,9 @@ from sklearn.svm import SVC
 
 import mercer
 from mercer.kernels import Gaussian
+from mercer_command.app import COMPARED, LEARNERS
 from mercer_command.messages import InputError, checked_name, listing
 from mercer_command.notation import Array
-from mercer_command.options import COMPARED, LEARNERS
 from mercer_command.problem import Problem, Rows, Task
 from mercer_command.table_reader import problem_encoder, problem_reader
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from mercer.inspection import kernel_terms
 from mercer_command import figures
+from mercer_command.app import DESCRIPTIONS, Options
 from mercer_command.baselines import HeldOutError
 from mercer_command.columns import Column
 from mercer_command.fitting import Comparison, Fit, Trial
 from mercer_command.importance import ColumnImportance
 from mercer_command.messages import shown
-from mercer_command.options import DESCRIPTIONS, Options
 from mercer_command.problem import Problem, Task
-from mercer_command.result import Folded, Part, Section, Table, Text
+from mercer_command.report import Part, Section, Table, Text
 from mercer_command.tables import pandas_call
 
 MOST_ROWS = 60
@@ -247,8 +247,8 @@ def repeat_section(fit: Fit, options: Options, table: Path, model: Path | None) 
             ),
             Text(loading, "code"),
             *([] if model else [Text("The option --out saves the model.")]),
-            Folded("Versions", Table(["Package", "Version"], versions)),
-            Folded("All settings", Table(["Setting", "Value"], settings)),
+            Table(["Package", "Version"], versions, summary="Versions"),
+            Table(["Setting", "Value"], settings, summary="All settings"),
         ],
     )
 

@@ -16,10 +16,10 @@ import pandas as pd
 
 from mercer import ParquetSource, infer_task
 from mercer_command import problem as problems
+from mercer_command.app import Fit
 from mercer_command.columns import Choice
 from mercer_command.messages import InputError, checked_name, collected_warnings, listing, shown
 from mercer_command.notation import Array, as_dates
-from mercer_command.options import Fit
 from mercer_command.tables import is_parquet, read_choices, readable
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pandas as pd
 
+from mercer_command.app import CHOICES
 from mercer_command.columns import Choice, Column
 from mercer_command.files import replacing
 from mercer_command.messages import InputError, checked_name, listing, one_line, shown
-from mercer_command.options import CHOICES
 from mercer_command.text_files import COMPRESSED, read_text_table, recognize_format
 
 

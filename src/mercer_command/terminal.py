@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from mercer_command.result import Section, Table, Text
+from mercer_command.report import Section, Table, Text
 
 
 class StepLines:
@@ -142,7 +142,7 @@ def show(sections: Iterable[Section]) -> None:
         # A title of the table would be as narrow as the table.
         Console().print(f"[bold]{escape(section.title)}[/]", highlight=False)
         for part in section.parts:
-            if isinstance(part, Table):
+            if isinstance(part, Table) and not part.summary:
                 Console().print(_grid(part))
             elif isinstance(part, str):
                 print_line(part)

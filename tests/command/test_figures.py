@@ -20,7 +20,7 @@ from mercer_command.held_out_figures import prediction_section
 from mercer_command.importance import ColumnImportance
 from mercer_command.methods import make_model
 from mercer_command.problem import as_problem
-from mercer_command.result import Table
+from mercer_command.report import Table
 from mercer_command.sections import kernel_section
 
 N = 200

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("typer")
 
-from mercer_command.options import Demo, Fit
+from mercer_command.app import Demo, Fit
 
 
 def test_arguments_and_the_options_that_differ_from_the_defaults_are_told() -> None:

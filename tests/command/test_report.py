@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,8 +13,7 @@ from command_cases import Run, class_table, error_line, pd, response_table
 from ten_tables import LONG_NAME, odd_names
 
 import mercer
-from mercer_command.html import write_page
-from mercer_command.result import Folded, Section, Table, Text
+from mercer_command.report import Section, Table, Text, write_page
 
 KINDS = ("p", "note", "code", "warning")
 
@@ -166,7 +166,7 @@ def test_axes_of_dates_are_labeled_by_dates(run: Run) -> None:
 def test_the_title_and_all_parts_of_a_page_are_text(tmp_path: Path) -> None:
     marked = "<b>&</b>"
     table = Table([marked], [[marked]])
-    parts = [marked, table, Folded(marked, table), *(Text(marked, kind) for kind in KINDS)]
+    parts = [marked, table, replace(table, summary=marked), *(Text(marked, kind) for kind in KINDS)]
     write_page(tmp_path / "r.html", marked, marked, [Section(marked, parts)])
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<b>" not in page

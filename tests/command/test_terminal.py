@@ -12,7 +12,7 @@ pytest.importorskip("pandas")
 from rich.console import Console
 
 from mercer_command import terminal
-from mercer_command.result import Section, Table
+from mercer_command.report import Section, Table
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> str:

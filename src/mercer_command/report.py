@@ -1,10 +1,11 @@
-"""Reports in HTML: a page with the sections of a result, which embeds its figures and style."""
+"""Sections of tables, lines and figures, and the HTML page that shows them with its style."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import singledispatch
 from html import escape
 from io import BytesIO
 from itertools import groupby
@@ -14,10 +15,96 @@ from typing import TYPE_CHECKING
 
 from mercer import __version__
 from mercer_command.files import replacing
-from mercer_command.result import Figure, Folded, Part, Section, Table
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes
+    ----------
+    header : sequence of str
+    rows : sequence of sequences of str
+    numeric : collection of int
+        Positions of the columns of numbers, which are aligned to the right.
+    bold : collection of int
+        Positions of the rows that stand out.
+    lengths : sequence of float
+        Lengths of bars beside the rows, in the terminal.
+    n_shown : int or None
+        The terminal shows this number of rows; None if all.
+    summary : str
+        A table with a summary is for reports only, which show it on demand below its summary.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    numeric: Collection[int] = ()
+    bold: Collection[int] = ()
+    lengths: Sequence[float] = ()
+    n_shown: int | None = None
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a report.
+
+    Attributes
+    ----------
+    draw : callable
+        It draws on the axes that it is passed.
+    caption : str
+    height : float
+        In inches; the width is 5.6.
+    """
+
+    draw: Callable[[Axes], Any]
+    caption: str
+    height: float = 3.8
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph of a report.
+
+    Attributes
+    ----------
+    text : str
+    kind : {"p", "note", "code", "warning"}
+        The terminal shows warnings only.
+    """
+
+    text: str
+    kind: str = "p"
+
+
+# Lines, tables and warnings are shown in the terminal and in reports; other parts in reports.
+Part: TypeAlias = str | Table | Figure | Text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a result below a headline.
+
+    Attributes
+    ----------
+    title : str
+    parts : sequence of Part
+    """
+
+    title: str
+    parts: Sequence[Part] = field(default_factory=list)
+
 
 # Colors of text, of what is less important, and of lines; dark pages replace them.
 INK, SOFT, LINE = "#1d2733", "#5b6875", "#e3e8ed"
@@ -53,32 +140,45 @@ def write_page(path: Path, title: str, lead: str, sections: Iterable[Section]) -
 def _parts(parts: Sequence[Part]) -> str:
     """Return the parts of a section; consecutive figures stand beside each other."""
     return "".join(
-        f'<div class="figures">{"".join(map(_part, group))}</div>'
+        f'<div class="figures">{"".join(map(_element, group))}</div>'
         if beside
-        else "".join(map(_part, group))
+        else "".join(map(_element, group))
         for beside, group in groupby(parts, lambda part: isinstance(part, Figure))
     )
 
 
-def _part(part: Part) -> str:
-    if isinstance(part, str):
-        return f"<p>{escape(part[:1].upper() + part[1:])}.</p>"
-    if isinstance(part, Table):
-        return _table(part)
-    if isinstance(part, Figure):
-        return f"<figure>{svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>"
-    if isinstance(part, Folded):
-        inner = _table(part.table)
-        return f"<details><summary>{escape(part.summary)}</summary>{inner}</details>"
-    text = escape(part.text)
-    if part.kind == "code":
-        return f"<pre><code>{text}</code></pre>"
-    if part.kind == "warning":
-        return f'<p class="warning">Warning: {text}.</p>'
-    return f'<p class="note">{text}</p>' if part.kind == "note" else f"<p>{text}</p>"
+_PARAGRAPHS = {
+    "p": "<p>{}</p>",
+    "note": '<p class="note">{}</p>',
+    "code": "<pre><code>{}</code></pre>",
+    "warning": '<p class="warning">Warning: {}.</p>',
+}
+"""Elements of a page for paragraphs of each kind."""
 
 
-def _table(table: Table) -> str:
+@singledispatch
+def _element(part: Any) -> str:
+    """Return an element of a page for a part of a section."""
+    raise TypeError(type(part))
+
+
+@_element.register
+def _(part: str) -> str:
+    return f"<p>{escape(part[:1].upper() + part[1:])}.</p>"
+
+
+@_element.register
+def _(part: Text) -> str:
+    return _PARAGRAPHS[part.kind].format(escape(part.text))
+
+
+@_element.register
+def _(part: Figure) -> str:
+    return f"<figure>{svg(part)}<figcaption>{escape(part.caption)}</figcaption></figure>"
+
+
+@_element.register
+def _(table: Table) -> str:
     def line(cells: Sequence[str], tag: str) -> str:
         kinds = [' class="n"' if c in table.numeric else "" for c in range(len(cells))]
         return "".join(
@@ -90,7 +190,10 @@ def _table(table: Table) -> str:
         for r, cells in enumerate(table.rows)
     )
     head = f"<thead><tr>{line(table.header, 'th')}</tr></thead>"
-    return f'<div class="sheet"><table>{head}<tbody>{"".join(lines)}</tbody></table></div>'
+    sheet = f'<div class="sheet"><table>{head}<tbody>{"".join(lines)}</tbody></table></div>'
+    if not table.summary:
+        return sheet
+    return f"<details><summary>{escape(table.summary)}</summary>{sheet}</details>"
 
 
 def svg(figure: Figure) -> str:
