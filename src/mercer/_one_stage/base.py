@@ -334,7 +334,8 @@ class MachineClassifier(Classifier, KernelMachines):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[class_values(self._values(X)).argmax(axis=1)]
+        chosen = class_values(self._values(X)).argmax(axis=1)
+        return self.classes_[chosen]
 
     def predict_proba(self, X: Features) -> Array:
         """Predict class probabilities.
