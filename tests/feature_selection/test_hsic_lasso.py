@@ -18,11 +18,9 @@ from reference import (
 )
 from selection_cases import (
     KINDS,
-    RELEVANT,
     assert_optimal,
     default_kernel,
     dense_problem,
-    exclusive_or,
     problem,
 )
 from sklearn import config_context
@@ -117,17 +115,6 @@ def test_ties_of_binary_features(seed: int) -> None:
         assert_optimal(found.weights_, found.alpha_, a, M)
 
 
-@pytest.mark.parametrize("kind", ["three classes", "regression"])
-def test_relevant_features_are_found_among_many(kind: str) -> None:
-    X, y = problem(kind, n=200, p=300)
-    assert_array_equal(HSICLasso(2).fit(X, y).get_support(indices=True), RELEVANT)
-
-
-def test_an_exclusive_or_is_not_detected() -> None:
-    X, y = exclusive_or()
-    assert not HSICLasso(2).fit(X, y).support_[[5, 100]].all()
-
-
 def test_one_of_two_equal_features_is_selected() -> None:
     X, y = problem("regression")
     doubled = np.hstack([X, 3.0 - 1e5 * X])
@@ -168,33 +155,24 @@ def test_numbers_of_features() -> None:
     assert not HSICLasso(alpha=empty.scores_.max()).fit(X, y).support_.any()
 
 
-@every_kind
+@pytest.mark.parametrize("kind", ["three classes", "two outputs"])
 def test_units_of_features_do_not_matter(kind: str) -> None:
     X, y = problem(kind)
     here = HSICLasso(3).fit(X, y)
     scales = np.array([1e-8, 1e8, -1.0, 1e-300, 1e300, 3.0, 1e-8, 1e8])
-    there = HSICLasso(3).fit(X * scales, y)
-    assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-8)
-    moved = HSICLasso(3).fit(X + 1e5, y)
-    assert_allclose(moved.weights_, here.weights_, rtol=0.0, atol=1e-8)
+    for table in (X * scales, X + 1e5):
+        there = HSICLasso(3).fit(table, y)
+        assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-8)
 
 
-@every_kind
-def test_rows_in_another_order_or_twice(kind: str) -> None:
-    X, y = problem(kind)
+def test_rows_in_another_order_or_twice() -> None:
+    X, y = problem("regression")
     here = HSICLasso(3).fit(X, y)
     order = np.random.default_rng(1).permutation(len(X))
     for rows in (order, np.tile(order, 2)):
         there = HSICLasso(3).fit(X[rows], y[rows])
         assert_allclose(there.weights_, here.weights_, rtol=0.0, atol=1e-7)
         assert_allclose(there.alpha_, here.alpha_, rtol=1e-6)
-
-
-def test_order_of_features_does_not_matter() -> None:
-    X, y = copies()
-    order = np.random.default_rng(0).permutation(X.shape[1])
-    here, there = HSICLasso(6).fit(X, y), HSICLasso(6).fit(X[:, order], y)
-    assert_allclose(there.weights_, here.weights_[order], rtol=0.0, atol=1e-8)
 
 
 def test_single_precision() -> None:
@@ -204,7 +182,7 @@ def test_single_precision() -> None:
     assert there.transform(X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_array, sp.csr_matrix])
+@pytest.mark.parametrize("layout", [sp.csr_array, sp.csc_matrix])
 def test_sparse_features(layout: Any) -> None:
     X, y = problem("binary")
     X = np.where(np.abs(X) < 0.5, 0.0, X)
@@ -238,17 +216,6 @@ def test_whole_numbers_as_responses() -> None:
     found = HSICLasso(2, task="regression").fit(X, y)
     assert_allclose(found.weights_, HSICLasso(2).fit(X, y + 0.5).weights_, rtol=0.0, atol=1e-12)
     assert np.abs(found.weights_ - HSICLasso(2).fit(X, y).weights_).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", ["sonar", "ionosphere"])
-def test_real_data(data: Any, name: str) -> None:
-    bunch = data(name)
-    X, y = bunch.data.astype(float), bunch.target
-    design, target = hsic_lasso(X[:, X.std(axis=0) > 0.0], default_kernel("binary", y))
-    found = HSICLasso(10).fit(X, y)
-    a, M = dense_problem(design, target)
-    assert_optimal(found.weights_[X.std(axis=0) > 0.0], found.alpha_, a, M)
-    assert found.support_.sum() == 10
 
 
 @pytest.mark.parametrize("deviation", [1.0, 100.0])

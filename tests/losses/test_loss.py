@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 from hypothesis import given
 from hypothesis import strategies as st
 from loss_cases import GRAMS, Case, N, X, assert_optimal, either_way, every_loss, predictions
@@ -24,8 +25,6 @@ from one_stage_reference import (
 from reference import center, gaussian
 
 from mercer.losses import EpsilonInsensitive, Hinge, Logistic, Machine, Squared
-
-every_gram = pytest.mark.parametrize("gram", GRAMS)
 
 
 def feasible(case: Case, seed: int = 4) -> Matrix:
@@ -81,9 +80,8 @@ def test_objectives_are_their_definitions(case: Case) -> None:
 
 
 @every_loss
-@every_gram
+@pytest.mark.parametrize(("gram", "accuracy"), rotating(GRAMS, [1e-3, 1e-8]))
 @either_way
-@pytest.mark.parametrize("accuracy", [1e-3, 1e-8])
 def test_machines_reach_the_gap(case: Case, gram: str, intercept: bool, accuracy: float) -> None:
     K = GRAMS[gram]
     before = K.copy()

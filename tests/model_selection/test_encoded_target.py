@@ -63,12 +63,6 @@ class TestEncodingOfResponses:
         parts = np.vstack([encoding.encode(y[:7]), encoding.encode(y[7:])])
         np.testing.assert_allclose(parts, encode_target(y, classification=False).values)
 
-    @pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 2)])
-    def test_decoding_returns_responses(self, shape: tuple[int, ...]) -> None:
-        y = np.random.default_rng(1).normal(size=shape)
-        encoding = encode_target(y, classification=False).encoding
-        np.testing.assert_allclose(encoding.decode(encoding.encode(y)), y.reshape(9, -1))
-
     def test_a_constant_response_stays(self) -> None:
         encoding = encode_target(np.full(4, 3.0), classification=False).encoding
         np.testing.assert_array_equal(encoding.decode(encoding.encode(np.full(4, 3.0))), 3.0)

@@ -61,38 +61,26 @@ def recorded(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_losses_are_those_of_dense_ridge_regressions(kind: str) -> None:
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_are_those_of_dense_ridge_regressions(kind: str, weighted: bool) -> None:
+    """Weights count rows, in the regressions and in the losses."""
     X = table(35)
     y, Y = outputs(kind, X)
-    found = held_out_losses(recorded(KERNELS, []), Samples(X), as_target(y), 7)
+    counts = np.random.default_rng(1).integers(1, 4, size=35) if weighted else np.ones(35, int)
+    target, samples = as_target(y), Samples(X)
+    if weighted:
+        target = replace(target, weights=SampleWeights(counts.astype(float)))
+        samples = Samples(X, weights=target.weights)
+    found = held_out_losses(recorded(KERNELS, []), samples, target, 7)
     labels = kind in KINDS[:2]
     folds = (StratifiedKFold if labels else KFold)(5, shuffle=True, random_state=7)
     for losses, widths in zip(found, WIDTHS, strict=True):
         naive = np.empty((len(ALPHAS), 0))
         for train, test in folds.split(X, y if labels else None):
-            K, rows = gaussian(X[train], widths), gaussian(X[test], widths, X[train])
-            predicted = [ridge_with_intercept(K, Y[train], rows, alpha) for alpha in ALPHAS]
-            errors = [np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
-            naive = np.hstack([naive, errors])
-        assert_allclose(losses, naive[naive.mean(axis=1).argmin()], rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_weights_count_rows_in_regressions_and_in_losses(kind: str) -> None:
-    X = table(35)
-    y, Y = outputs(kind, X)
-    weights = np.random.default_rng(1).integers(1, 4, size=35)
-    target = replace(as_target(y), weights=SampleWeights(weights.astype(float)))
-    found = held_out_losses(recorded(KERNELS, []), Samples(X, weights=target.weights), target, 7)
-    labels = kind in KINDS[:2]
-    folds = (StratifiedKFold if labels else KFold)(5, shuffle=True, random_state=7)
-    for losses, widths in zip(found, WIDTHS, strict=True):
-        naive = np.empty((len(ALPHAS), 0))
-        for train, test in folds.split(X, y if labels else None):
-            rows = np.repeat(train, weights[train])
+            rows = np.repeat(train, counts[train])
             K, tested = gaussian(X[rows], widths), gaussian(X[test], widths, X[rows])
             predicted = [ridge_with_intercept(K, Y[rows], tested, alpha) for alpha in ALPHAS]
-            errors = [weights[test] * np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
+            errors = [counts[test] * np.sum((P - Y[test]) ** 2, axis=1) for P in predicted]
             naive = np.hstack([naive, errors])
         assert_allclose(losses, naive[naive.mean(axis=1).argmin()], rtol=1e-6)
 
@@ -103,14 +91,6 @@ def test_the_scale_of_a_kernel_does_not_matter() -> None:
     kernels = [WeightedSum(KERNELS, c * np.array([0.2, 0.3, 0.5])) for c in (1.0, 1e-8, 1e8)]
     losses = held_out_losses(recorded(kernels, []), Samples(X), as_target(y), 0)
     assert_allclose(losses[1:], losses[[0, 0]], rtol=1e-6)
-
-
-def test_a_wide_kernel_has_the_losses_of_the_linear_one_that_it_tends_to() -> None:
-    X = table()
-    y = outputs("regression", X)[0]
-    kernels = [Linear(), Gaussian(1e6), Gaussian(1e9), Gaussian(1e12)]
-    losses = held_out_losses(recorded(kernels, []), Samples(X), as_target(y), 0)
-    assert_allclose(losses[1:], np.tile(losses[0], (3, 1)), rtol=1e-5)
 
 
 def test_a_constant_kernel_predicts_the_mean() -> None:

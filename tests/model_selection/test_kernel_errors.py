@@ -56,14 +56,6 @@ def test_steps_downhill_end_at_the_best_of_kernels_in_order(start: int) -> None:
     assert_allclose(found.loss, min(losses))
 
 
-def test_one_kernel_is_the_best_of_one() -> None:
-    X = table()
-    best, found = best_in_order([Gaussian()], X, X[:, :1], 0)
-    assert best == 0
-    gram, _ = to_unit_scale(Gaussian()(X))
-    assert_allclose(found.loss, leave_one_out(gram, X[:, :1], extend=False).loss)
-
-
 @pytest.mark.parametrize("lowest", [-0.4, 0.0, 0.3, 2.2])
 def test_widths_are_refined_between_positions(lowest: float) -> None:
     def evaluate(at: float) -> PenaltyLosses:

