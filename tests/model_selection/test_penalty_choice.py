@@ -22,6 +22,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from mercer import ContinuousAlignment, TwoStageClassifier, TwoStageRegressor
 from mercer._gram.samples import Samples
+from mercer._model_selection import held_out, penalty_choice
 from mercer._model_selection.penalty_choice import (
     PENALTIES,
     RELATIVE_FORMS,
