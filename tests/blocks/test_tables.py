@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from mercer import ParquetSource, TwoStageClassifier, TwoStageRegressor, UniformCombination
 from mercer._blocks import block_source
-from mercer._nystroem.training_rows import TrainingRows, sampled_rows
+from mercer._blocks.tables import DrawnSample, drawn_rows
 from mercer.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
@@ -25,18 +25,17 @@ WEIGHTS = RNG.uniform(0.5, 2.0, N_ROWS) * (RNG.random(N_ROWS) < 0.8)
 OF_CLASSES = {"rare": 5.0, "usual": 0.5}
 
 
-def drawn(estimator: Any, table: Any, y: Any, weights: Any = None, **options: Any) -> TrainingRows:
+def drawn(estimator: Any, table: Any, y: Any, weights: Any = None, **options: Any) -> DrawnSample:
     options = {"max_rows": 60, "random_state": 0, **options}
-    return sampled_rows(estimator, table, y, weights, **options)
+    return drawn_rows(estimator, table, y, weights, **options)
 
 
-def assert_weights(data: TrainingRows, of_rows: np.ndarray) -> None:
+def assert_weights(data: DrawnSample, of_rows: np.ndarray) -> None:
     """The drawn rows, and all rows with a weight, have these weights up to a common factor."""
     rows = data.X[:, 0].astype(int)
     assert len(rows) == len(set(rows)) < N_ROWS
     found, expected = data.weights.values, of_rows[rows]
     assert_allclose(found / found.mean(), expected / expected.mean(), rtol=1e-12)
-    assert data.positions is not None
     among_all = data.all_weights.of(data.y, data.positions)
     assert_allclose(found / found.mean(), among_all / among_all.mean(), rtol=1e-12)
 
@@ -63,7 +62,7 @@ def test_drawn_rows_have_the_weights_of_their_classes(weights: Any) -> None:
 def test_the_weights_of_a_table_of_more_rows_than_are_drawn_by_default() -> None:
     rows = np.arange(20_100)
     weights = np.where(rows % 3, 1.0, 4.0)
-    data = sampled_rows(TwoStageRegressor(), rows[:, None], rows % 7, weights, random_state=0)
+    data = drawn_rows(TwoStageRegressor(), rows[:, None], rows % 7, weights, random_state=0)
     assert len(data.y) == 20_000
     assert_array_equal(data.weights.values, weights[data.X[:, 0].astype(int)])
 
