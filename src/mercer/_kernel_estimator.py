@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer._data.sample import Sample, row_keys, with_class_weights
 from mercer._data.weights import SampleWeights, UnitWeights
+from mercer._gram.dense import as_stack, check_stack
 from mercer._gram.samples import Samples
-from mercer._gram.stacks import as_stack, check_stack
 from mercer._gram.tiles import check_gram_memory, check_rows_memory
 from mercer._records import KernelTermsMixin
 from mercer._targets import Target, Task, target_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from mercer._kernel_estimator import (
     training_data,
     with_callbacks,
 )
-from mercer._records import Step
+from mercer._records import LearnedKernel, Step
 from mercer._targets import TASKS, Target, Task, check_output_kernel
 from mercer._typing import Array, Features
 from mercer._validation import check_choice
@@ -33,65 +33,39 @@ _CONSTANT = 1e-12
 """A learned kernel is constant up to rounding if centering leaves less than this part of it."""
 
 
-@dataclass(frozen=True)
-class LearnedKernel:
-    """A weighted sum of kernels and what is known of it on the training set.
+@serial_algebra()
+def single_kernel(
+    samples: Samples, target: Target, kernel: Kernel, objectives: Sequence[float]
+) -> LearnedKernel:
+    """Describe a kernel that is no sum, and the iterations that led to it.
 
-    Attributes
+    Parameters
+    ----------
+    samples : Samples
+    target : Target
+    kernel : Kernel
+        Bound to the samples.
+    objectives : sequence of float
+        The objective after each iteration; the history has a step for each of them.
+    """
+    found = moments(samples, [kernel], target.centered)
+    alignment = float(found.alignments()[0])
+    history = [Step(kernel, 1, float(value), alignment, None) for value in objectives]
+    return LearnedKernel([kernel], np.ones(1), found.traces, alignment, history)
+
+
+def weighted_kernels(kernels: list[Kernel], weights: Array, found: Moments) -> LearnedKernel:
+    """Describe a weighted sum of kernels, given their moments.
+
+    Parameters
     ----------
     kernels : list of Kernel
     weights : ndarray of shape (n_kernels,)
-        Coefficients of the kernels as they are.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' centered training Gram matrices.
-    alignment : float
-        Centered alignment with the target.
-    history : list of Step
-    n_iter : int, default=None
-        Number of iterations; the length of the history where None.
+    found : Moments
     """
-
-    kernels: list[Kernel]
-    weights: Array
-    traces: Array
-    alignment: float
-    history: list[Step]
-    n_iter: int | None = None
-
-    @classmethod
-    @serial_algebra()
-    def single(
-        cls, samples: Samples, target: Target, kernel: Kernel, objectives: Sequence[float]
-    ) -> Self:
-        """Describe a kernel that is no sum, and the iterations that led to it.
-
-        Parameters
-        ----------
-        samples : Samples
-        target : Target
-        kernel : Kernel
-            Bound to the samples.
-        objectives : sequence of float
-            The objective after each iteration; the history has a step for each of them.
-        """
-        found = moments(samples, [kernel], target.centered)
-        alignment = float(found.alignments()[0])
-        history = [Step(kernel, 1, float(value), alignment, None) for value in objectives]
-        return cls([kernel], np.ones(1), found.traces, alignment, history)
-
-    @classmethod
-    def weighted(cls, kernels: list[Kernel], weights: Array, found: Moments) -> Self:
-        """Describe a weighted sum of kernels, given their moments.
-
-        Parameters
-        ----------
-        kernels : list of Kernel
-        weights : ndarray of shape (n_kernels,)
-        found : Moments
-        """
-        alignment, n_used = found.alignment(weights), int(np.count_nonzero(weights))
-        step = Step(WeightedSum(kernels, weights), n_used, alignment, alignment, None)
-        return cls(kernels, weights, found.traces, alignment, [step])
+    alignment, n_used = found.alignment(weights), int(np.count_nonzero(weights))
+    step = Step(WeightedSum(kernels, weights), n_used, alignment, alignment, None)
+    return LearnedKernel(kernels, weights, found.traces, alignment, [step])
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimator):
@@ -226,7 +200,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
         """
         data = training_data(self, X, y, sample_weight)
         found = moments(data.samples(), kernels, self._target(data).centered)
-        learned = LearnedKernel.weighted(kernels, self.weights_, found)
+        learned = weighted_kernels(kernels, self.weights_, found)
         return self._store(data, replace(learned, history=self.history_, n_iter=self.n_iter_))
 
     def _target(self, data: TrainingData) -> Target:

@@ -128,6 +128,35 @@ class ObjectiveStep:
 
 
 @dataclass(frozen=True)
+class LearnedKernel:
+    """A weighted sum of kernels, and its statistics on the training set.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    weights : ndarray of shape (n_kernels,)
+        Coefficients of the kernels as they are.
+    traces : ndarray of shape (n_kernels,)
+        Traces of the kernels' centered training Gram matrices.
+    alignment : float
+        Centered alignment with the target of the learned training Gram matrix.
+    history : list of Step
+    n_iter : int, default=None
+        Number of iterations; the length of the history where None.
+    converged : bool, default=True
+        Whether the search ended by its tolerance, not by its limit of steps.
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    traces: Array
+    alignment: float
+    history: list[Step]
+    n_iter: int | None = None
+    converged: bool = True
+
+
+@dataclass(frozen=True)
 class KernelTerms:
     """The kernels that a fitted estimator combines, and the part of each of them.
 

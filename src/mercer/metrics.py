@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer._gram.dense import centered
-from mercer._gram.stacks import checked_gram
+from mercer._gram.dense import centered, checked_gram
 from mercer._targets import Target, Task, as_target
 from mercer._typing import Array, Features
 from mercer._validation import check_number

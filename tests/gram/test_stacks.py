@@ -12,7 +12,7 @@ from reference import gaussian
 from sklearn.base import clone
 
 from mercer import AlignmentMaximization, TwoStageClassifier
-from mercer._gram.stacks import as_stack, check_stack
+from mercer._gram.dense import as_stack, check_stack
 
 N = 40
 X, Y = problem("binary", N)

@@ -13,7 +13,7 @@ from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.loop import Stage, StepRule, grow, isotropic_starts
 from mercer._kernel_objectives import Sensitivity
-from mercer._records import Step
+from mercer._records import LearnedKernel, Step
 from mercer._search.family_search import STEP_TOLERANCE, family_searches
 from mercer._search.parameter_search import UNPENALIZED, Candidate, FamilySearch, WidthPenalty
 from mercer._targets import Target
@@ -56,37 +56,6 @@ class Growth:
     least_gain: float = 0.1
 
 
-@dataclass(frozen=True)
-class Dictionary:
-    """A dictionary that the greedy loop has grown.
-
-    Attributes
-    ----------
-    kernels : list of Kernel
-    weights : ndarray of shape (n_kernels,)
-        Positive, summing to one.
-    traces : ndarray of shape (n_kernels,)
-        Traces of the kernels' centered training Gram matrices.
-    alignment : float
-        Centered alignment of the learned Gram matrix, which is the weighted sum plus the rule's
-        multiple of the identity.
-    history : list of Step
-    status : {"converged", "limit"}
-    """
-
-    kernels: list[Kernel]
-    weights: Array
-    traces: Array
-    alignment: float
-    history: list[Step]
-    status: str
-
-    @property
-    def n_iter(self) -> int:
-        """Number of steps taken."""
-        return len(self.history)
-
-
 @serial_algebra()
 def learn_families(
     families: Sequence[Kernel],
@@ -97,7 +66,7 @@ def learn_families(
     width_penalty: WidthPenalty = UNPENALIZED,
     starts: Sequence[Array | None] | None = None,
     on_step: Callable[[Step], None] | None = None,
-) -> Dictionary:
+) -> LearnedKernel:
     """Grow a dictionary from one or several families.
 
     Parameters
@@ -115,7 +84,9 @@ def learn_families(
 
     Returns
     -------
-    Dictionary
+    LearnedKernel
+        Weights are positive and sum to one. The alignment is that of the weighted sum plus the
+        rule's multiple of the identity.
     """
     if width_penalty.strength == np.inf:
         families = [family.structure.isotropic() or family for family in families]
@@ -143,7 +114,7 @@ def learn_scaled(
     *,
     lengths: Array,
     on_step: Callable[[Step], None] | None = None,
-) -> Dictionary:
+) -> LearnedKernel:
     """Grow a dictionary of ARD kernels whose widths are all multiples of the same lengths.
 
     Parameters
@@ -160,7 +131,7 @@ def learn_scaled(
 
     Returns
     -------
-    Dictionary
+    LearnedKernel
         Its kernels are ARD kernels of the features as they are.
     """
     isotropic = scalable(families)
@@ -217,7 +188,7 @@ def grow_dictionary(
     Y: Array,
     growth: Growth,
     on_step: Callable[[Step], None] | None = None,
-) -> Dictionary:
+) -> LearnedKernel:
     """Add kernels greedily until the centered alignment with a target no longer grows.
 
     Parameters
@@ -233,7 +204,9 @@ def grow_dictionary(
 
     Returns
     -------
-    Dictionary
+    LearnedKernel
+        Weights are positive and sum to one. The alignment is that of the weighted sum plus the
+        rule's multiple of the identity.
 
     Notes
     -----
@@ -250,7 +223,7 @@ def grow_dictionary(
     rule, none = growth.rule, np.empty(0)
     known = empty_moments(Y, samples.total)
     start = _Aligned(samples, Y, growth, (), none, known, rule.alignment(none, known))
-    return grow(start, searches, growth.max_kernels, on_step).dictionary()
+    return grow(start, searches, growth.max_kernels, on_step).learned()
 
 
 @dataclass(frozen=True)
@@ -297,20 +270,20 @@ class _Aligned(Stage):
             is_final=gain < tol or is_idle,
         )
 
-    def dictionary(self) -> Dictionary:
+    def learned(self) -> LearnedKernel:
         """The kernels of positive weight, or the first kernel if all weights are zero."""
         weights, alignment = self.weights, self.alignment
         if not weights.any():
             weights = np.eye(len(self.kernels))[0]
             alignment = self.moments.alignment(weights)
         used = np.flatnonzero(weights > 0.0)
-        return Dictionary(
+        return LearnedKernel(
             [self.kernels[k] for k in used],
             normalized(weights[used]),
             self.moments.traces[used],
             alignment,
             list(self.history),
-            "converged" if self.is_final else "limit",
+            converged=self.is_final,
         )
 
     def sensitivity(self) -> Sensitivity:

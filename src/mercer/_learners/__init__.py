@@ -8,8 +8,7 @@ from mercer._learners.dictionary_weights import (
     IndependentAlignment,
     UniformCombination,
 )
-from mercer._learners.evidence_maximization import EvidenceMaximization
-from mercer._learners.gradient_outer_product import GradientOuterProduct
+from mercer._learners.feature_widths import EvidenceMaximization, GradientOuterProduct
 from mercer._learners.kernel_optimization import KernelOptimization
 
 __all__ = [

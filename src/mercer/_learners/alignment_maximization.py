@@ -9,8 +9,8 @@ from scipy.linalg import eigh
 
 from mercer._gram.moments import Moments
 from mercer._kernel_estimator import TrainingData, kernel_rows
-from mercer._kernel_learner import LearnedKernel
 from mercer._learners.dictionary_weights import DictionaryLearner
+from mercer._records import LearnedKernel
 from mercer._targets import Task
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_choice, warn

@@ -12,13 +12,14 @@ from mercer._gram.samples import Samples
 from mercer._greedy.alignment import Growth, learn_families, learn_scaled, scalable
 from mercer._greedy.loop import CorrectiveStep, StagewiseStep
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_learner import KernelLearner
 from mercer._learners.kernel_optimization import KernelOptimization
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_strength_by_alignment,
     choose_strength_by_prediction,
 )
+from mercer._records import LearnedKernel
 from mercer._search.family_search import STEP_TOLERANCE
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
@@ -211,15 +212,13 @@ class ContinuousAlignment(KernelLearner):
                 found = learn_families(*problem, width_penalty=penalty, on_step=report)
             else:
                 found = learn_scaled(*problem, lengths=self.scaling_, on_step=report)
-        if found.status == "limit":
+        if not found.converged:
             warn(
                 f"The alignment still grew by more than tol={self.tol:g} after "
-                f"{found.n_iter} steps: raise max_kernels.",
+                f"{len(found.history)} steps: raise max_kernels.",
                 ConvergenceWarning,
             )
-        return LearnedKernel(
-            found.kernels, found.weights, found.traces, found.alignment, found.history
-        )
+        return found
 
     def selected_params(self) -> dict[str, Any]:
         """Return the strengths of the penalties; see :meth:`KernelLearner.selected_params`."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from mercer._gram.moments import Moments, moments
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_learner import KernelLearner, weighted_kernels
+from mercer._records import LearnedKernel
 from mercer._targets import Target, Task
 from mercer._typing import Array
 from mercer._validation import check_choice
@@ -31,7 +32,7 @@ class DictionaryLearner(KernelLearner):
         with reported_steps(self, 1) as report:
             found = moments(data.samples(len(kernels), keep=False), kernels, target.centered)
             report()
-        return LearnedKernel.weighted(kernels, self._weigh(found), found)
+        return weighted_kernels(kernels, self._weigh(found), found)
 
     @abstractmethod
     def _weigh(self, found: Moments) -> Array:

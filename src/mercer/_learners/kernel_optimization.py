@@ -10,13 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mercer._gram.samples import Samples
 from mercer._kernel_estimator import TrainingData, reported_steps
-from mercer._kernel_learner import KernelLearner, LearnedKernel
+from mercer._kernel_learner import KernelLearner, single_kernel
 from mercer._kernel_objectives import CRITERIA, Dependence
 from mercer._model_selection.penalty_choice import (
     RELATIVE_FORMS,
     choose_penalty_by_prediction,
     choose_stop,
 )
+from mercer._records import LearnedKernel
 from mercer._search.kernel_search import optimize_kernel
 from mercer._search.parameter_search import PenaltyForm, WidthPenalty
 from mercer._targets import Target, Task
@@ -179,7 +180,7 @@ class KernelOptimization(KernelLearner):
         self.width_penalty_, self.width_penalty_on_ = penalty.strength, penalty.form
         self.early_stopping_ = limit
         self.objective_ = found.value
-        learned = LearnedKernel.single(samples, target, found.kernel, found.path)
+        learned = single_kernel(samples, target, found.kernel, found.path)
         return replace(learned, n_iter=found.n_iter)
 
     def selected_params(self) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.utils import assert_all_finite, check_array
 
 from mercer._data.weights import SampleWeights, as_weights
+from mercer._gram.dense import check_symmetry
 from mercer._gram.low_rank import columns_factor, gram_factor, kernel_factor, spectral_factor
-from mercer._gram.stacks import check_symmetry
 from mercer._typing import Array
 from mercer.kernels import Gaussian, Kernel, Linear
 from mercer.kernels._distances import check_squares, median_distance
