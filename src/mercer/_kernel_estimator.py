@@ -50,8 +50,6 @@ except ImportError:
         return method
 
 
-_DEFAULT_WIDTHS = 20
-"""Gaussian kernels in the dictionary that stands for `kernels=None`."""
 MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
 """What to do instead of a fit that needs more memory for Gram matrices than there is."""
 
@@ -192,7 +190,7 @@ class TrainingData(Sample):
         if sources is None:
             features = self.samples().repeated
             low, high = distance_range(features.astype(np.float64, copy=False))
-            widths = np.geomspace(0.5 * low, 2.0 * high, _DEFAULT_WIDTHS)
+            widths = np.geomspace(0.5 * low, 2.0 * high, 20)
             sources = [Gaussian(float(width)) for width in widths]
         return self.families(sources)
 

@@ -29,9 +29,6 @@ from mercer._validation import check_choice
 from mercer.kernels import Kernel, WeightedSum
 from mercer.kernels._composition import trace_shares
 
-_CONSTANT = 1e-12
-"""A learned kernel is constant up to rounding if centering leaves less than this part of it."""
-
 
 @serial_algebra()
 def single_kernel(
@@ -233,7 +230,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
 
 
 def _unit_scale(data: TrainingData, found: LearnedKernel) -> float:
-    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there."""
+    """Mean diagonal of the centered training Gram matrix; one if the kernel is constant there.
+
+    It is constant up to rounding if centering leaves less than 1e-12 of its values.
+    """
     mean = float(found.weights @ found.traces) / data.samples().total
     diagonal = WeightedSum(found.kernels, found.weights).diag(data.X)
-    return mean if mean > _CONSTANT * float(np.abs(diagonal).max()) else 1.0
+    return mean if mean > 1e-12 * float(np.abs(diagonal).max()) else 1.0

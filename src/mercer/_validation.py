@@ -23,14 +23,6 @@ _TABLE_ADVICE = (
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
 
-_SURELY_CLASSES = 10
-"""Whole numbers of at most this many distinct values are taken for classes without a warning."""
-
-_MOST_CLASSES = 20
-"""Whole numbers of more distinct values than this are taken for responses."""
-
-_MOST_EXACT = 2.0**53
-"""Floating-point numbers above this are whole whatever they stand for."""
 
 _OWN_FOLDER = str(Path(__file__).parent)
 """Frames of files below this folder belong to the package, not to its caller."""
@@ -207,15 +199,16 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
         return "regression"
     if y.dtype.kind not in "iuf":
         return "classification"
-    if y.dtype.kind == "f" and not (np.abs(y) <= _MOST_EXACT).all():
+    # Floating-point numbers above 2 / eps are whole whatever they stand for.
+    if y.dtype.kind == "f" and not (np.abs(y) <= 2.0 / np.finfo(np.float64).eps).all():
         return "regression"
     if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
         return "regression"
     n_distinct = np.unique(y).size
     found: Literal["classification", "regression"] = (
-        "classification" if n_distinct <= _MOST_CLASSES else "regression"
+        "classification" if n_distinct <= 20 else "regression"
     )
-    if n_distinct > _SURELY_CLASSES:
+    if n_distinct > 10:
         taken = {"classification": "classes", "regression": "responses"}[found]
         warn(
             f"y holds whole numbers of {n_distinct} distinct values, which were taken for {taken}: "

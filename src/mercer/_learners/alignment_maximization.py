@@ -20,10 +20,6 @@ from mercer._weights.alignment_weights import (
 )
 from mercer.kernels import WeightedSum
 
-_SCALE_DIGITS = 10
-"""Digits of a clipped kernel's scale. The last digits of the eigendecomposition that it comes from
-depend on the number of threads; a fit should not."""
-
 
 class AlignmentMaximization(DictionaryLearner):
     """Weights of the largest centered alignment with the target ("alignf").
@@ -161,5 +157,6 @@ class AlignmentMaximization(DictionaryLearner):
         self.projection_ = data.of_all(onto), data.of_all(back)
         variance = float(np.square(data.weights.deviation(back * np.sqrt(values))).sum())
         if variance > 0.0:
-            self.scale_ *= float(f"{variance:.{_SCALE_DIGITS}g}")
+            # The last digits of eigenvectors depend on the number of threads; a fit should not.
+            self.scale_ *= float(f"{variance:.10g}")
             self.kernel_ = WeightedSum(self.kernels_, self.weights_ / self.scale_)

@@ -22,18 +22,6 @@ PRIOR_DEVIATION = 1.0
 """Standard deviation of the prior on log-widths about their mean: so weak that a feature is left
 out for a small part of the evidence, strong enough to keep widths equal where nothing is known."""
 
-_SUBSAMPLE = 250
-"""The search starts on this many samples, if there are at least twice as many."""
-
-_COMMON_SUBSAMPLE = 120
-"""The best common width is found on this many samples, if there are at least twice as many."""
-
-_NOISES = np.log([1e-3, 1e-2, 0.1, 1.0])
-"""Logarithms of noise variances, relative to the kernel's; a common width takes the most likely."""
-
-_LEAST_START = np.log(0.1)
-"""The search starts from no less noise than this: one common width fits noise by features that do
-not matter, and the slope in the logarithm of little noise vanishes with its variance."""
 
 _NOISE_BOUNDS = np.log([1e-6, 1e4])
 """Interval of the logarithm of the noise variance relative to the kernel's."""
@@ -48,11 +36,6 @@ on the mean."""
 _ROUGH = 1e-3
 """The same for the search on the subsample."""
 
-_COMMON_ITERATIONS = 10
-"""The best common width of a grid is refined by this number of iterations."""
-
-_EARLY = (1, 2)
-"""Statuses of L-BFGS-B at its limit of iterations, and where its line search fails."""
 
 _CONSTANT = 1e-12
 """A target, or a matrix of kernel values, is constant if it varies by less than this fraction."""
@@ -109,6 +92,9 @@ def marginal_likelihood_widths(
     max_samples: int = 1000,
     max_iter: int = 60,
     tol: float = TOLERANCE,
+    few_samples: int = 250,
+    fewest_samples: int = 120,
+    least_noise: float = 0.1,
     like: Kernel | None = None,
     on_step: Callable[[], None] = lambda: None,
 ) -> EvidenceMaximum:
@@ -131,6 +117,13 @@ def marginal_likelihood_widths(
         The search ends when the last three iterations on the mean raised the log marginal
         likelihood, less the prior's cost, by less than half this fraction of the number of
         observations.
+    few_samples, fewest_samples : int, default=250 and 120
+        If there are at least twice as many samples as `few_samples`, the search starts on a
+        subsample of this size. The best common width is found on `fewest_samples` samples.
+    least_noise : float, default=0.1
+        The search starts from no less noise than this, relative to the kernel's variance: one
+        common width fits noise by features that do not matter, and the slope in the logarithm of
+        little noise vanishes with its variance.
     like : Kernel, default=None
         A kernel with one width per feature, such as one that was learned from the same samples. The
         search starts from its widths relative to their geometric mean, or their square roots, times
@@ -163,15 +156,15 @@ def marginal_likelihood_widths(
     kernel = kernel.bind(X)
     rows = spread_rows(X, Y, max_samples)
     whole = _Evidence(kernel, X[rows], Y[rows], prior_deviation)
-    few = whole.subsampled(_SUBSAMPLE)
-    fewest = whole.subsampled(_COMMON_SUBSAMPLE, 1.0)
+    few = whole.subsampled(few_samples)
+    fewest = whole.subsampled(fewest_samples, 1.0)
     if whole.is_constant or fewest.is_constant:
         middle = whole.kernel_at(whole.starts[len(whole.starts) // 2])
         return EvidenceMaximum(middle, 1.0, np.nan, np.nan, (0.0,), True)
     start = fewest.best_common()
     if like is not None:
         start = fewest.with_relative_widths(start, like)
-    start[-1] = max(start[-1], _LEAST_START)
+    start[-1] = max(start[-1], np.log(least_noise))
     if like is None and few is not whole:
         start = _searched(few, start, few.bounds, tol=_ROUGH, max_iter=max_iter, path=[]).x
     path: list[float] = []
@@ -184,7 +177,8 @@ def marginal_likelihood_widths(
         amplitude,
         value,
         tuple(-0.5 * value for value in path),
-        found.get("status") not in _EARLY,
+        # L-BFGS-B ended at its limit of iterations, or its line search failed.
+        found.get("status") not in (1, 2),
     )
 
 
@@ -245,11 +239,11 @@ class _Evidence(KernelParameters):
         return self._best_noise([np.clip(point, *self.bounds[:-1].T) for point in points])
 
     def _best_noise(self, points: Sequence[Array]) -> Array:
-        """Return the best of some points x without the noise, with the best of a grid of noises."""
+        """Return the best of some points x without the noise, with the best of four noises."""
         found = []
         for point in points:
             K = self.gram(np.append(point, 0.0))
-            for log_noise in _NOISES:
+            for log_noise in np.log([1e-3, 1e-2, 0.1, 1.0]):
                 value = self.evidence.value(K, np.exp(log_noise))
                 found.append((value, np.append(point, log_noise)))
         return min(found, key=lambda pair: pair[0])[1]
@@ -257,7 +251,7 @@ class _Evidence(KernelParameters):
     def best_common(self) -> Array:
         """Return x with one common width in each kernel and a noise of high marginal likelihood.
 
-        The best of a grid is refined by a few iterations along these directions, and the weights.
+        The best of a grid is refined by ten iterations along these directions, and the weights.
         """
         start = self._best_noise([start[:-1] for start in self.starts])
         n_parts = len(self.kernels)
@@ -273,7 +267,7 @@ class _Evidence(KernelParameters):
             return value, directions @ gradient
 
         zero = np.zeros(len(directions))
-        found = _searched(along, zero, bounds, tol=_ROUGH, max_iter=_COMMON_ITERATIONS, path=[])
+        found = _searched(along, zero, bounds, tol=_ROUGH, max_iter=10, path=[])
         return np.clip(start + found.x @ directions, *self.bounds.T)
 
     def best(self, x: Array) -> tuple[float, float]:

@@ -18,10 +18,6 @@ from mercer.kernels._kernel import Kernel
 Function = Callable[[Array], tuple[float, Array]]
 """Maps log-parameters of shape (n_theta,) to a value and its gradient."""
 
-_LOG_LIMIT = 150.0
-"""Log-parameters without bounds are clipped to this magnitude: a feature of a larger width has no
-influence, and no two samples are alike under a smaller one."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -330,7 +326,12 @@ def maximize_parameters(
 
 
 def maximize_unbounded(
-    objective: Function, start: Array, *, tol: float = 1e-5, max_iter: int = 200
+    objective: Function,
+    start: Array,
+    *,
+    tol: float = 1e-5,
+    max_iter: int = 200,
+    limit: float = 150.0,
 ) -> Maximum:
     """Maximize an objective by BFGS from one start, without bounds.
 
@@ -342,6 +343,9 @@ def maximize_unbounded(
     tol : float, default=1e-5
         The search stops when an iteration raises the objective by no more than this fraction.
     max_iter : int, default=200
+    limit : float, default=150.0
+        Log-parameters are clipped to this magnitude: a feature of a larger width has no influence,
+        and no two samples are alike under a smaller one.
 
     Returns
     -------
@@ -350,7 +354,6 @@ def maximize_unbounded(
     Notes
     -----
     The objective is divided by its absolute value at the start, on which BFGS's first step depends.
-    Parameters beyond exp(-150) and exp(150), where exponentials overflow, count as these.
     """
     path: list[float] = []
     iterates: list[Array] = []
@@ -358,13 +361,13 @@ def maximize_unbounded(
     scale = abs(first) or 1.0
 
     def negative(theta: Array) -> tuple[float, Array]:
-        value, gradient = objective(np.clip(theta, -_LOG_LIMIT, _LOG_LIMIT))
+        value, gradient = objective(np.clip(theta, -limit, limit))
         return -value / scale, -gradient / scale
 
     def record(intermediate_result: Any) -> None:
         before = path[-1] if path else first
         path.append(-scale * float(intermediate_result.fun))
-        iterates.append(np.clip(intermediate_result.x, -_LOG_LIMIT, _LOG_LIMIT))
+        iterates.append(np.clip(intermediate_result.x, -limit, limit))
         if path[-1] - before <= tol * abs(before):
             raise StopIteration
 

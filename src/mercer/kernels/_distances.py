@@ -13,24 +13,11 @@ from mercer.kernels._minkowski import minkowski_squared
 Bounds: TypeAlias = Literal["data"] | tuple[float, float]
 """A search interval of a parameter in its own unit, or "data" to derive it from the samples."""
 
-_SAMPLE_ROWS = 300
-"""Distances are measured between at most this many samples: a search interval needs no more."""
-
-_CENTER_ROWS = 100
-"""The center of a table is the median of about this many of its rows."""
-
-_SMALL_QUANTILE = 0.01
-"""A small distance is this quantile of the positive ones, so that near duplicates do not count."""
 
 _CANCELLED = 1e-11
 """A squared distance below this fraction of a row's squared norm has few digits left if it is
 computed from inner products; and a smaller part of the largest one is zero up to rounding."""
 
-_PAIRS = 4096
-"""Number of pairs of rows whose differences are in memory at once."""
-
-_SMALLEST_RATIO = 1e-6
-"""An interval whose given lower end is zero starts at this fraction of its upper end."""
 
 _SMALLEST_SQUARE = float(np.finfo(float).tiny / np.finfo(float).eps / np.finfo(float).eps)
 """If all squared norms of the samples are below this, distances between them underflow to zero."""
@@ -97,12 +84,14 @@ def squared_distances(
     return centered_distances(*subtract_center(X, Z), start, norm)
 
 
-def center_of(X: Array) -> Array:
-    """A point in the midst of most rows: the medians of features over about a hundred rows.
+def center_of(X: Array, n_rows: int = 100) -> Array:
+    """A point in the midst of most rows: the medians of features over some of the rows.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+    n_rows : int, default=100
+        About this many rows are read, evenly spaced.
 
     Returns
     -------
@@ -112,7 +101,7 @@ def center_of(X: Array) -> Array:
     -----
     One row that is far away moves the mean away from all others, whose distances then lose digits.
     """
-    return np.asarray(np.median(X[:: max(len(X) // _CENTER_ROWS, 1)], axis=0))
+    return np.asarray(np.median(X[:: max(len(X) // n_rows, 1)], axis=0))
 
 
 def subtract_center(X: Features, Z: Features) -> tuple[Features, Features]:
@@ -162,7 +151,13 @@ def centered_distances(
 
 
 def recompute_cancelled(
-    squared: Array, X: Features, Z: Features, squares: tuple[Array, Array], start: int | None
+    squared: Array,
+    X: Features,
+    Z: Features,
+    squares: tuple[Array, Array],
+    start: int | None,
+    *,
+    n_pairs: int = 4096,
 ) -> None:
     """Replace distances that are rounding errors of inner products by those of differences.
 
@@ -178,6 +173,8 @@ def recompute_cancelled(
         Squared norms of the rows of `X` and `Z`.
     start : int or None
         Index in `Z` of the first row of `X`, where the rows of `X` are consecutive rows of `Z`.
+    n_pairs : int, default=4096
+        Number of pairs of rows whose differences are in memory at a time.
     """
     if start is not None:
         rows = np.arange(X.shape[0])
@@ -194,12 +191,14 @@ def recompute_cancelled(
     differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
-    for first in range(0, i.size, _PAIRS):
-        some = slice(first, first + _PAIRS)
+    for first in range(0, i.size, n_pairs):
+        some = slice(first, first + n_pairs)
         squared[i[some], j[some]] = rows_squared(X[i[some]] - Z[j[some]])
 
 
-def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
+def log_interval(
+    bounds: Bounds, *, zero_allowed: bool = False, smallest_ratio: float = 1e-6
+) -> Array | None:
     """Natural logarithms of the ends of a given interval; None if it is derived from the data.
 
     Parameters
@@ -208,6 +207,8 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
         Lower and upper end, in the parameter's own unit.
     zero_allowed : bool, default=False
         Whether the lower end may be zero.
+    smallest_ratio : float, default=1e-6
+        A lower end of zero stands for this fraction of the upper end.
 
     Returns
     -------
@@ -225,7 +226,7 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
     except (TypeError, ValueError):
         raise ValueError(f'bounds must be "data" or a pair (low, high); got {bounds!r}.') from None
     if zero_allowed and low == 0.0:
-        low = _SMALLEST_RATIO * high
+        low = smallest_ratio * high
     if not (np.isfinite(low) and np.isfinite(high) and low > 0):
         raise ValueError(f"bounds must be positive and finite; got {bounds!r}.")
     if low > high:
@@ -235,7 +236,9 @@ def log_interval(bounds: Bounds, *, zero_allowed: bool = False) -> Array | None:
     return np.log([low, high])
 
 
-def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
+def distance_range(
+    X: Features, norm: float = 2.0, *, quantile: float = 0.01
+) -> tuple[float, float]:
     """A small and the largest positive distance between samples.
 
     Parameters
@@ -243,11 +246,14 @@ def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     norm : float, default=2.0
         p of the distance |x - z|_p.
+    quantile : float, default=0.01
+        The small distance is this quantile of the positive ones, so that near duplicates do not
+        count.
 
     Returns
     -------
     low, high : float
-        The 1 % quantile of the positive distances and the largest one; (1, 1) where all rows agree.
+        (1, 1) where all rows are equal.
 
     Notes
     -----
@@ -255,7 +261,7 @@ def distance_range(X: Features, norm: float = 2.0) -> tuple[float, float]:
     from the mean, so that the result does not depend on the order of rows.
     """
     positive = _positive_squared(X, norm)
-    low = np.sqrt(np.quantile(positive, _SMALL_QUANTILE))
+    low = np.sqrt(np.quantile(positive, quantile))
     return float(low), float(np.sqrt(positive.max()))
 
 
@@ -275,12 +281,12 @@ def median_distance(X: Features, norm: float = 2.0) -> float:
     return float(np.median(np.sqrt(_positive_squared(X, norm))))
 
 
-def _positive_squared(X: Features, norm: float) -> Array:
-    """Positive squared distances between at most 300 samples; a single one where there are none."""
-    if X.shape[0] > _SAMPLE_ROWS:
+def _positive_squared(X: Features, norm: float, n_rows: int = 300) -> Array:
+    """Positive squared distances between at most `n_rows` samples; a one where there are none."""
+    if X.shape[0] > n_rows:
         mean = np.asarray(X.mean(axis=0)).ravel()
         from_mean = rows_squared(X) - 2.0 * (X @ mean)
-        ranks = np.linspace(0, X.shape[0] - 1, _SAMPLE_ROWS).round().astype(int)
+        ranks = np.linspace(0, X.shape[0] - 1, n_rows).round().astype(int)
         X = X[np.argsort(from_mean, kind="stable")[ranks]]
     squared = squared_distances(X, norm=norm)
     positive = squared[squared > _CANCELLED * squared.max()]

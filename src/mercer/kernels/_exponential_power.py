@@ -19,9 +19,6 @@ ExponentBounds: TypeAlias = Literal["fixed"] | tuple[float, float]
 _SMALLEST = float(np.finfo(float).tiny)
 """A power that every norm allows."""
 
-_LARGEST_SPREAD = 10.0
-"""Largest power to which the spread of the widths that are searched is raised."""
-
 
 class ExponentialPower(Stationary):
     """Exponential power kernel, exp(-(|(x - x') / s|_p)^q), for 0 < q <= p <= 2.
@@ -145,7 +142,7 @@ class ExponentialPower(Stationary):
     def _spread_exponent(self) -> float:
         searched = self._searched()
         largest = float(np.exp(searched["power"][1])) if "power" in searched else self.power
-        return min(max(1.0 / largest, 1.0), _LARGEST_SPREAD)
+        return min(max(1.0 / largest, 1.0), 10.0)
 
     def _shape_gradient(self, P: Array, u: Array, X: Features, Z: Features) -> tuple[float, ...]:
         searched = self._searched()

@@ -20,9 +20,6 @@ _BLOCK = (4, 32, 256)
 """Numbers of features, rows and columns whose differences are computed at once, so that they stay
 in the cache."""
 
-_DENSE_COLUMNS = 512
-"""Sparse rows become dense for at most this many columns at once."""
-
 
 def minkowski_squared(X: Features, Z: Features, norm: float) -> Array:
     """Squared distances |x - z|_p^2 between rows, without a tensor.
@@ -239,14 +236,14 @@ def _absolute_power(values: Array, exponent: float) -> Array:
 
 
 def _over_dense_columns(
-    X: Features, Z: Features, function: Callable[[Array, Array], Array]
+    X: Features, Z: Features, function: Callable[[Array, Array], Array], size: int = 512
 ) -> Array:
-    """Sum of a function of a few columns over all columns in which a sparse table has values."""
+    """Sum of a function of columns over those with stored values, of which `size` become dense."""
     used = np.union1d(X.indices, Z.indices)
     X, Z = X[:, used].tocsc(), Z[:, used].tocsc()
     total = np.zeros((X.shape[0], Z.shape[0]))
-    for start in range(0, used.size, _DENSE_COLUMNS):
-        block = slice(start, start + _DENSE_COLUMNS)
+    for start in range(0, used.size, size):
+        block = slice(start, start + size)
         total += function(X[:, block].toarray(), Z[:, block].toarray())
     return total
 

@@ -10,15 +10,6 @@ from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
 from mercer.kernels._radial import Bandwidth, Radial, Stationary
 
-_MOST_PERIODS = 1000.0
-"""Frequencies are searched up to this many periods over the largest distance between samples."""
-
-_FEWEST_PERIODS = 0.25
-"""Frequencies are searched down to this many periods over the largest distance between samples."""
-
-_ALPHA_BOUNDS = (0.01, 100.0)
-"""Interval in which the shape of a rational quadratic kernel is searched."""
-
 
 class Matern(Stationary):
     """Matern kernel of smoothness 1/2, 3/2 or 5/2.
@@ -159,7 +150,7 @@ class RationalQuadratic(Stationary):
     def log_bounds(self, X: Features) -> Array:
         """Interval of each log-width, then of log alpha."""
         widths = self._width_bounds(X, self.theta.size - 1)
-        return np.vstack([widths, np.log(_ALPHA_BOUNDS)])
+        return np.vstack([widths, np.log([0.01, 100.0])])
 
     def describe(self) -> str:
         """Name, width and alpha."""
@@ -245,8 +236,7 @@ class Dirichlet(Radial):
         if given is not None:
             return given[None, :]
         low, high = distance_range(X)
-        most = min(1.0 / low, _MOST_PERIODS / high)
-        return np.log([[2.0 * np.pi * _FEWEST_PERIODS / high, 2.0 * np.pi * most]])
+        return np.log(2.0 * np.pi * np.array([[0.25 / high, min(1.0 / low, 1000.0 / high)]]))
 
     def relevance(self, n_features: int) -> Array:
         """Square of the frequency, whose inverse is a width, equal for all features."""
