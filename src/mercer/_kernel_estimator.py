@@ -44,14 +44,14 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """An empty stand-in, as this scikit-learn has no callbacks."""
+        """A placeholder: this version of scikit-learn has no callbacks."""
 
     def _decorated(method: Method) -> Method:
         return method
 
 
 MEMORY_ADVICE = "fit fewer rows, or take TwoStage*(approximation='nystroem')"
-"""What to do instead of a fit that needs more memory for Gram matrices than there is."""
+"""Advice in the error message of a fit whose Gram matrices do not fit into memory."""
 
 
 class KernelEstimator(KernelTermsMixin, CallbackSupportMixin, BaseEstimator):
@@ -106,10 +106,10 @@ class TrainingData(Sample):
     Attributes
     ----------
     table : ndarray, sparse matrix or data frame of shape (n_samples, n_features)
-        What kernels are bound to: the data frame as it was given, for its column names, else X.
+        The table that kernels are bound to: the given data frame, for its column names, or X.
     stored : ndarray, sparse matrix or None
-        What the fitted estimator keeps to evaluate its kernel: all samples that were given, as a
-        copy where they are the caller's own array; None for Gram matrices.
+        All given samples, which the fitted estimator keeps to evaluate its kernel, as a copy if
+        they are the caller's own array; None for Gram matrices.
     """
 
     table: Features | None = None
@@ -169,7 +169,7 @@ class TrainingData(Sample):
 
     @property
     def repeated(self) -> Any:
-        """The table of rows that count as their weights say: what widths are read off."""
+        """Rows repeated by their weights, from which widths are derived."""
         return self.weights.repeated(self.table)
 
     def dictionary(self, sources: Any) -> list[Kernel]:
@@ -178,7 +178,7 @@ class TrainingData(Sample):
         Parameters
         ----------
         sources : list, None or "precomputed"
-            None stands for 20 Gaussian widths read off the distances of the data.
+            None for 20 Gaussian kernels of widths from half the small to twice the large distances.
 
         Raises
         ------
@@ -368,7 +368,7 @@ def reported_steps(estimator: Any, n_steps: int | None = None) -> Iterator[Calla
 
 
 def _printed_steps(estimator: Any, n_steps: int | None) -> Callable[..., None]:
-    """Return what prints a line for each step of an estimator that has `verbose=True`."""
+    """Return a function that prints a line for each step if the estimator has `verbose=True`."""
     if not getattr(estimator, "verbose", False):
         return lambda *_: None
     numbers, start, name = count(1), perf_counter(), type(estimator).__name__

@@ -1,4 +1,4 @@
-"""Base class of the transformers that learn a kernel, and what they learn."""
+"""Base class of the transformers that learn a kernel."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEst
     def selected_params(self) -> dict[str, Any]:
         """Return the parameters that the fit selected, as values to set on a clone.
 
-        Nested cross-validation, which learns the kernel anew on parts of the same data, need not
-        select them again.
+        Nested cross-validation, which learns the kernel again on parts of the same data, can reuse
+        them.
 
         Returns
         -------

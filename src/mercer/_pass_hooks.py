@@ -15,7 +15,7 @@ def _ignored(n_rows: int) -> None:
 
 @dataclass(frozen=True)
 class PassHooks:
-    """What is called during passes over all rows, and where these run.
+    """Functions that passes over all rows call, and the cluster that they run on.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ from mercer.kernels import Kernel
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a learner that finds kernels one after the other.
+    """One step of a learner that adds kernels one at a time.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class LearnedKernel:
         Centered alignment with the target of the learned training Gram matrix.
     history : list of Step
     n_iter : int, default=None
-        Number of iterations; the length of the history where None.
+        Number of iterations; the length of the history if None.
     converged : bool, default=True
         Whether the search ended by its tolerance, not by its limit of steps.
     """
@@ -195,7 +195,7 @@ class KernelTerms:
 
 
 class KernelTermsMixin:
-    """What displays and reports ask of every estimator that learns a kernel."""
+    """Methods of every estimator that learns a kernel, for displays and reports."""
 
     n_features_in_: int
 

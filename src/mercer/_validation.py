@@ -18,7 +18,7 @@ _TABLE_ADVICE = (
     "mercer.preprocessing.table_encoder() turns categories, dates and missing values into numbers: "
     "make_pipeline(table_encoder(), estimator)."
 )
-"""What helps with a table that does not hold finite numbers only."""
+"""Note in the error message for a table that holds anything but finite numbers."""
 
 _MOMENTS = (date, timedelta, np.datetime64, np.timedelta64)
 """Types of dates and durations; those of pandas are subclasses."""
@@ -142,8 +142,8 @@ def check_target_values(y: Any) -> None:
     Parameters
     ----------
     y : array-like or None
-        Labels or responses. What is no array of one or two dimensions is left to the validation
-        that follows.
+        Labels or responses. Anything but an array of one or two dimensions passes, and is left to
+        later validation.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
         return "regression"
     if y.dtype.kind not in "iuf":
         return "classification"
-    # Floating-point numbers above 2 / eps are whole whatever they stand for.
+    # All floating-point numbers above 2 / eps are whole.
     if y.dtype.kind == "f" and not (np.abs(y) <= 2.0 / np.finfo(np.float64).eps).all():
         return "regression"
     if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
@@ -219,7 +219,7 @@ def infer_task(y: Any) -> Literal["classification", "regression"]:
 
 @contextmanager
 def table_advice() -> Iterator[None]:
-    """Add what helps to the error that refuses strings or missing values in a table."""
+    """Add a note with a remedy to errors about strings or missing values in a table."""
     try:
         yield
     except ValueError as error:
@@ -248,7 +248,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _missing(entry: Any) -> str:
-    """What a missing entry is called; empty for others."""
+    """Name of a missing entry; empty for other entries."""
     if isinstance(entry, float):
         return "NaN" if np.isnan(entry) else ""
     return {"NoneType": "None", "NAType": "NA"}.get(type(entry).__name__, "")

@@ -182,7 +182,7 @@ def _pair(A: Any, B: Any, task: Task, output_kernel: Any) -> tuple[Array, Array]
 
 @dataclass(frozen=True)
 class AlignmentBounds:
-    """What the alignment of a kernel with labels or responses guarantees.
+    """Bounds that follow from the alignment of a kernel with labels or responses.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ def alignment_bounds(
     Here s = sqrt(E[(y y')_c^2]), the variance of y: the paper's proofs take E[y h(x)] for rho,
     which holds for s = 1, that is for standardized responses and for classes of equal size. Both
     theorems hold for any distribution; for that of the sample, with rho_m for rho, they bound h's
-    error on the sample itself, without any probability. What they say of new samples is subject to
+    error on the sample itself, with certainty. For new samples they are subject to
     the deviation, and to Gamma and s, which are estimated from the sample too.
 
     References

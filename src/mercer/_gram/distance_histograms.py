@@ -42,7 +42,7 @@ class LogarithmicMesh(Mesh):
 
     The leading bits of a number's binary representation are its cell, and the trailing bits its
     position in the cell, so that no logarithm is evaluated. Distances below the first cell are
-    assigned to node zero, as if they were zero.
+    assigned to node zero, like distances of zero.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def linear_binning(
 
     Notes
     -----
-    Two additions per pair and weight, whatever the number of widths that are evaluated later.
+    Two additions per pair and weight. Evaluating another width later costs no pass over pairs.
 
     References
     ----------
@@ -254,7 +254,7 @@ class DistanceHistogram:
     <K_c, M_c> = <K, M> - (2/n) (K1)'(M1) + (1'K1)(1'M1) / n^2. The first term is the sum over the
     mesh's nodes of values times counts of pairs. For the others, the row sums K1 are the product of
     a matrix R of counts in each row and each coarse cell with the values at the mean distance of
-    each coarse cell; R itself is not needed after R'R. Products with a target have six digits,
+    each coarse cell; only R'R is kept. Products with a target have six digits,
     centered products of two kernels about three. The histogram takes one pass over the distances,
     six additions per pair and O(n m^2) for some hundred coarse cells m; products then do not
     depend on n.

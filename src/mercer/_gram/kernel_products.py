@@ -107,7 +107,7 @@ def base_grams(samples: Samples, kernels: Sequence[Kernel], *, centered: bool) -
     kernels : sequence of Kernel
         Bound to the samples.
     centered : bool
-        Whether the matrices are centered, as an intercept centers them.
+        Whether the matrices are centered, which is equivalent to an intercept.
 
     Raises
     ------
@@ -157,9 +157,9 @@ class GramsWithIdentity(BaseGrams):
     grams : BaseGrams
     n_samples : int
     scale : float, default=1.0
-        What the identity is multiplied by.
+        Factor of the identity.
     weights : ndarray of shape (n_samples,), default=None
-        Weights of the samples, which divide the diagonal: a mean of w independent values has the
+        Weights of the samples, which divide the diagonal: the mean of w independent values has the
         variance 1 / w.
     """
 

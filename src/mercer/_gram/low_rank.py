@@ -32,7 +32,7 @@ class LowRank:
     Attributes
     ----------
     factors : ndarray of shape (n_matrices, n_samples, rank)
-        The factors F; columns are zero if a matrix needs fewer than the others.
+        The factors F, padded with columns of zeros to the largest rank.
     ranks : ndarray of int of shape (n_matrices,)
         Number of columns that each matrix needs.
     residuals : ndarray of shape (n_matrices,)
@@ -148,7 +148,7 @@ def kernel_factor(kernel: Kernel, X: Array, tol: float = TOLERANCE) -> Array:
         Bound to the table.
     X : ndarray of shape (n_samples, n_features)
     tol : float, default=TOLERANCE
-        Fraction of the trace that may be left out, or of the centered trace if that is much less.
+        Fraction of the trace that may be left out, or of the centered trace if it is much smaller.
 
     Returns
     -------
@@ -188,8 +188,8 @@ def _from_columns(
 ) -> Array | None:
     """Factor from single columns of the Gram matrix; None if it needs too many of them.
 
-    More than one in six columns take more time than a blocked decomposition of the whole
-    matrix, unless they are few.
+    Beyond n / `one_in` columns, and more than `fewest`, a blocked decomposition of the whole matrix
+    is faster.
     """
     diagonal = np.asarray(kernel.diag(X), dtype=float)[None]
     trace, asked = float(diagonal.sum()), tol

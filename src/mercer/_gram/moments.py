@@ -15,8 +15,8 @@ from mercer._typing import Array
 from mercer.kernels._kernel import Kernel, inner_product_columns
 
 _FEW = 8
-"""Up to this many products of a tile take less time one vector at a time than as a matrix product,
-or than the target's own tile."""
+"""Maximum number of products that are computed one vector at a time; beyond it, a matrix product,
+or the tile of the target kernel, is faster."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def moments(
     known : Moments, default=None
         Moments of the first kernels, which need not be computed again.
     dense : bool, default=False
-        Whether to compute from tiles and to keep these, as is needed for row means.
+        Whether to compute from tiles, which row means need, and to keep them.
 
     Returns
     -------

@@ -14,13 +14,13 @@ from mercer._gram.tiles import assembled, tile_plan
 from mercer._typing import Array, Features
 
 _MANY_ENTRIES = 2**18
-"""Tables with fewer entries are stored dense, as sparse storage would cost more than zeros do."""
+"""Tables with fewer entries are stored dense, which is faster than sparse storage."""
 
 _FEW_NONZERO = 0.1
-"""A column is stored sparse if at most this fraction of its entries is nonzero.
+"""Largest fraction of nonzero entries of a column that is stored sparse.
 
-Centering then subtracts at most this fraction of the column's squared norm, so that no digits are
-lost when the mean is subtracted only in products.
+Its mean, subtracted in products only, is at most this fraction of its squared norm, so that no
+digits cancel.
 """
 
 

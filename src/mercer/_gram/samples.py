@@ -32,7 +32,7 @@ class Samples:
     keep : bool, default=True
         Whether distances may be kept in memory, for more than one pass.
     weights : SampleWeights or ndarray of shape (n_samples,), default=None
-        None where all are one.
+        None if all are one.
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class Samples:
     values is subtracted from other kernels. So nearly constant kernels keep their digits.
 
     Of weighted samples, all tiles are those of R K R with the square roots R = diag(roots). It has
-    the spectrum of the Gram matrix of samples that are repeated as often as their weights say, and
-    centering projects on what is orthogonal to the roots, in place of the constant vector.
+    the spectrum of the Gram matrix of repeated samples, and centering projects on the complement of
+    the roots instead of the constant vector.
     """
 
     def __init__(
@@ -107,17 +107,17 @@ class Samples:
 
     @property
     def constant(self) -> Array:
-        """What centering removes, shape (n_samples,): ones, or the roots of the weights."""
+        """The vector that centering projects out: ones, or the roots of the weights."""
         return self.weights.roots
 
     @cached_property
     def repeated(self) -> Features:
-        """The table of rows that count as their weights say: what intervals are read off."""
+        """Rows repeated by their weights, from which search intervals are derived."""
         return self.weights.repeated(self.X)
 
     @cached_property
     def representative(self) -> Features:
-        """The table of the rows that stand for the weighted ones: what labels are learned on."""
+        """Rows drawn by their weights, for searches that take no weights."""
         return self.weights.representative(self.X)
 
     def scaled(self, values: Array, tile: Tile) -> Array:
@@ -370,8 +370,8 @@ def spread_rows(X: Features, Y: Array, n_rows: int, *, rounding: float = 1e-9) -
     Returns
     -------
     ndarray of int of shape (min(n_rows, n_samples),)
-        In that order, whatever the order of rows. Samples of equal targets are in the order of
-        their distances from the mean, and at equal distances in that of a linear combination.
+        In that order, which does not depend on the order of rows. Ties are broken by the distance
+        from the mean, then by a linear combination of the features.
     """
     n, d = X.shape
     mean = np.asarray(X.mean(axis=0)).ravel()

@@ -24,19 +24,19 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 _TILE_BYTES = 4 * 2**20
-"""All kernels' values on one tile take at most this many bytes, about the cache of a core."""
+"""Maximum number of bytes of all kernels' values on a tile: about the cache of a core."""
 
 _ROWS = 64
 """The number of rows of a tile is a multiple of this."""
 
 _LARGEST = 4 * _ROWS
-"""A tile has at most this many rows, so that there are enough tiles for all threads."""
+"""Maximum number of rows of a tile, so that there are enough tiles for all threads."""
 
 _MANY_SAMPLES = 4096
-"""From this many samples on, tiles may have twice as many rows, as there are enough of them."""
+"""From this number of samples on, tiles may have twice as many rows."""
 
 _ONE_TILE_BELOW = 6 * _ROWS
-"""Fewer samples than this are one tile, since threads would cost more time than they save."""
+"""Fewer samples than this are one tile: starting threads would take longer than they save."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def n_threads() -> int:
 def serial_algebra() -> Iterator[None]:
     """Limit the linear-algebra library to one thread, and leave the others to tiles.
 
-    Several of its threads gain nothing on one tile, and lose milliseconds waiting for each other.
+    On one tile several of its threads save no time, and wait milliseconds for each other.
     """
     if _reserved.get() is not None:
         yield
@@ -257,7 +257,7 @@ def check_gram_memory(
     n_matrices : int, default=1
         Number of n_samples x n_samples matrices in double precision that will be in memory.
     advice : str, default=""
-        What to do instead, which ends the message.
+        A remedy, which ends the message.
     announcer : str, default=""
         The name of an estimator that prints how much memory it needs; none does where empty.
 
@@ -334,7 +334,7 @@ def memory_size(n_bytes: float) -> str:
 
 
 def _check(rows: str, needed: float, purpose: str, advice: str, large_part: float = 0.5) -> None:
-    """Refuse what does not fit into memory, and warn of what takes more than a large part of it."""
+    """Raise if the arrays do not fit into memory; warn if they take a large part of it."""
     available = available_memory()
     if available is None or needed <= large_part * available:
         return

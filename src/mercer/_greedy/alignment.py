@@ -213,7 +213,7 @@ def grow_dictionary(
     With K the learned kernel so far, a step maximizes <P, K_theta> for P = (L_c - rho K_c) / |L_c|
     and rho = <K_c, L_c> / |K_c|^2. This P is the gradient of the alignment times |K_c|, so that the
     objectives of all steps are on one scale. Width penalties in the unit of the widths are
-    multiplied by |K_c| too, so that they weigh as they do beside the gradient itself, as published;
+    multiplied by |K_c| too, which keeps their ratio to the objective as published;
     in the first step K is eps I, also where steps are corrective.
 
     References

@@ -32,7 +32,7 @@ class CombinationSettings:
     Attributes
     ----------
     corrective : bool
-        Whether all weights are solved for anew after each kernel; else by a line search.
+        Whether all weights are optimized after each kernel, or only the new one, by a line search.
     tol : float
         Growth ends where no kernel's c'Kc exceeds that of the learned one by more than this,
         relatively.
@@ -43,7 +43,7 @@ class CombinationSettings:
     width_penalty : WidthPenalty
     weights_tol, line_search_tol : float, default=0.05 and 1e-3
         Duality gap of the weights, as a fraction of the excess that the step is expected to leave,
-        and of a line search, as a fraction of `tol`: stagewise steps lower the objective ever less.
+        and of a line search, as a fraction of `tol`, because gains of stagewise steps shrink.
     expected_excess : float, default=0.1
         A step is expected to leave this fraction of the excess.
     new_weight : float, default=0.1
@@ -156,7 +156,7 @@ class ConvexCombination(Stage):
         )
 
     def certified(self, searches: Sequence[FamilySearch]) -> Self:
-        """Compute the certificate of the present machines anew.
+        """Recompute the certificate for the current machines.
 
         Parameters
         ----------

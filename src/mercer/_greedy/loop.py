@@ -159,7 +159,7 @@ class StepRule(ABC):
 
 
 class CorrectiveStep(StepRule):
-    """Fully corrective steps: all weights are solved for anew, as in alignf; widths may move."""
+    """Fully corrective steps: all weights are optimized again, as in alignf; widths may move."""
 
     moves_kernels = True
 

@@ -144,7 +144,7 @@ class AlignmentMaximization(DictionaryLearner):
         return self
 
     def _clip_spectrum(self, data: TrainingData) -> None:
-        """Keep the eigenvectors of positive eigenvalues, and bring what they span to unit scale.
+        """Project on the eigenvectors of positive eigenvalues, at unit scale.
 
         Of weighted samples, they are those of R K R with the square roots R of the weights: kernel
         rows k become k R V V' R^-1. Columns of samples of weight zero are zero.

@@ -60,7 +60,7 @@ class ScaledDictionaryLearner(DictionaryLearner):
         check_choice("normalize", self.normalize, (None, "trace"))
 
     def _factors(self, found: Moments) -> Array:
-        """Return what each kernel is multiplied by before it is weighted."""
+        """Return the factors by which kernels are multiplied before they are weighted."""
         factors = np.ones(found.traces.size)
         if self.normalize == "trace":
             factors = np.divide(1.0, found.traces, out=0.0 * factors, where=found.traces > 0.0)
@@ -208,7 +208,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
 class HSICWeights(ScaledDictionaryLearner):
     """Weights of the largest Hilbert-Schmidt independence criterion (HSIC) with the target.
 
-    HSIC is linear in the weights: of mu it is sum_k mu_k HSIC_k. What bounds the weights decides.
+    HSIC is linear in the weights mu, sum_k mu_k HSIC_k, so that their constraint determines them.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ class HSICWeights(ScaledDictionaryLearner):
         stands for 20 Gaussian widths read off the data. With `"precomputed"`, X is a stack of Gram
         matrices of shape (n_samples, n_samples, n_kernels).
     norm : {1, 2, "cka"}, default=2
-        What is held fixed while HSIC grows:
+        The constraint under which HSIC is maximized, a fixed value of
 
         * 1: the sum of the weights. This is a linear program, so that **one kernel wins**: that
           of the largest HSIC, the first of equal ones. It chooses a kernel, and combines none.
@@ -264,7 +264,7 @@ class HSICWeights(ScaledDictionaryLearner):
 
     See Also
     --------
-    AlignmentMaximization : What `norm="cka"` is, and weights of either sign.
+    AlignmentMaximization : The same as `norm="cka"`, and weights of either sign.
     IndependentAlignment : Weights proportional to the alignments, not to HSIC.
     KernelOptimization : The parameters of one kernel by HSIC.
 

@@ -58,8 +58,8 @@ class GaussianEvidence:
     Y : ndarray of shape (n_samples, n_targets)
     weights : SampleWeights
         A sample of weight w stands for w samples, each with noise of its own. The mean of its noise
-        has the variance noise / w, which is added to the diagonal; what is left of the determinant
-        is sum ln w + (sum w - n) ln noise.
+        has the variance noise / w, which is added to the diagonal; the rest of the determinant is
+        sum ln w + (sum w - n) ln noise.
     """
 
     Y: Array
@@ -243,7 +243,8 @@ def minimized(
     after_step : callable
         Gets SciPy's intermediate result; it may raise StopIteration.
     **options : float
-        Of SciPy. Twenty pairs of steps and gradients are stored, as evaluations are expensive.
+        Options of SciPy. L-BFGS stores twenty pairs of steps and gradients, because evaluations are
+        expensive.
     """
     return minimize(  # type: ignore[call-overload]
         objective,

@@ -19,8 +19,8 @@ from mercer.kernels import WeightedSum
 from mercer.kernels._kernel import Kernel
 
 PRIOR_DEVIATION = 1.0
-"""Standard deviation of the prior on log-widths about their mean: so weak that a feature is left
-out for a small part of the evidence, strong enough to keep widths equal where nothing is known."""
+"""Standard deviation of the prior on log-widths about their mean: weak enough to drop a feature for
+a small gain of evidence, strong enough to keep the widths of equivalent features equal."""
 
 
 _NOISE_BOUNDS = np.log([1e-6, 1e4])
@@ -30,11 +30,10 @@ _WEIGHT_BOUNDS = np.log([1e-4, 1e4])
 """Interval of the logarithms of the weights of a sum, relative to that of its first kernel."""
 
 TOLERANCE = 1e-4
-"""The search ends when the last three iterations lowered the objective for each observation by less
-on the mean."""
+"""Mean decrease of the objective per observation, over three iterations, at which a search ends."""
 
 _ROUGH = 1e-3
-"""The same for the search on the subsample."""
+"""The same for searches on subsamples."""
 
 
 _CONSTANT = 1e-12
@@ -55,8 +54,7 @@ class EvidenceMaximum:
     amplitude : float
         Factor of the kernel in the covariance of the target; NaN where nothing was learned.
     log_marginal_likelihood : float
-        Of the samples that the search used; NaN where nothing was learned, as the target or the
-        kernel is constant on them.
+        Of the samples that the search used; NaN if the target or the kernel is constant on them.
     path : tuple of float
         The log marginal likelihood less the prior's cost, for each observation and up to a
         constant, at the start and after each iteration, without those on the subsample.
@@ -78,7 +76,7 @@ class EvidenceMaximum:
 
     @property
     def last_gain(self) -> float:
-        """What the last iteration added to the path."""
+        """Gain of the last iteration."""
         return float(np.sum(np.diff(self.path[-2:])))
 
 

@@ -24,8 +24,8 @@ from mercer.kernels._kernel import Kernel
 from mercer.kernels._radial import RadialFunction
 
 STEP_TOLERANCE = 2e-2
-"""A search by gradients stops at this relative change unless another tolerance is given: a kernel
-whose weight is solved for anew in every step need not be exact."""
+"""Relative change at which a gradient search stops by default (`benchmarks/search_tolerance.py`):
+corrective steps optimize all weights again, so that a new kernel need not be exact."""
 
 
 class FixedSearch(FamilySearch):
@@ -53,7 +53,7 @@ class GradientSearch(FamilySearch):
     family : Kernel
     samples : Samples
     start : ndarray of shape (n_theta,), default=None
-        Log-parameters to start from; the family's own starts where None.
+        Log-parameters to start from; None for the family's own starts.
     width_penalty : WidthPenalty, default=UNPENALIZED
     isotropic : FamilySearch, default=None
         Finds the best common width, which is one more start. A strong penalty needs it, because the

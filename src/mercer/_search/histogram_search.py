@@ -99,8 +99,8 @@ class HistogramSearch(FamilySearch):
         The weights are optimal at all widths that are tried ("variable projection"), and their
         dependence on the widths drops out of the gradient. There are up to three starts: the given
         widths; the last width replaced by that of the largest <P, K> / |K_c|, whose kernel would
-        align most if the others stayed as they are; and the last width left out and the one before
-        it split in two.
+        align most with all others fixed; and, without the last width, the one before it split in
+        two.
         """
         thetas = np.concatenate([kernel.theta for kernel in kernels])
         gains = self._values @ self._weights(P) / self._norms

@@ -27,7 +27,7 @@ Profile = Callable[[Array], Array]
 """An objective's values at some parameters, both of shape (n_parameters,)."""
 
 N_WIDTHS = 200
-"""Number of widths, in geometric progression, at which <P, K> is first evaluated."""
+"""Number of widths, in geometric progression, in the grid on which <P, K> is evaluated."""
 
 
 @dataclass(frozen=True)
@@ -242,8 +242,8 @@ def best_width(
 
     Notes
     -----
-    The best of some hundred widths of the objective's profile starts the search on the samples,
-    which mostly ends after one evaluation or a few.
+    The best of about a hundred widths of the objective's profile starts the search on the samples,
+    which usually ends after a few evaluations.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Search of a kernel's parameters: what searches offer, penalties on widths, and gradients."""
+"""Searches of a kernel's parameters: their interface, penalties on widths, and gradient ascent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Candidate:
 
     @property
     def objective(self) -> float:
-        """<P, K> less the width penalty: what the search maximized."""
+        """<P, K> minus the width penalty, which the search maximized."""
         return self.value - self.cost
 
 
@@ -137,7 +137,7 @@ class WidthPenalty:
         n_widths : int
             Number of widths; they are the kernel's first parameters.
         unit : float, default=1.0
-            What the objective is a multiple of; a cost that is not relative is multiplied by it.
+            Unit of the objective, by which a cost that is not relative is multiplied.
         """
         if self.is_relative:
             strength = self.strength * abs(value) / max(n_widths, 1)
@@ -154,7 +154,7 @@ class BoundPenalty:
     strength : float
     n_widths : int
     log_width : float or None
-        Logarithm of the width s_0 that the others are compared with; their own mean where None.
+        Logarithm of the reference width s_0; None for the mean of the widths.
     power : float
         p: the cost sums the squares of ((s / s_0)^p - 1) / p, or of log(s / s_0) where p is zero.
     """

@@ -72,7 +72,7 @@ def response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Arr
     y : ndarray or sparse matrix of shape (n_samples,) or (n_samples, n_outputs)
     kernel : {"linear", "gaussian", "multilabel", "precomputed"} or Kernel
     weights : SampleWeights
-        Weights, by which responses are standardized and widths are read off.
+        Weights in the responses' standard deviations and in median distances.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def response_factor(y: Any, kernel: str | Kernel, weights: SampleWeights) -> Arr
     Raises
     ------
     ValueError
-        If `y` does not hold what the kernel is for, or a response is constant.
+        If `y` does not suit the kernel, or a response is constant.
     """
     if kernel == "multilabel":
         return _indicator_factor(y)

@@ -33,7 +33,7 @@ _GIVEN = "precomputed"
 _CLASS_KERNELS = ("labels", "delta", "balanced")
 """Names of output kernels on classes."""
 _NAMED_KERNELS = (*_CLASS_KERNELS, *RESPONSE_KERNELS)
-"""Names of output kernels that stand for something else than a kernel of that name."""
+"""Names of output kernels with a meaning of their own, before names of kernels."""
 _ALIASES = {"rbf": "gaussian"}
 """Other names of named output kernels."""
 _CONSTANT = 1e-14
@@ -109,8 +109,7 @@ def as_target(
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        Labels, or one or several responses; what else `output_kernel` says. An indicator matrix may
-        be sparse.
+        Labels, responses, or what `output_kernel` requires. An indicator matrix may be sparse.
     task : {"auto", "classification", "regression"}, default="auto"
         `"auto"` decides by :func:`infer_task`, unless the output kernel decides.
     n_samples : int, default=None
@@ -121,8 +120,8 @@ def as_target(
         * None: `"labels"` or `"linear"`, by the task.
         * `"labels"`: +1 within a class and -1 between classes.
         * `"delta"`: 1 within a class and 0 between. Centering makes it the same as `"labels"`, up
-          to scale. Without it, several classes are mostly -1 to each other, which misleads
-          uncentered alignment, and this is what mends it.
+          to scale. Uncentered alignment with several classes needs it: most entries of `"labels"`
+          are -1 then.
         * `"balanced"`: 1 / n_c within a class c of n_c samples and 0 between, so that small classes
           count as much as large ones. For two classes, centering makes this, too, the same as
           `"labels"` up to scale: it is for three and more.
@@ -269,7 +268,7 @@ def check_output_kernel(output_kernel: Any) -> OutputKernel | None:
 
 
 def output_kernel_of_part(output_kernel: Any, y: Any, part: Any) -> Any:
-    """The output kernel for some of the samples: similarities of those classes that are there.
+    """The output kernel of a part of the samples: similarities of the classes in that part.
 
     Parameters
     ----------

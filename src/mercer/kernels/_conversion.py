@@ -79,7 +79,7 @@ def as_kernel(source: Any) -> Kernel:
 
 
 def _given_instead(source: Any) -> str:
-    """Describe what is no kernel, and say how it becomes one where that is known."""
+    """Describe an object that is no kernel, with a remedy if one is known."""
     if isinstance(source, type):
         return f"the class {source.__name__}: write {source.__name__}()"
     shape = np.shape(source) if hasattr(source, "__array__") else ()
@@ -180,7 +180,7 @@ class SklearnKernel(Kernel):
         return type(self)(clone(self.kernel))
 
     def relevance(self, n_features: int) -> Array:
-        """1 / width^2 from the length scales, as of the same kernel of mercer where there is one.
+        """1 / width^2 from the length scales, like the corresponding kernel of mercer.
 
         Zeros for kernels of other classes than those of scikit-learn.
         """
@@ -269,7 +269,7 @@ def as_dictionary(sources: Sequence[Any], X: Features) -> list[Kernel]:
     sources : sequence of kernels, names, callables or scikit-learn Gaussian-process kernels
         The entries; `Linear(per_feature=True)` stands for one kernel for each feature.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        The table that names of columns, and widths given as `"median"`, are read off.
+        The table that determines positions of named columns, and `"median"` widths.
 
     Returns
     -------
@@ -360,5 +360,5 @@ def _inverse_squares(kernel: Any, n_features: int) -> Array:
 
 
 def _factor(value: float) -> float:
-    """Value at zero that the other factor of a product is multiplied by; one if it is zero."""
+    """Value at distance zero, a factor of the other part's relevance; one if it is zero."""
     return value or 1.0

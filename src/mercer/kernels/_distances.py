@@ -77,7 +77,7 @@ def squared_distances(
     Notes
     -----
     Euclidean distances are computed from inner products. A point in the midst of `Z` is first
-    subtracted from dense features, as a large common offset costs digits.
+    subtracted from dense features, because a large common offset costs digits.
     """
     if Z is None:
         Z, start = X, 0
@@ -187,7 +187,7 @@ def recompute_cancelled(
     if smallest >= limit:
         return
     i, j = np.divmod(np.flatnonzero(squared < limit), squared.shape[1])
-    # Where nothing is left, rows of one norm are equal; the others are only near to each other.
+    # At distance zero, rows of equal norms are equal; others are only close to each other.
     differ = (squared[i, j] > 0.0) | (of_X[i] != of_Z[j])
     small = differ & (squared[i, j] < _CANCELLED * of_Z[j])
     i, j = i[small], j[small]
@@ -309,7 +309,7 @@ def check_squares(X: Features, name: str = "X") -> None:
     ----------
     X : ndarray or sparse matrix of shape (n_samples, n_features)
     name : str, default="X"
-        What the samples are called in messages.
+        Name of the samples in messages.
 
     Raises
     ------

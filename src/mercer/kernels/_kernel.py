@@ -1,4 +1,4 @@
-"""The interface that every kernel implements, and what is known of the structure of its formula."""
+"""The interface of kernels, and descriptions of the structure of their formulas."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Columns: TypeAlias = tuple[int, ...] | None
 class Structure:
     """Structure of a kernel's formula. The base class stands for an unknown one.
 
-    Callers match on the subclass, and compute with what it holds in place of the kernel's values.
+    Callers match on the subclass, and compute from its attributes instead of the kernel's values.
 
     Attributes
     ----------
     n_widths : int, default=0
         Number of widths, in the unit of the features, which are the first of the parameters.
     isotropic : callable
-        Returns the same kernel with one width in place of one per feature, None if it has no such.
+        Returns the kernel with one width instead of one per feature; None for other kernels.
     """
 
     n_widths: int = 0
@@ -262,7 +262,7 @@ class Kernel(BaseEstimator):
         return self
 
     def expand(self, X: Features) -> list[Kernel]:
-        """The base kernels that this one stands for in a dictionary, mostly itself alone."""
+        """The base kernels that a dictionary has for this entry: by default, the kernel itself."""
         return [self]
 
     @property

@@ -30,9 +30,9 @@ Bandwidth: TypeAlias = float | Array | Literal["median"]
 """One width, one per feature, or "median" for the median distance between samples."""
 
 _SPREAD = 10.0
-"""Widths are searched up to this many times the largest distance, as wider kernels are proportional
-to each other, up to a constant; and down to a small distance divided by this, as narrower kernels
-have the identity as their Gram matrix."""
+"""Widths are searched from a small distance divided by this to the largest distance times this.
+Wider kernels are proportional to each other, up to a constant, and the Gram matrix of narrower ones
+is the identity."""
 
 
 @dataclass(frozen=True)
