@@ -71,7 +71,7 @@ def bfgs(objective: Objective, log_width: float) -> Found:
     """Run BFGS until an iteration gains less than 1e-5 of the criterion, as in the paper."""
     learner = KernelOptimization(
         Gaussian(ard=objective.ard),
-        objective.criterion,  # type: ignore[arg-type]
+        objective.criterion,
         start=float(np.exp(log_width)),
         width_penalty=0.0,
         max_iter=MOST_STEPS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from mercer._weights.alignment_weights import (
 from mercer.kernels import WeightedSum
 
 
+@dataclass(eq=False, repr=False)
 class AlignmentMaximization(DictionaryLearner):
     """Weights of the largest centered alignment with the target ("alignf").
 
@@ -86,20 +88,12 @@ class AlignmentMaximization(DictionaryLearner):
     (0.62, 3)
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        signs: Literal["nonnegative", "free"] = "nonnegative",
-        clip_spectrum: bool = False,
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        self.kernels = kernels
-        self.task = task
-        self.output_kernel = output_kernel
-        self.signs = signs
-        self.clip_spectrum = clip_spectrum
+    kernels: Any = None
+    _: KW_ONLY
+    signs: Literal["nonnegative", "free"] = "nonnegative"
+    clip_spectrum: bool = False
+    task: Task = "auto"
+    output_kernel: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()

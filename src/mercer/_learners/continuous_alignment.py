@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ _STAGEWISE_TOLERANCE = 1e-7
 """Searches for several widths in the published steps stop at this relative change."""
 
 
+@dataclass(eq=False, repr=False)
 class ContinuousAlignment(KernelLearner):
     """A sum of kernels from continuously parametrized families, added one at a time ("CA").
 
@@ -165,40 +167,22 @@ class ContinuousAlignment(KernelLearner):
 
     _kernels_parameter = None
 
-    def __init__(
-        self,
-        family: Any = None,
-        *,
-        step: Literal["corrective", "stagewise"] = "corrective",
-        width_penalty: float | Literal["auto"] = 0.0,
-        width_penalty_on: PenaltyForm = "widths",
-        scaling: Any = None,
-        tol: float = 1e-3,
-        max_kernels: int = 50,
-        eta_max: float = 1.0,
-        eps: float = 1e-10,
-        search_tol: float | None = None,
-        normalize_families: bool | None = None,
-        certificate: bool = False,
-        task: Task = "auto",
-        output_kernel: Any = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.family = family
-        self.step = step
-        self.width_penalty = width_penalty
-        self.width_penalty_on = width_penalty_on
-        self.scaling = scaling
-        self.tol = tol
-        self.max_kernels = max_kernels
-        self.eta_max = eta_max
-        self.eps = eps
-        self.search_tol = search_tol
-        self.normalize_families = normalize_families
-        self.certificate = certificate
-        self.task = task
-        self.output_kernel = output_kernel
-        self.random_state = random_state
+    family: Any = None
+    _: KW_ONLY
+    step: Literal["corrective", "stagewise"] = "corrective"
+    width_penalty: float | Literal["auto"] = 0.0
+    width_penalty_on: PenaltyForm = "widths"
+    scaling: Any = None
+    tol: float = 1e-3
+    max_kernels: int = 50
+    eta_max: float = 1.0
+    eps: float = 1e-10
+    search_tol: float | None = None
+    normalize_families: bool | None = None
+    certificate: bool = False
+    task: Task = "auto"
+    output_kernel: Any = None
+    random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         samples = data.samples()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -39,21 +40,15 @@ class DictionaryLearner(KernelLearner):
         """Return the weights of the kernels as they were given."""
 
 
+@dataclass(eq=False, repr=False)
 class ScaledDictionaryLearner(DictionaryLearner):
     """Base class of learners whose weights depend on the scale of the kernels."""
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        *,
-        normalize: Literal["trace"] | None = None,
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        self.kernels = kernels
-        self.normalize = normalize
-        self.task = task
-        self.output_kernel = output_kernel
+    kernels: Any = None
+    _: KW_ONLY
+    normalize: Literal["trace"] | None = None
+    task: Task = "auto"
+    output_kernel: Any = None
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -205,6 +200,7 @@ class IndependentAlignment(ScaledDictionaryLearner):
         return normalized(independent_weights(found) * self._factors(found))
 
 
+@dataclass(eq=False, repr=False)
 class HSICWeights(ScaledDictionaryLearner):
     """Weights of the largest Hilbert-Schmidt independence criterion (HSIC) with the target.
 
@@ -291,17 +287,7 @@ class HSICWeights(ScaledDictionaryLearner):
     array([0., 0., 1.])
     """
 
-    def __init__(
-        self,
-        kernels: Any = None,
-        norm: Literal[1, 2, "cka"] = 2,
-        *,
-        normalize: Literal["trace"] | None = None,
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        super().__init__(kernels, normalize=normalize, task=task, output_kernel=output_kernel)
-        self.norm: Any = norm
+    norm: Literal[1, 2, "cka"] = 2
 
     def _check_settings(self) -> None:
         super()._check_settings()

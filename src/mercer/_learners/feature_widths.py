@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian
 from mercer.kernels._radial import RadialFunction
 
 
+@dataclass(eq=False, repr=False)
 class EvidenceMaximization(KernelLearner):
     """One kernel whose parameters maximize the marginal likelihood of a Gaussian process.
 
@@ -104,22 +106,13 @@ class EvidenceMaximization(KernelLearner):
 
     _kernels_parameter = None
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        width_deviation: float = PRIOR_DEVIATION,
-        max_samples: int = 1000,
-        max_iter: int = 60,
-        task: Task = "auto",
-        output_kernel: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.width_deviation = width_deviation
-        self.max_samples = max_samples
-        self.max_iter = max_iter
-        self.task = task
-        self.output_kernel = output_kernel
+    kernel: Any = None
+    _: KW_ONLY
+    width_deviation: float = PRIOR_DEVIATION
+    max_samples: int = 1000
+    max_iter: int = 60
+    task: Task = "auto"
+    output_kernel: Any = None
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         samples = data.samples()
@@ -152,6 +145,7 @@ class EvidenceMaximization(KernelLearner):
         check_number("max_iter", self.max_iter, whole=True, low=1)
 
 
+@dataclass(eq=False, repr=False)
 class GradientOuterProduct(KernelLearner):
     """One kernel on features that are scaled, or rotated too, by how predictions depend on them.
 
@@ -239,22 +233,13 @@ class GradientOuterProduct(KernelLearner):
 
     _kernels_parameter = None
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        n_iter: int = 5,
-        diagonal: bool = True,
-        task: Task = "auto",
-        output_kernel: Any = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.n_iter = n_iter
-        self.diagonal = diagonal
-        self.task = task
-        self.output_kernel = output_kernel
-        self.random_state = random_state
+    kernel: Any = None
+    _: KW_ONLY
+    n_iter: int = 5
+    diagonal: bool = True
+    task: Task = "auto"
+    output_kernel: Any = None
+    random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         samples = data.samples()

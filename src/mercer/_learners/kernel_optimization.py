@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from mercer._validation import check_choice, check_number, check_strength, warn
 from mercer.kernels import Kernel
 
 
+@dataclass(eq=False, repr=False)
 class KernelOptimization(KernelLearner):
     """One kernel whose parameters maximize its dependence with the target.
 
@@ -127,32 +128,18 @@ class KernelOptimization(KernelLearner):
 
     _kernels_parameter = None
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        criterion: Literal["hsic", "cka", "ka"] = "hsic",
-        *,
-        start: float | Array | None = None,
-        width_penalty: float | Literal["auto"] = "auto",
-        width_penalty_on: PenaltyForm | None = None,
-        early_stopping: bool | int = False,
-        tol: float = 1e-5,
-        max_iter: int = 200,
-        task: Task = "auto",
-        output_kernel: Any = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.criterion = criterion
-        self.start = start
-        self.width_penalty = width_penalty
-        self.width_penalty_on = width_penalty_on
-        self.early_stopping = early_stopping
-        self.tol = tol
-        self.max_iter = max_iter
-        self.task = task
-        self.output_kernel = output_kernel
-        self.random_state = random_state
+    kernel: Any = None
+    criterion: Literal["hsic", "cka", "ka"] = "hsic"
+    _: KW_ONLY
+    start: float | Array | None = None
+    width_penalty: float | Literal["auto"] = "auto"
+    width_penalty_on: PenaltyForm | None = None
+    early_stopping: bool | int = False
+    tol: float = 1e-5
+    max_iter: int = 200
+    task: Task = "auto"
+    output_kernel: Any = None
+    random_state: int | np.random.RandomState | None = 0
 
     def _learn(self, data: TrainingData, target: Target) -> LearnedKernel:
         samples = data.samples()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -59,6 +60,7 @@ class Composite(Kernel):
         return self._with_parts([part.bind(X) for part in self._parts()])
 
 
+@dataclass(eq=False, repr=False)
 class WeightedSum(Composite):
     """Weighted sum of kernels, sum_k w_k K_k; written `Gaussian(2.0) + 0.5 * Linear()`, too.
 
@@ -82,9 +84,8 @@ class WeightedSum(Composite):
            [0.1839, 2.5   ]])
     """
 
-    def __init__(self, kernels: Sequence[Kernel], weights: Array | Sequence[float]) -> None:
-        self.kernels = kernels
-        self.weights = weights
+    kernels: Sequence[Kernel]
+    weights: Array | Sequence[float]
 
     @property
     def offset(self) -> float:
@@ -171,6 +172,7 @@ class WeightedSum(Composite):
         return value, np.concatenate(gradients)
 
 
+@dataclass(eq=False, repr=False)
 class Product(Composite):
     """Elementwise product of kernels; written `Gaussian(2.0) * Linear()`, too.
 
@@ -187,8 +189,7 @@ class Product(Composite):
            [1.1036, 9.    ]])
     """
 
-    def __init__(self, kernels: Sequence[Kernel]) -> None:
-        self.kernels = kernels
+    kernels: Sequence[Kernel]
 
     @property
     def offset(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -91,6 +92,7 @@ def _given_instead(source: Any) -> str:
     return repr(source)
 
 
+@dataclass(eq=False, repr=False)
 class CallableKernel(Kernel):
     """A kernel given as a function of two tables; it has no parameters.
 
@@ -110,8 +112,7 @@ class CallableKernel(Kernel):
 
     accepts_sparse = False
 
-    def __init__(self, function: Callable[[Array, Array], Array]) -> None:
-        self.function = function
+    function: Callable[[Array, Array], Array]
 
     def describe(self) -> str:
         """The function's name."""
@@ -131,6 +132,7 @@ class CallableKernel(Kernel):
         return np.array([self._shifted(X[i : i + 1], None).item() for i in range(X.shape[0])])
 
 
+@dataclass(eq=False, repr=False)
 class SklearnKernel(Kernel):
     """A scikit-learn Gaussian-process kernel, with its own parameters, bounds and gradient.
 
@@ -154,8 +156,7 @@ class SklearnKernel(Kernel):
 
     accepts_sparse = False
 
-    def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
+    kernel: Any
 
     @property
     def theta(self) -> Array:
@@ -229,6 +230,7 @@ class SklearnKernel(Kernel):
         return float(np.einsum("ij,ij->", P, gram)), np.einsum("ij,ijk->k", P, tensor)
 
 
+@dataclass(eq=False, repr=False)
 class Precomputed(Kernel):
     """One slice of a stack of Gram matrices, which is passed in place of features.
 
@@ -248,8 +250,7 @@ class Precomputed(Kernel):
 
     accepts_sparse = False
 
-    def __init__(self, index: int) -> None:
-        self.index = index
+    index: int
 
     def describe(self) -> str:
         """Position in the stack."""

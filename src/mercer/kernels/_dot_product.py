@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 
 from mercer._typing import Array, Features
@@ -9,6 +11,7 @@ from mercer.kernels._distances import Bounds, inner, log_interval, products, row
 from mercer.kernels._kernel import InnerProduct, Kernel, Structure
 
 
+@dataclass(eq=False, repr=False)
 class Linear(Kernel):
     """Linear kernel, x'x'.
 
@@ -32,8 +35,8 @@ class Linear(Kernel):
     2
     """
 
-    def __init__(self, *, per_feature: bool = False) -> None:
-        self.per_feature = per_feature
+    _: KW_ONLY
+    per_feature: bool = False
 
     def expand(self, X: Features) -> list[Kernel]:
         """One kernel per feature with `per_feature`, else the kernel itself."""
@@ -55,6 +58,7 @@ class Linear(Kernel):
         return rows_squared(X)
 
 
+@dataclass(eq=False, repr=False)
 class Polynomial(Kernel):
     """Polynomial kernel, (gamma x'x' + coef0)^degree.
 
@@ -79,13 +83,11 @@ class Polynomial(Kernel):
            [ 9., 25.]])
     """
 
-    def __init__(
-        self, degree: int = 2, *, gamma: float = 1.0, coef0: float = 1.0, bounds: Bounds = "data"
-    ) -> None:
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.bounds = bounds
+    degree: int = 2
+    _: KW_ONLY
+    gamma: float = 1.0
+    coef0: float = 1.0
+    bounds: Bounds = "data"
 
     @property
     def theta(self) -> Array:

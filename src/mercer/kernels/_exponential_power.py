@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Literal, Self, TypeAlias
 
@@ -20,6 +21,7 @@ _SMALLEST = float(np.finfo(float).tiny)
 """A power that every norm allows."""
 
 
+@dataclass(eq=False, repr=False)
 class ExponentialPower(Stationary):
     """Exponential power kernel, exp(-(|(x - x') / s|_p)^q), for 0 < q <= p <= 2.
 
@@ -33,15 +35,15 @@ class ExponentialPower(Stationary):
         Width s, in the unit of the features; with `"median"` the median distance, in the kernel's
         norm, between the samples of the table that the kernel is bound to, as every estimator binds
         it.
-    power : float, default=1.0
-        Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
-    norm : float, default=1.0
-        p of the distance, in (0, 2].
     ard : bool, default=False
         One width per feature: the distance is (sum_z |(x_z - x'_z) / s_z|^p)^(1/p).
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features. With `"data"` it is
         derived from the distances between samples, in the kernel's norm.
+    power : float, default=1.0
+        Exponent q of the distance, in (0, norm]. Smaller powers give rougher functions.
+    norm : float, default=1.0
+        p of the distance, in (0, 2].
     power_bounds, norm_bounds : "fixed" or (float, float), default="fixed"
         Intervals in which power and norm are searched together with the widths, by gradients; with
         `"fixed"` they stay. No power of the one may exceed a norm of the other. A list of kernels
@@ -76,22 +78,11 @@ class ExponentialPower(Stationary):
            [0.3679, 1.    ]])
     """
 
-    def __init__(
-        self,
-        bandwidth: Bandwidth = 1.0,
-        *,
-        power: float = 1.0,
-        norm: float = 1.0,
-        ard: bool = False,
-        bounds: Bounds = "data",
-        power_bounds: ExponentBounds = "fixed",
-        norm_bounds: ExponentBounds = "fixed",
-    ) -> None:
-        super().__init__(bandwidth, ard=ard, bounds=bounds)
-        self.power = power
-        self.norm = norm
-        self.power_bounds = power_bounds
-        self.norm_bounds = norm_bounds
+    _: KW_ONLY
+    power: float = 1.0
+    norm: float = 1.0
+    power_bounds: ExponentBounds = "fixed"
+    norm_bounds: ExponentBounds = "fixed"
 
     @property
     def theta(self) -> Array:

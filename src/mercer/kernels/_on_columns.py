@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -59,6 +59,7 @@ class OnMapped(Composite):
         return self.kernel._gram_tiles(self._mapped(X))
 
 
+@dataclass(eq=False, repr=False)
 class OnColumns(OnMapped):
     """A kernel on some of the columns of a table.
 
@@ -84,9 +85,8 @@ class OnColumns(OnMapped):
            [1.  , 0.25]])
     """
 
-    def __init__(self, kernel: Kernel, columns: Columns) -> None:
-        self.kernel = kernel
-        self.columns = columns
+    kernel: Kernel
+    columns: Columns
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix on the chosen columns; see :meth:`Kernel.__call__`."""
@@ -165,6 +165,7 @@ class OnColumns(OnMapped):
         return X[:, known]
 
 
+@dataclass(eq=False, repr=False)
 class OnProjection(OnMapped):
     """A kernel on linear combinations of the features, k(A'x, A'x').
 
@@ -191,9 +192,8 @@ class OnProjection(OnMapped):
            [12., 16.]])
     """
 
-    def __init__(self, kernel: Kernel, projection: Array) -> None:
-        self.kernel = kernel
-        self.projection = projection
+    kernel: Kernel
+    projection: Array
 
     def bind(self, X: Features) -> Self:
         """The bound inner kernel on the same projection."""

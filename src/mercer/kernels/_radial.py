@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -215,6 +215,7 @@ def radial_groups(kernels: Sequence[Kernel]) -> dict[Distance, list[tuple[int, R
     return groups
 
 
+@dataclass(eq=False, repr=False)
 class Stationary(Radial):
     """Base class of kernels with a width: one for all features, or one for each.
 
@@ -231,12 +232,10 @@ class Stationary(Radial):
         derived from the distances between samples.
     """
 
-    def __init__(
-        self, bandwidth: Bandwidth = 1.0, *, ard: bool = False, bounds: Bounds = "data"
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.ard = ard
-        self.bounds = bounds
+    bandwidth: Bandwidth = 1.0
+    _: KW_ONLY
+    ard: bool = False
+    bounds: Bounds = "data"
 
     def __call__(self, X: Features, Z: Features | None = None) -> Array:
         """Gram matrix of the rows of `X` and `Z`; see :meth:`Kernel.__call__`."""

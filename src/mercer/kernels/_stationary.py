@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
 
 from mercer._typing import Array, Features
 from mercer.kernels._distances import Bounds, distance_range, inner, log_interval
-from mercer.kernels._radial import Bandwidth, Radial, Stationary
+from mercer.kernels._radial import Radial, Stationary
 
 
+@dataclass(eq=False, repr=False)
 class Matern(Stationary):
     """Matern kernel of smoothness 1/2, 3/2 or 5/2.
 
@@ -20,12 +22,12 @@ class Matern(Stationary):
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Length scale s, in the unit of the features.
-    nu : {0.5, 1.5, 2.5}, default=1.5
-        Smoothness.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features.
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        Smoothness.
 
     References
     ----------
@@ -39,16 +41,8 @@ class Matern(Stationary):
            [0.524, 1.   ]])
     """
 
-    def __init__(
-        self,
-        bandwidth: Bandwidth = 1.0,
-        *,
-        nu: float = 1.5,
-        ard: bool = False,
-        bounds: Bounds = "data",
-    ) -> None:
-        super().__init__(bandwidth, ard=ard, bounds=bounds)
-        self.nu = nu
+    _: KW_ONLY
+    nu: float = 1.5
 
     def describe(self) -> str:
         """Name, smoothness and width."""
@@ -95,6 +89,7 @@ def _matern_series(a: Array, nu: float) -> Array:
     return a2 * tail
 
 
+@dataclass(eq=False, repr=False)
 class RationalQuadratic(Stationary):
     """Rational quadratic kernel, (1 + |x - x'|^2 / (alpha s^2))^-alpha.
 
@@ -104,13 +99,13 @@ class RationalQuadratic(Stationary):
     ----------
     bandwidth : float, array-like of shape (n_features,) or "median", default=1.0
         Width s, in the unit of the features; `"median"` as for :class:`Gaussian`.
-    alpha : float, default=1.0
-        Shape, without unit. The widths of the mixture differ more for smaller values. Learned,
-        too, from 0.01 to 100.
     ard : bool, default=False
         One width per feature.
     bounds : "data" or (float, float), default="data"
         Interval in which widths are searched, in the unit of the features.
+    alpha : float, default=1.0
+        Shape, without unit. The widths of the mixture differ more for smaller values. Learned,
+        too, from 0.01 to 100.
 
     References
     ----------
@@ -124,16 +119,8 @@ class RationalQuadratic(Stationary):
            [0.5, 1. ]])
     """
 
-    def __init__(
-        self,
-        bandwidth: Bandwidth = 1.0,
-        *,
-        alpha: float = 1.0,
-        ard: bool = False,
-        bounds: Bounds = "data",
-    ) -> None:
-        super().__init__(bandwidth, ard=ard, bounds=bounds)
-        self.alpha = alpha
+    _: KW_ONLY
+    alpha: float = 1.0
 
     @property
     def theta(self) -> Array:
@@ -178,6 +165,7 @@ class RationalQuadratic(Stationary):
         return (alpha * inner(P, np.exp(-alpha * log) * (ratio / (1.0 + ratio) - log)),)
 
 
+@dataclass(eq=False, repr=False)
 class Dirichlet(Radial):
     """Dirichlet kernel of degree one, 1 + 2 cos(s |x - x'|).
 
@@ -212,9 +200,9 @@ class Dirichlet(Radial):
 
     band_limited = True
 
-    def __init__(self, frequency: float = 1.0, *, bounds: Bounds = "data") -> None:
-        self.frequency = frequency
-        self.bounds = bounds
+    frequency: float = 1.0
+    _: KW_ONLY
+    bounds: Bounds = "data"
 
     @property
     def offset(self) -> float:
