@@ -34,8 +34,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
 from experiments.tabular.table_files import TableSplit, table_split
+from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.encoded_target import encode_target
 from mercer._solvers.left_out import leave_one_out
 from mercer.preprocessing import SoftClippingScaler, table_encoder
 

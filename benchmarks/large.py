@@ -51,8 +51,8 @@ from experiments.tabular.table_files import table_split
 from mercer import KernelStackingRegressor, ParquetSource, TwoStageRegressor
 from mercer._blocks import BlockSource, block_source, sample_positions
 from mercer._blocks.tables import DrawnSample
+from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
-from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.features import nystroem_features
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer.kernels import Gaussian

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
+from mercer._data.sample import EncodedTarget
 from mercer._data.weights import as_weights
-from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, RidgeSolver, ViewedSample
 from mercer.kernels import Kernel

@@ -25,10 +25,10 @@ from mercer import (
     preprocessing,
     probabilistic,
 )
+from mercer._data.sample import EncodedTarget, TargetEncoding
 from mercer._data.weights import SampleWeights, UnitWeights
 from mercer._gram.dense import UnitScale
 from mercer._model_selection.calibration import Calibration
-from mercer._model_selection.encoded_target import EncodedTarget, TargetEncoding
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice
 from mercer._nystroem.features import KernelColumns
 from mercer._nystroem.second_stage import NystroemModel

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
+from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.samples import Samples
-from mercer._model_selection.encoded_target import encode_target
-from mercer._model_selection.kernel_errors import best_in_order, best_width, kernel_error
+from mercer._model_selection.held_out import best_in_order, best_width, kernel_error
 from mercer._solvers.left_out import PenaltyLosses, leave_one_out
 from mercer.kernels import Gaussian, Linear
 

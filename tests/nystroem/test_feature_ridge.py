@@ -17,7 +17,7 @@ from sklearn import config_context
 from sklearn.linear_model import Ridge
 
 from mercer._blocks import UNIT_WEIGHTS, Block, GivenWeights, block_source, row_folds
-from mercer._model_selection.encoded_target import TargetEncoding
+from mercer._data.sample import TargetEncoding
 from mercer._nystroem import feature_ridge
 from mercer._nystroem.feature_ridge import ridge_on_features
 from mercer._nystroem.features import Moments, NormalEquations, fold_tiles, nystroem_features

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from mercer._blocks import UNIT_WEIGHTS, GivenWeights, block_source, folds_at
 from mercer._blocks.tables import DrawnSample
+from mercer._data.sample import encode_target
 from mercer._data.weights import as_weights
-from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem
 from mercer._typing import Array
 from mercer.kernels import CallableKernel, Gaussian, Kernel, Laplacian, Linear, WeightedSum

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 
 from mercer._blocks import block_source
 from mercer._blocks.tables import DrawnSample
+from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
-from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.second_stage import rescaled_kernel, with_width_factor
 from mercer.kernels import (
     Gaussian,

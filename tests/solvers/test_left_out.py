@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import ridge_with_intercept
 
+from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.encoded_target import encode_target
 from mercer._solvers.left_out import (
     LEAST_ALPHA,
     MOST_ALPHA,

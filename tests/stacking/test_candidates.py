@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 from stacking_cases import problem
 
 from mercer import KernelOptimization
+from mercer._data.sample import encode_target
 from mercer._gram.dense import unit_gram
-from mercer._model_selection.encoded_target import encode_target
 from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import (
     given_candidates,

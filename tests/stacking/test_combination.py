@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
+from mercer._data.sample import encode_target
 from mercer._data.weights import SampleWeights, UnitWeights
-from mercer._model_selection.encoded_target import encode_target
 from mercer._stacking.combination import (
     LinearCombination,
     LogisticCombination,

@@ -12,8 +12,8 @@ from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
 from mercer._data.folds import shuffled_folds
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.dense import unit_gram
-from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._solvers.left_out import leave_one_out
 from mercer._stacking.candidates import Candidate
 from mercer._stacking.evaluation import Evaluation, evaluate

@@ -10,7 +10,7 @@ from stacking_cases import labels, outputs, problem, viewed
 
 from mercer import KernelStackingClassifier
 from mercer._data.folds import sample_rows, shuffled_folds
-from mercer._model_selection.encoded_target import encode_target
+from mercer._data.sample import encode_target
 from mercer._stacking.candidates import given_candidates
 from mercer._stacking.machines import ScaledMachine
 from mercer.kernels import Gaussian, Laplacian, Linear

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from stacking_cases import problem
 
 from mercer import KernelStackingClassifier, KernelStackingRegressor
-from mercer._model_selection.encoded_target import encode_target
+from mercer._data.sample import encode_target
 from mercer._stacking.combination import left_out_predictions
 from mercer.kernels import Gaussian, Laplacian, Linear
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from stacking_cases import (
     labels,
@@ -31,8 +31,8 @@ from mercer import (
 )
 from mercer._blocks import block_source, folds_at
 from mercer._blocks.tables import DrawnSample
+from mercer._data.sample import encode_target
 from mercer._data.weights import UnitWeights
-from mercer._model_selection.encoded_target import encode_target
 from mercer._nystroem.second_stage import with_width_factor
 from mercer._stacking.candidates import Candidate, TableViews
 from mercer._stacking.nystroem_members import DrawnViews
@@ -80,6 +80,7 @@ def test_out_of_fold_predictions_are_those_of_fits_without_the_fold() -> None:
         expected = fit.predict(member.model.columns(scaled[[row]]))
         assert_allclose(prediction, expected[0] - target.mean, atol=1e-12)
     assert np.abs(found - member.deviations(scaled[rows], scaled)).max() > 1e-6
+    assert_array_equal(table.take(rows).drawn.positions, rows)
 
 
 def test_intervals_hold_as_many_responses_as_they_should() -> None:
@@ -145,6 +146,8 @@ def test_given_kernels_stay(kind: Any) -> None:
     wide = [Gaussian(20.0), Polynomial(2)]
     given = [*wide, UniformCombination([Gaussian(30.0)])]
     found = stack(kind, candidates=given).fit(X, target_for(kind, y))
+    # No machine is combined with the ridge regressions.
+    assert len(found.candidates_) == len(given)
     kernels = {candidate.description: candidate.kernel for candidate in found.candidates_}
     assert [kernels[kernel.describe()] for kernel in wide] == wide
     (combined,) = kernels[repr(given[2])].kernels

@@ -21,8 +21,8 @@ from mercer import (
     TwoStageRegressor,
     UniformCombination,
 )
+from mercer._data.sample import encode_target
 from mercer._gram.dense import to_unit_scale
-from mercer._model_selection.encoded_target import encode_target
 from mercer._solvers.left_out import leave_one_out, losses_downhill
 from mercer._solvers.ridge import left_out_residuals
 from mercer.kernels import Gaussian, Linear

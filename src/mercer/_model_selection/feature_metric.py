@@ -12,8 +12,12 @@ from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.input_gradients import gradient_outer_product
 from mercer._gram.samples import spread_rows
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.held_out import clearly_best, held_out_splits
-from mercer._model_selection.kernel_errors import WIDTH_MULTIPLES, best_in_order
+from mercer._model_selection.held_out import (
+    WIDTH_MULTIPLES,
+    best_in_order,
+    clearly_best,
+    held_out_splits,
+)
 from mercer._solvers.ridge import Ridge, fit_ridge
 from mercer._targets import Target
 from mercer._typing import Array, Features, RandomState

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from mercer._blocks import UNIT_WEIGHTS, Block, RowWeights, row_folds
+from mercer._data.sample import TargetEncoding
 from mercer._gram.dense import to_unit_scale
 from mercer._gram.tiles import serial_algebra, working_memory
-from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._solvers.ridge import check_definite
 from mercer._typing import Array, Features, RandomState
 from mercer.kernels import Kernel

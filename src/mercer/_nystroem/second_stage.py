@@ -10,9 +10,9 @@ import numpy as np
 from mercer._blocks import GivenWeights, block_source, folds_at
 from mercer._blocks.tables import DrawnSample
 from mercer._data.folds import sample_rows
+from mercer._data.sample import TargetEncoding
 from mercer._gram.tiles import map_tiles
 from mercer._model_selection.calibration import Calibration, calibrate
-from mercer._model_selection.encoded_target import TargetEncoding
 from mercer._nystroem.feature_ridge import LinearFit, RidgeChoice, ridge_on_features
 from mercer._nystroem.features import (
     KernelColumns,

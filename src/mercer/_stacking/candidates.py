@@ -15,7 +15,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from mercer._blocks.tables import as_frame
 from mercer._gram.samples import spread_rows
 from mercer._model_selection.feature_metric import kernel_on_features, metric_after
-from mercer._model_selection.kernel_errors import WIDTH_MULTIPLES, best_in_order
+from mercer._model_selection.held_out import WIDTH_MULTIPLES, best_in_order
 from mercer._search.evidence_search import marginal_likelihood_widths
 from mercer._typing import Array, Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum, as_kernel

@@ -16,8 +16,8 @@ from scipy.optimize import lsq_linear, minimize
 from scipy.special import log_softmax, softmax
 
 from mercer._data.folds import N_FOLDS, shuffled_folds
+from mercer._data.sample import EncodedTarget
 from mercer._data.weights import SampleWeights, as_weights
-from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._typing import Array, RandomState
 
 _PENALTIES = (0.1, 0.25, 0.3)

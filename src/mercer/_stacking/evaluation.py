@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Protocol, Self, TypeAlias
 import numpy as np
 
 from mercer._data.folds import Split, shuffled_folds
-from mercer._data.sample import Sample
+from mercer._data.sample import EncodedTarget, Sample
 from mercer._data.weights import SampleWeights
 from mercer._gram.dense import UnitScale, unit_gram, unit_rows
 from mercer._gram.tiles import map_tiles, serial_algebra
-from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._solvers.left_out import leave_one_out, relative_loss
 from mercer._solvers.ridge import Ridge, fit_ridge, left_out_fits, left_out_residuals
 from mercer._stacking.candidates import Candidate, ViewName

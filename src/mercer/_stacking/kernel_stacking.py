@@ -23,9 +23,9 @@ from mercer._blocks.tables import (
     validated_rows,
 )
 from mercer._data.folds import sample_rows
+from mercer._data.sample import EncodedTarget
 from mercer._gram.dense import unit_gram
 from mercer._kernel_estimator import CallbackSupportMixin, reported_steps
-from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._records import KernelTerms, KernelTermsMixin
 from mercer._stacking.candidates import (
     Candidate,

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
-from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LogisticCombination, logistic_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample

@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import jackknife_plus
-from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._stacking.candidates import ViewName
 from mercer._stacking.combination import LinearCombination, linear_combination
 from mercer._stacking.evaluation import Evaluation, Selection, ViewedSample

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.svm import SVC
 
 from mercer._data.folds import N_FOLDS, Splits, shuffled_folds
+from mercer._data.sample import EncodedTarget
 from mercer._gram.tiles import serial_algebra
-from mercer._model_selection.encoded_target import EncodedTarget
 from mercer._solvers.grids import ROUNDING
 from mercer._solvers.svm import class_decisions, fit_svm
 from mercer._stacking.evaluation import Evaluation, ViewedSample

@@ -29,6 +29,9 @@ from mercer._typing import Array, Features
 from mercer._validation import warn
 from mercer.kernels import Kernel
 
+Fit = dict[str, Any]
+"""Attributes that a fitted second stage, or both stages, leave on an estimator."""
+
 NESTED_ABOVE = 10
 """Learned parameters above which ``nested="auto"`` learns the kernel anew in each fold."""
 

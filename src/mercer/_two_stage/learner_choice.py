@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
 from mercer._data.folds import Splits, sample_rows, splits_within
+from mercer._data.sample import EncodedTarget, encode_target
 from mercer._gram.samples import Samples
 from mercer._gram.tiles import serial_algebra
 from mercer._greedy.alignment import Growth, learn_families
@@ -22,20 +22,20 @@ from mercer._learners import (
     GradientOuterProduct,
     UniformCombination,
 )
-from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._model_selection.feature_metric import choose_metric, kernel_on_features
-from mercer._model_selection.held_out import clearly_best, held_out_losses
-from mercer._model_selection.kernel_errors import LEAST_LOSS, best_width, kernel_error
+from mercer._model_selection.held_out import (
+    LEAST_LOSS,
+    best_width,
+    clearly_best,
+    held_out_losses,
+    kernel_error,
+)
 from mercer._search.evidence_search import marginal_likelihood_widths
-from mercer._solvers.grids import first_best
 from mercer._solvers.left_out import ALPHA_GRID, ALPHAS, PenaltyLosses
 from mercer._targets import Target, Task
 from mercer._typing import Features
 from mercer.kernels import ExponentialPower, Gaussian, Kernel, Laplacian, WeightedSum
 from mercer.kernels._distances import median_distance
-
-Fit = dict[str, Any]
-"""Attributes that a fitted second stage, or both stages, leave on an estimator."""
 
 SEARCH_ROWS = (200, 300)
 """Widths are searched on half of the rows, at least and at most this many: left-out errors on half
@@ -253,15 +253,3 @@ def _kernels(samples: Samples, target: Target, growth: Growth) -> Iterator[Kerne
         else:
             found = learn_families([Gaussian()], samples, target, growth)
             yield WeightedSum(found.kernels, found.weights)
-
-
-def most_accurate(fits: Iterable[Fit]) -> Fit:
-    """The fit that predicts most held-out samples correctly; the first where none are held out.
-
-    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
-    """
-    first = next(every := iter(fits))
-    if "_cv_accuracy" not in first:
-        return first
-    found = [first, *every]
-    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -24,15 +24,15 @@ from mercer._blocks.tables import (
     predict_rows,
 )
 from mercer._data.folds import Split, sample_rows
-from mercer._data.sample import Sample
+from mercer._data.sample import EncodedTarget, Sample, encode_target
 from mercer._kernel_estimator import CallbackSupportMixin, TrainingData, reported_steps
 from mercer._learners import ContinuousAlignment
-from mercer._model_selection.encoded_target import EncodedTarget, encode_target
 from mercer._nystroem.second_stage import NystroemModel, fit_nystroem, rescaled_kernel
 from mercer._pass_hooks import current_hooks
 from mercer._records import KernelTermsMixin
-from mercer._solvers.grids import grid_results
+from mercer._solvers.grids import first_best, grid_results
 from mercer._two_stage.first_stage import (
+    Fit,
     LearnedGram,
     check_folds,
     check_in_use,
@@ -46,11 +46,9 @@ from mercer._two_stage.first_stage import (
 )
 from mercer._two_stage.learner_choice import (
     EvaluatedLearner,
-    Fit,
     choose_form,
     comparable,
     isotropic_learners,
-    most_accurate,
 )
 from mercer._typing import Array, Features
 from mercer._validation import check_bool, check_number, table_advice
@@ -376,3 +374,15 @@ def _learned(learner: Any) -> Fit:
     """The fitted learner, and what it learned."""
     names = ("kernel_", "weights_", "alignment_", "history_", "n_iter_")
     return {"learner_": learner, **{name: getattr(learner, name) for name in names}}
+
+
+def most_accurate(fits: Iterable[Fit]) -> Fit:
+    """The fit that predicts most held-out samples correctly; the first where none are held out.
+
+    Of equally accurate ones the first is taken, the one of the lowest error in ridge regression.
+    """
+    first = next(every := iter(fits))
+    if "_cv_accuracy" not in first:
+        return first
+    found = [first, *every]
+    return found[first_best(np.array([fit["_cv_accuracy"] for fit in found]))]

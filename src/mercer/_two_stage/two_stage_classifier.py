@@ -22,9 +22,9 @@ from mercer._kernel_estimator import with_callbacks
 from mercer._model_selection.calibration import fit_temperature
 from mercer._solvers.grids import as_grid, warn_at_edge
 from mercer._solvers.svm import FIRST_TRIED, SVMPath, choose_c, fit_svm, svm_path
-from mercer._two_stage.first_stage import LearnedGram, check_in_use, label_indicators
+from mercer._two_stage.first_stage import Fit, LearnedGram, check_in_use, label_indicators
 from mercer._two_stage.label_machines import fit_label_machines
-from mercer._two_stage.learner_choice import Fit, isotropic_learners
+from mercer._two_stage.learner_choice import isotropic_learners
 from mercer._two_stage.two_stage import ExactRows, FeatureRows, TwoStage
 from mercer._typing import Array, Features, available_if
 

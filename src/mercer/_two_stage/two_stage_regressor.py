@@ -20,8 +20,7 @@ from mercer._solvers.grids import as_grid, first_best, grid_results, warn_at_edg
 from mercer._solvers.left_out import ALPHA_GRID, held_out_residuals, leave_one_out, losses_downhill
 from mercer._solvers.ridge import fit_ridge
 from mercer._targets.factors import response_deviation
-from mercer._two_stage.first_stage import LearnedGram
-from mercer._two_stage.learner_choice import Fit
+from mercer._two_stage.first_stage import Fit, LearnedGram
 from mercer._two_stage.two_stage import ExactRows, TwoStage
 from mercer._typing import Array, Features, available_if
 from mercer._validation import check_coverage
