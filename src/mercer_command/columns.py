@@ -89,11 +89,11 @@ class Choice:
     role: Role
     format: str = ""
 
-    @property
-    def read_as(self) -> text_columns.ReadAs:
-        """What the cells of a column of text are read as."""
-        roles: dict[str, text_columns.ReadAs] = {"number": "number", "date": "date", "time": "time"}
-        return roles.get(self.role, "text")
+
+def read_as(role: str) -> text_columns.ReadAs:
+    """Return what the cells of a column of text are read as, by the role of the column."""
+    roles: dict[str, text_columns.ReadAs] = {"number": "number", "date": "date", "time": "time"}
+    return roles.get(role, "text")
 
 
 def recognize_columns(
@@ -123,24 +123,24 @@ def recognize_columns(
     choices = choices or {}
     text = [name for name in frame.columns if text_columns.is_text(frame[name])]
     wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {
-        name: (choices[name].read_as, choices[name].format) if name in choices else (None, "")
+        name: (read_as(choices[name].role), choices[name].format) if name in choices else (None, "")
         for name in text
     }
     readings = text_columns.cell_readings(frame[text], wanted, separator=separator)
     typed: dict[str, pd.Series[Any]] = {}
     columns = []
     for name in frame.columns:
-        values, column, read_as = frame[name], Column(name, "number"), None
+        values, column, found = frame[name], Column(name, "number"), None
         if name in readings:
             values = text_columns.parse_cells(frame[name], readings[name])
             column = _read_column(name, frame[name], values, readings[name])
-            read_as = readings[name].read_as
+            found = readings[name].read_as
         typed[name] = values
         column = replace(column, missing=float(values.isna().mean()))
         if name in choices:
             columns.append(_chosen(column, values, choices[name]))
         else:
-            columns.append(_recognized(column, values, read_as))
+            columns.append(_recognized(column, values, found))
     return pd.DataFrame(typed, index=frame.index), columns
 
 

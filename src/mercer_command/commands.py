@@ -23,7 +23,7 @@ from mercer_command import (
     terminal,
 )
 from mercer_command.columns import recognize_columns
-from mercer_command.importance import leakage_notes
+from mercer_command.evaluation import leakage_notes
 from mercer_command.messages import collected_warnings, listing, postponed, shown
 from mercer_command.prediction import predict_file
 from mercer_command.problem import Problem, Rows, as_problem, splits

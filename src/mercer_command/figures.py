@@ -15,16 +15,16 @@ from sklearn.pipeline import Pipeline
 
 from mercer import inspection
 from mercer.preprocessing import convert
-from mercer_command.baselines import HeldOutError
+from mercer_command.evaluation import ColumnImportance, HeldOutError
 from mercer_command.fitting import Comparison, Trial
-from mercer_command.importance import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.notation import Array, as_dates
 from mercer_command.problem import Task
-from mercer_command.report import ACCENT, COLORS, SOFT, Figure, Part, Section, Text, label_dates
+from mercer_command.report import ACCENT, COLORS, SOFT, Figure, Part, Section, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 MOST_MARKS = 15
 """A figure shows at most this number of columns, levels or classes, whose names fit beside it."""
@@ -232,6 +232,20 @@ def horizontal(values: Array, role: str) -> Array:
     """Return days as hours or dates, by the role of their column; other values as numbers."""
     numbers = values.astype(float)
     return numbers * 24.0 if role == "time" else as_dates(numbers) if role == "date" else numbers
+
+
+def label_dates(axis: Axis) -> None:
+    """Label an axis of days since 1970 by dates.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
 def _predicted_quantity(model: Pipeline) -> str:

@@ -16,9 +16,9 @@ from sklearn.pipeline import Pipeline
 
 from mercer.inspection import kernel_terms
 from mercer.preprocessing import convert
-from mercer_command import baselines
+from mercer_command import evaluation
 from mercer_command.columns import DATES, Choice, recognize_columns
-from mercer_command.importance import ColumnImportance, column_importances
+from mercer_command.evaluation import ColumnImportance, column_importances
 from mercer_command.messages import InputError, listing, one_line
 from mercer_command.methods import learned_alignment, make_model
 from mercer_command.notation import Array
@@ -94,7 +94,7 @@ class Fit:
     learner: str
     seed: int
     n_train: int
-    errors: tuple[baselines.HeldOutError, ...]
+    errors: tuple[evaluation.HeldOutError, ...]
     beats_constant: bool
     scores: tuple[str, ...]
 
@@ -137,11 +137,11 @@ def fit(
     on_step("testing")
     X_test, y_test = X.iloc[training.test], y[training.test]
     predicted = model.predict(X_test)
-    losses = baselines.losses_of(task, y_test, predicted)
+    losses = evaluation.losses_of(task, y_test, predicted)
     # Categories of many levels are encoded by other rows' targets, but for rows to predict.
     encoder = clone(model[:-1])
     encoded = encoder.fit_transform(X.iloc[train], y[train])
-    others, constant = baselines.baseline_errors(
+    others, constant = evaluation.baseline_errors(
         task,
         (encoded, y[train]),
         (encoder.transform(X_test), y_test),
@@ -151,12 +151,12 @@ def fit(
     on_step("measuring the importance of columns")
     found = column_importances(model, X_test, y_test, task, seed=seed)
     trial = Trial(model, problem.name, task, problem.unit, X_test, y_test, found)
-    own = baselines.HeldOutError(f"mercer, {learner}", *baselines.error_interval(task, losses))
+    own = evaluation.HeldOutError(f"mercer, {learner}", *evaluation.error_interval(task, losses))
     scores = [f"{training.n_train:,} training rows", *_scores(trial)]
     if task == "regression":
         r2 = r2_score(y_test, predicted)
         scores.insert(1, f"R², the explained share of the variance, held-out rows: {r2:.3f}")
-    beats = baselines.is_better(losses, constant)
+    beats = evaluation.is_better(losses, constant)
     return Fit(
         trial, problem, learner, seed, training.n_train, (own, *others), beats, tuple(scores)
     )
@@ -355,6 +355,6 @@ def _measure(
     start = perf_counter()
     model.fit(X.iloc[train], y[train])
     seconds = perf_counter() - start
-    losses = baselines.losses_of(task, y[test], model.predict(X.iloc[test]))
+    losses = evaluation.losses_of(task, y[test], model.predict(X.iloc[test]))
     alignment = learned_alignment(model, X.iloc[test], y[test], task)
-    return baselines.error_interval(task, losses)[0], alignment, seconds
+    return evaluation.error_interval(task, losses)[0], alignment, seconds

@@ -10,22 +10,11 @@ from sklearn import metrics
 from sklearn.calibration import CalibrationDisplay
 from sklearn.pipeline import Pipeline
 
-from mercer_command.figures import MOST_MARKS
+from mercer_command.figures import MOST_MARKS, label_dates
 from mercer_command.fitting import Trial, intervals
 from mercer_command.messages import shown
 from mercer_command.notation import Array
-from mercer_command.report import (
-    ACCENT,
-    COLORS,
-    SOFT,
-    WARM,
-    Figure,
-    Part,
-    Section,
-    Table,
-    Text,
-    label_dates,
-)
+from mercer_command.report import ACCENT, COLORS, SOFT, WARM, Figure, Part, Section, Table, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import singledispatch
 from html import escape
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mercer import __version__
 from mercer_command.files import replacing
-
-if TYPE_CHECKING:
-    from matplotlib.axis import Axis
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -225,17 +220,3 @@ def svg(figure: Figure) -> str:
     for color, variable in _VARIABLES.items():
         text = text.replace(f": {color}", f": var({variable})")
     return text
-
-
-def label_dates(axis: Axis) -> None:
-    """Label an axis of days since 1970 by dates.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
-    """
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

@@ -14,10 +14,9 @@ import numpy as np
 from mercer.inspection import kernel_terms
 from mercer_command import figures
 from mercer_command.app import DESCRIPTIONS, Options
-from mercer_command.baselines import HeldOutError
 from mercer_command.columns import Column
+from mercer_command.evaluation import ColumnImportance, HeldOutError
 from mercer_command.fitting import Comparison, Fit, Trial
-from mercer_command.importance import ColumnImportance
 from mercer_command.messages import shown
 from mercer_command.problem import Problem, Task
 from mercer_command.report import Part, Section, Table, Text

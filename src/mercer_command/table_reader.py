@@ -17,7 +17,7 @@ from sklearn.utils.fixes import parse_version
 
 from mercer.preprocessing import SoftClippingScaler, column_encoders, convert
 from mercer_command import text_columns
-from mercer_command.columns import DATES, MANY_LEVELS, Choice, Role
+from mercer_command.columns import DATES, MANY_LEVELS, Role, read_as
 from mercer_command.messages import listing, shown
 from mercer_command.notation import READABLE, Array, as_dates, known_cells
 
@@ -119,7 +119,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         wanted: dict[str, tuple[text_columns.ReadAs | None, str]] = {}
         for name in text.columns:
             role, notation = stored[name]
-            wanted[name] = ("flag" if notation == "flag" else _read_as(role), "")
+            wanted[name] = ("flag" if notation == "flag" else read_as(role), "")
         preferred = {name: notation for name, (_, notation) in stored.items()}
         return text_columns.cell_readings(text, wanted, preferred=preferred)
 
@@ -129,10 +129,6 @@ class TableReader(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.no_validation = True
         return tags
-
-
-def _read_as(role: Any) -> text_columns.ReadAs:
-    return Choice(role).read_as
 
 
 def _read(name: str, cells: pd.Series[Any], reading: text_columns.CellReading) -> pd.Series[Any]:

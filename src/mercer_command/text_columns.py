@@ -14,6 +14,9 @@ from mercer_command.notation import ISO, Decimal, Readings
 
 ReadAs: TypeAlias = Literal["number", "date", "time", "flag", "text"]
 
+_Possible: TypeAlias = "CellReading | Readings | tuple[str, ...]"
+"""How the cells of one column can be read: decided, as numbers, or as dates in several formats."""
+
 _OTHERWISE = "a file of --columns can say otherwise"
 """Notes on columns that were recognized with doubt end with this."""
 
@@ -41,16 +44,6 @@ class CellReading:
         text = cells.str.strip()
         missing = notation.MISSING if self.read_as == "text" else notation.MISSING_NUMBERS
         return text.mask(text.isin(list(missing)))
-
-
-@dataclass(frozen=True)
-class _Possible:
-    """How the cells of one column can be read; `others` are further formats that fit as well."""
-
-    reading: CellReading
-    numbers: Readings | None = None
-    dates: tuple[str, ...] = ()
-    is_decided: bool = False
 
 
 def is_text(column: pd.Series[Any]) -> bool:
@@ -94,18 +87,19 @@ def cell_readings(
     """
     likely = preferred or {}
     found = {n: _possible(frame[n], *wanted[n], likely.get(n, "")) for n in frame.columns}
-    marks = [p.numbers.decimals for p in found.values() if p.numbers]
-    dates = [p.dates for p in found.values() if p.dates]
+    marks = [one.decimals for one in found.values() if isinstance(one, Readings)]
+    dates = [one for one in found.values() if isinstance(one, tuple)]
     decimal = _most_common(allowed[0] for allowed in marks if len(allowed) == 1)
     order = _most_common(_day_first(formats[0]) for formats in dates if len(formats) == 1)
-    return {
-        name: one.reading
-        if one.is_decided
-        else _decide_number(one.numbers, decimal, separator, likely.get(name, ""))
-        if one.numbers
-        else _decide_date(one.dates, order, decimal, likely.get(name, ""))
-        for name, one in found.items()
-    }
+
+    def decided(name: str, one: _Possible) -> CellReading:
+        if isinstance(one, CellReading):
+            return one
+        if isinstance(one, Readings):
+            return _decide_number(one, decimal, separator, likely.get(name, ""))
+        return _decide_date(one, order, decimal, likely.get(name, ""))
+
+    return {name: decided(name, one) for name, one in found.items()}
 
 
 def parse_cells(cells: pd.Series[Any], reading: CellReading) -> pd.Series[Any]:
@@ -158,25 +152,21 @@ def _possible(cells: pd.Series[Any], role: ReadAs | None, name: str, likely: str
     """Find how cells can be read, in the given role and format if these are known."""
     if role not in (None, "text") and name:
         fact = f"decimal {name}" if role == "number" else _readable(name)
-        return _decided(CellReading(role, name, (fact,)))
+        return CellReading(role, name, (fact,))
     known = notation.known_cells(cells, notation.MISSING_NUMBERS)
     if role == "flag" or (role is None and _are_flags(known)):
-        return _decided(CellReading("flag"))
+        return CellReading("flag")
     if role is None and notation.is_compact(known):
-        return _Possible(CellReading("date"), dates=("%Y%m%d",))
+        return ("%Y%m%d",)
     numbers = notation.number_readings(known) if role in (None, "number") else None
     if numbers is not None:
-        return _Possible(CellReading("number"), numbers)
+        return numbers
     if role in (None, "time") and (time := notation.time_format(known)):
-        return _decided(CellReading("time", time))
+        return CellReading("time", time)
     if role in (None, "date") and (dates := notation.date_formats(known, likely)):
-        return _Possible(CellReading("date"), dates=tuple(dates))
+        return tuple(dates)
     # What cannot be read as wanted is seen by the missing values of all its cells.
-    return _decided(CellReading(role or "text", name or likely))
-
-
-def _decided(reading: CellReading) -> _Possible:
-    return _Possible(reading, is_decided=True)
+    return CellReading(role or "text", name or likely)
 
 
 def _are_flags(known: pd.Series[Any]) -> bool:
