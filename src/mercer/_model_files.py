@@ -17,9 +17,6 @@ import numpy as np
 from mercer._gram.tiles import available_memory
 from mercer._model_types import check_fitted, is_trusted, trusted_types
 
-_COPIES = 2
-"""While a model is loaded, its arrays are in memory this many times."""
-
 
 def save(model: Any, path: str | PathLike[str]) -> None:
     """Save a fitted model to a file that `load` reads.
@@ -130,10 +127,10 @@ def load(path: str | PathLike[str]) -> Any:
     return model
 
 
-def _check(file: BinaryIO) -> None:
-    """Check an archive before it is loaded."""
+def _check(file: BinaryIO, n_copies: int = 2) -> None:
+    """Check an archive before it is loaded, which has arrays in memory twice."""
     size, available = file.seek(0, os.SEEK_END), available_memory()
-    if available is not None and _COPIES * size > available:
+    if available is not None and n_copies * size > available:
         raise MemoryError(f"a model of {size:,} bytes takes more memory than there is")
     file.seek(0)
     with ZipFile(file) as archive:
@@ -325,11 +322,8 @@ class _Objects:
 _LABEL = b"mercer model, version 1; SHA-256 of all bytes before these 64 digits: "
 """The comment begins with this."""
 
-_N_DIGITS = 64
-"""A SHA-256 digest has this many hexadecimal digits."""
-
-_CHUNK = 2**20
-"""Files are read in parts of this many bytes."""
+_N_DIGITS = 2 * hashlib.sha256().digest_size
+"""Number of hexadecimal digits of a digest."""
 
 
 def add_checksum(path: Path) -> None:
@@ -365,11 +359,11 @@ def check_checksum(file: BinaryIO) -> None:
     file.seek(0)
 
 
-def _digest(file: BinaryIO, n_bytes: int) -> bytes:
-    """Return the digest of the first bytes of a file."""
+def _digest(file: BinaryIO, n_bytes: int, chunk_size: int = 2**20) -> bytes:
+    """Return the digest of the first bytes of a file, which is read in chunks."""
     total = hashlib.sha256()
     file.seek(0)
-    while n_bytes > 0 and (chunk := file.read(min(n_bytes, _CHUNK))):
+    while n_bytes > 0 and (chunk := file.read(min(n_bytes, chunk_size))):
         total.update(chunk)
         n_bytes -= len(chunk)
     return total.hexdigest().encode()

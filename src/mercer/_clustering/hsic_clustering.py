@@ -35,8 +35,6 @@ from mercer.kernels import Gaussian, Kernel
 _SHIFT_SAMPLES = 16
 """The effect of centering on kernel values is averaged over this many training samples, to lower
 its rounding error."""
-_DEFAULT_N_INIT = 10
-"""`n_init="auto"` stands for this many initial partitions, as many as k-means had for years."""
 _ROUNDING = 1e-10
 """Asymmetries and negative eigenvalues of a similarity below this fraction of its largest entry
 are rounding errors."""
@@ -108,7 +106,7 @@ class KernelClusterer(ClusterMixin, KernelEstimator):
         data = training_data(self, X)
         if len(data) < self.n_clusters:
             raise ValueError(f"n_samples={len(data)} should be >= n_clusters={self.n_clusters}.")
-        n_init = _DEFAULT_N_INIT if self.n_init == "auto" else int(self.n_init)
+        n_init = 10 if self.n_init == "auto" else int(self.n_init)
         found = self._cluster(data, A, n_init, check_random_state(self.random_state))
         partition = numbered(found.partition)
         self.kernel_, self.X_fit_, self.labels_ = found.kernel, data.stored, partition.labels

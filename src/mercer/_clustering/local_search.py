@@ -21,10 +21,6 @@ from mercer._clustering.partitions import ROUNDING, Dependence, Partition
 from mercer._gram.tiles import serial_algebra
 from mercer._typing import Array
 
-_SYMMETRY_STEPS = 10_000
-"""The search for symmetries of the similarity stops after this many steps, as it is exponential in
-the worst case; the clusters then keep the numbers that they have."""
-
 
 @dataclass(frozen=True)
 class LocalSearch:
@@ -165,10 +161,11 @@ def numbered(partition: Partition) -> Partition:
     return Partition(partition.problem, numbers[partition.labels])
 
 
-def _first_symmetry(A: Array, order: Array) -> Array:
+def _first_symmetry(A: Array, order: Array, max_steps: int = 10_000) -> Array:
     """Return the lexicographically first p with A[p][:, p] = A[order][:, order], by backtracking.
 
-    Such a p exists, as `order` is one; it is returned if the search takes too many steps.
+    Such a p exists, as `order` is one. The search is exponential in the worst case: after
+    `max_steps` it ends, and `order` is returned.
     """
     near = ROUNDING * np.abs(A).max()
     profiles = np.sort(A, axis=1)
@@ -183,7 +180,7 @@ def _first_symmetry(A: Array, order: Array) -> Array:
 
     p: list[int] = []
     untried = [candidates(p)]
-    for _ in range(_SYMMETRY_STEPS):
+    for _ in range(max_steps):
         value = next(untried[-1], None)
         if value is None:
             untried.pop()
@@ -197,9 +194,6 @@ def _first_symmetry(A: Array, order: Array) -> Array:
 
 
 Method = Literal["greedy", "spectral"]
-
-_POWER_ITERATIONS = 4
-"""Power iterations of the randomized decomposition: initial partitions need few digits of it."""
 
 
 def best_local_search(
@@ -298,13 +292,15 @@ def _candidates(
     return np.where(drawn < nearest.size, drawn, nearest.argmax())
 
 
-def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
+def spectral_embedding(problem: Dependence, random_state: RandomState, n_iter: int = 4) -> Array:
     """Embed the samples by the leading eigenvectors of the kernel.
 
     Parameters
     ----------
     problem : Dependence
     random_state : RandomState
+    n_iter : int, default=4
+        Number of power iterations; initial partitions need few digits.
 
     Returns
     -------
@@ -322,7 +318,7 @@ def spectral_embedding(problem: Dependence, random_state: RandomState) -> Array:
     rank = int((similarity > ROUNDING * similarity[0]).sum())
     n_components = max(min(rank, problem.n_clusters - 1), 1)
     vectors, values, _ = randomized_svd(
-        problem.K, n_components, n_iter=_POWER_ITERATIONS, random_state=random_state
+        problem.K, n_components, n_iter=n_iter, random_state=random_state
     )
     return vectors * np.sqrt(values * similarity[:n_components])
 

@@ -16,8 +16,6 @@ from mercer.kernels import Kernel, Linear
 from mercer.kernels._distances import inner, median_distance
 from mercer.kernels._radial import Distance, Radial, RadialFunction
 
-_BLOCK_FEATURES = 256
-"""The powers of at most this many features are in memory together, for one tile."""
 _SERIES_LIMIT = 2.0
 """The series of the exponential keeps all digits up to this squared scaled value."""
 _REMAINDER = float(np.finfo(float).eps * np.exp(-_SERIES_LIMIT))
@@ -269,11 +267,16 @@ def _leave_one_out(
     return sums
 
 
-def _series_sums(features: Array, weighted: Array, tile: Tile, n_terms: int) -> Array:
-    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u."""
+def _series_sums(
+    features: Array, weighted: Array, tile: Tile, n_terms: int, block_size: int = 256
+) -> Array:
+    """Return the sums of W_ij exp((u_i - u_j)^2 / 2) on a tile, for each feature u.
+
+    The powers of `block_size` features are in memory together.
+    """
     sums = np.zeros(features.shape[1])
-    for start in range(0, sums.size, _BLOCK_FEATURES):
-        block = slice(start, start + _BLOCK_FEATURES)
+    for start in range(0, sums.size, block_size):
+        block = slice(start, start + block_size)
         u, v = features[tile.rows, block], features[tile.columns, block]
         left, right = np.exp(0.5 * u * u), np.exp(0.5 * v * v)
         for m in range(n_terms):

@@ -77,11 +77,7 @@ class LearnedMachines:
 
 
 class OneStage(KernelEstimator):
-    """Base of the estimators that learn a kernel together with the machine that uses it.
-
-    A subclass checks its parameters and learns from validated data; :class:`Classifier` and
-    :class:`Regressor` encode targets.
-    """
+    """Base of the estimators that learn a kernel together with the machine that uses it."""
 
     kernels: Any
     class_weight: Any = None
@@ -261,9 +257,9 @@ class KernelMachines(OneStage):
     def _values(self, X: Features) -> Array:
         """Values of all machines on new samples, shape (n_samples, n_problems)."""
         check_is_fitted(self)
-        samples, dual = new_samples(self, X), self.dual_coef_[self.support_]
+        samples, support, dual = new_samples(self, X), None, self.dual_coef_[self.support_]
         if self.X_fit_ is None:
-            samples, support = samples[:, self.support_], None
+            samples = samples[:, self.support_]
         else:
             support = self.X_fit_[self.support_]
         return _without_intercept(self.kernel_, samples, support, dual) + self.intercept_

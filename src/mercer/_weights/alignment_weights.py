@@ -17,9 +17,6 @@ _NEGLIGIBLE = 1e-12
 """Weights of either sign ignore eigenvalues below this fraction of the largest, as dividing by them
 makes weights large; criteria that differ by less than this fraction are equal up to rounding."""
 
-_MANY = 100
-"""With more kernels than this, block pivoting is tried before the slower active-set method."""
-
 
 def independent_weights(moments: Moments) -> Array:
     """Weights proportional to each kernel's own centered alignment ("align"), summing to one.
@@ -64,20 +61,22 @@ def nonnegative_weights(moments: Moments) -> Array:
     return normalized(best_nonnegative(moments.a, moments.M))
 
 
-def best_nonnegative(a: Array, M: Array) -> Array:
+def best_nonnegative(a: Array, M: Array, n_active_set: int = 100) -> Array:
     """The solution of min v'Mv - 2 v'a over v >= 0, not normalized.
 
     Parameters
     ----------
     a : ndarray of shape (n_kernels,)
     M : ndarray of shape (n_kernels, n_kernels)
+    n_active_set : int, default=100
+        With more kernels than this, block pivoting is tried before the slower active-set method.
 
     Returns
     -------
     ndarray of shape (n_kernels,)
     """
     scale, M, a = _scaled(a, M)
-    solution = _block_pivoting(M, a) if a.size > _MANY else None
+    solution = _block_pivoting(M, a) if a.size > n_active_set else None
     if solution is None:
         R, b = _least_squares(M, a)
         solution = _refined(nnls(R, b, maxiter=30 * a.size + 30)[0], M, a)

@@ -14,10 +14,6 @@ from mercer._typing import Array
 from mercer.losses import Boxes
 from mercer.losses._loss import ROUNDING
 
-_BOUNDARY_FRACTION = 0.99
-"""A step goes at most this fraction of the way to the boundary, so that variables stay positive."""
-_LEAST_CENTERING = 1e-3
-"""The centering parameter is at least this, so that no product vanishes long before the others."""
 _NEGLIGIBLE = 10.0 ** -np.arange(1, 8)
 """A variable is set to zero if it is below such a fraction of its multiplier, each in its unit; the
 largest fraction is taken that leaves a small enough gap."""
@@ -216,14 +212,17 @@ class _Iterate:
         lower_bound = -linear - 0.5 * float(products.quadratics.sum(axis=1).max())
         return (primal - lower_bound) / max(abs(primal), _TINY)
 
-    def step(self) -> _Iterate:
-        """Take a predictor-corrector step."""
+    def step(self, least_centering: float = 1e-3) -> _Iterate:
+        """Take a predictor-corrector step.
+
+        The centering parameter is bounded below: no product vanishes long before the others.
+        """
         point, C = self.point, self.boxes.upper
         predictor = self._direction(_PREDICTOR)
         affine = _moved(point, predictor, _step_size(point, predictor, C))
         mu_ratio = _complementarity(affine, self.boxes) / self.mu
         # Complementarity that falls fast in the predictor needs little centering (Mehrotra 1992).
-        sigma = max(mu_ratio**3, _LEAST_CENTERING)
+        sigma = max(mu_ratio**3, least_centering)
         step = self._direction(self._corrector(predictor, sigma))
         return _Iterate(_moved(point, step, _step_size(point, step, C)), self.boxes, self.grams)
 
@@ -372,8 +371,8 @@ def _solve(factor: tuple[Array, Array], sides: Array) -> Array:
     return np.asarray(solved * scale[:, None])
 
 
-def _step_size(point: _Point, step: _Point, C: Array) -> float:
-    """The largest step size, at most one, that keeps all variables off their bounds."""
+def _step_size(point: _Point, step: _Point, C: Array, boundary_fraction: float = 0.99) -> float:
+    """The largest step size, at most one, up to a fraction of the way to the nearest bound."""
     size = 1.0
     for value, change in (
         (point.alpha, step.alpha),
@@ -386,7 +385,7 @@ def _step_size(point: _Point, step: _Point, C: Array) -> float:
         falling = change < 0.0
         if falling.any():
             ratio = float((value[falling] / -change[falling]).min())
-            size = min(size, _BOUNDARY_FRACTION * ratio)
+            size = min(size, boundary_fraction * ratio)
     return size
 
 

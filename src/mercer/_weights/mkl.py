@@ -26,10 +26,6 @@ SOLVERS = get_args(Solver)
 _INNER_TOL = 0.01
 """Gaps of machines, and that of the interior-point method, may be this fraction of the tolerance.
 That of machines is lowered by this factor where no weights are better within it."""
-_PATIENCE = 12
-"""After this many steps, kinks of the objective are what slows Newton's down, where it has any."""
-_MOST_CUTS = 40
-"""The lower bound combines at most this many recent dual variables, which bounds its cost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +87,8 @@ def learn_weights(
     max_iter: int = 100,
     start: Array | None = None,
     on_step: Callable[[WeightStep], None] | None = None,
+    patience: int = 12,
+    max_cuts: int = 40,
 ) -> LearnedWeights:
     """Minimize the objective of the kernel machines over the weights of the kernels.
 
@@ -113,6 +111,11 @@ def learn_weights(
         Weights to begin with.
     on_step : callable, default=None
         Called with each step.
+    patience : int, default=12
+        Number of Newton steps before "auto" takes the interior-point method: more are slowed down
+        by kinks of the objective.
+    max_cuts : int, default=40
+        The lower bound combines at most this number of recent dual variables.
 
     Returns
     -------
@@ -131,7 +134,7 @@ def learn_weights(
     descent = _Descent(objective, solver != "alternating", accuracy, width)
     # With more features than samples, each a kernel, weights meet kinks at once.
     at_once = grams.rank_one and grams.n_kernels > problems.weights.total
-    patience = {"auto": 0 if at_once else _PATIENCE, "interior_point": 0}.get(solver, np.inf)
+    n_before = {"auto": 0 if at_once else patience, "interior_point": 0}.get(solver, np.inf)
     state = objective.at(weight_set.start(grams.n_kernels) if start is None else start, accuracy)
     cuts, proof, bound = [state.cut], state.machines, -np.inf
     history: list[WeightStep] = []
@@ -146,13 +149,13 @@ def learn_weights(
             on_step(history[-1])
         if gap <= tol or len(history) >= max_iter:
             break
-        found = objective.interior_point(state, tol) if len(history) == patience + 1 else None
+        found = objective.interior_point(state, tol) if len(history) == n_before + 1 else None
         if found is None:
             found = descent.step(state)
         if found is None:
             break
         state, new_cuts = found
-        cuts = [*cuts, *new_cuts][-_MOST_CUTS:]
+        cuts = [*cuts, *new_cuts][-max_cuts:]
     return objective.result(state, proof, bound, tol, history)
 
 

@@ -22,10 +22,6 @@ from mercer.kernels._kernel import Kernel, inner_product_columns
 from mercer.losses import Squared
 from mercer.losses._loss import ROUNDING, Problems
 
-_LARGEST_FRACTION = 0.8
-"""Samples are rotated if their number falls to this fraction or below; a smaller saving would not
-pay for the rotation."""
-
 
 @dataclass(frozen=True)
 class RotatedSamples:
@@ -154,7 +150,10 @@ class RotatedSamples:
 
 @serial_algebra()
 def rotated_samples(
-    problems: Problems, samples: Samples, kernels: Sequence[Kernel]
+    problems: Problems,
+    samples: Samples,
+    kernels: Sequence[Kernel],
+    largest_fraction: float = 0.8,
 ) -> RotatedSamples | None:
     """Rotate the samples of ridge regression on features that are fewer than samples.
 
@@ -164,6 +163,9 @@ def rotated_samples(
     samples : Samples
     kernels : sequence of Kernel
         Bound to the samples.
+    largest_fraction : float, default=0.8
+        Samples are rotated if their number falls to this fraction or below, as a smaller saving
+        does not pay for the rotation.
 
     Returns
     -------
@@ -186,7 +188,7 @@ def rotated_samples(
     if chosen is None:
         return None
     used, positions = np.unique(np.concatenate(chosen).astype(int), return_inverse=True)
-    if used.size + problems.Y.shape[1] > _LARGEST_FRACTION * n:
+    if used.size + problems.Y.shape[1] > largest_fraction * n:
         return None
     features = samples.X if used.size == samples.X.shape[1] else samples.X[:, used]
     weights = problems.weights

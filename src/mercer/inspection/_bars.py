@@ -23,11 +23,6 @@ from mercer.kernels._composition import trace_shares
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LABEL = (36, 2)
-"""Characters in a line of a label and number of lines, which leave space for the bars."""
-_MIN_BARS = 3
-"""The axes are as high as for this number of bars at least: a single bar would fill them."""
-
 
 class KernelWeightsDisplay(Display):
     """Bars of each base kernel's share in a learned kernel.
@@ -332,16 +327,18 @@ def _title(title: str, shown: npt.NDArray[np.intp], values: Array) -> str:
     return title if shown.size == values.size else f"{title}, {shown.size} of {values.size}"
 
 
-def _bars(labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any]) -> Axes:
-    """Draw horizontal bars, the first on top."""
+def _bars(
+    labels: list[str], lengths: Array, ax: Axes | None, style: dict[str, Any], least: int = 3
+) -> Axes:
+    """Draw horizontal bars, the first on top; the axes have space for at least three."""
     ax = axes(ax)
     positions = np.arange(len(labels))
     ax.barh(positions, lengths, **{"color": BAR_COLOR, "height": 0.7, **style})
     ax.set_yticks(positions, [_short(label) for label in labels])
-    ax.set_ylim(max(len(labels), _MIN_BARS) - 0.4, -0.6)
+    ax.set_ylim(max(len(labels), least) - 0.4, -0.6)
     return ax
 
 
-def _short(label: str) -> str:
-    """Break a long label, and cut a very long one."""
-    return "\n".join(wrap(label, _LABEL[0], max_lines=_LABEL[1], placeholder="…"))
+def _short(label: str, width: int = 36, max_lines: int = 2) -> str:
+    """Break a long label, and cut a very long one, which leaves space for the bars."""
+    return "\n".join(wrap(label, width, max_lines=max_lines, placeholder="…"))

@@ -18,9 +18,6 @@ from mercer.inspection._display import Display, axes, best_of, learned
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MAX_CLASSES_LABELED = 20
-"""More distinct values than this are drawn as a response, as their names would be illegible."""
-
 
 class GramMatrixDisplay(Display):
     """Image of the learned Gram matrix, with the samples ordered by class or by response.
@@ -239,7 +236,7 @@ def _one_column(y: npt.ArrayLike) -> npt.NDArray[Any]:
     return y if y.ndim == 1 else y.reshape(y.shape[0], -1)[:, 0]
 
 
-def _holds_classes(y: npt.NDArray[Any]) -> bool:
-    """Tell whether `y` holds classes, and few enough to be named."""
+def _holds_classes(y: npt.NDArray[Any], most: int = 20) -> bool:
+    """Whether `y` holds classes, and at most as many as can be labeled legibly."""
     continuous = type_of_target(y).startswith("continuous")
-    return not continuous and np.unique(y).size <= _MAX_CLASSES_LABELED
+    return not continuous and np.unique(y).size <= most

@@ -19,8 +19,6 @@ from mercer.losses._loss import ROUNDING, Boxes, Loss, Machine, QuadraticModel
 _TOLERANCES = (1e-3, 1e-5)
 """libsvm is run with these tolerances in turn, until the active set that starts from its result
 or the result itself reaches the duality gap."""
-_AT_BOUND = 1e-9
-"""A dual variable of libsvm is at a bound if it is closer to it than this fraction of C."""
 _JITTERS = (ROUNDING, 1e-10, 1e-7)
 """Ridges, relative to the largest diagonal element, that are tried in turn to make the free
 variables' matrix positive definite."""
@@ -94,16 +92,24 @@ class _SupportVector(Loss):
         return best
 
     def _active_set(
-        self, K: Array, y: Array, machine: Machine, *, intercept: bool, max_exchanges: int = 300
+        self,
+        K: Array,
+        y: Array,
+        machine: Machine,
+        *,
+        intercept: bool,
+        max_exchanges: int = 300,
+        at_bound: float = 1e-9,
     ) -> Machine:
         """Solve for the free variables, and exchange them with bound ones until all are optimal.
 
-        Rounding could make exchanges cycle, so that they end after `max_exchanges`.
+        A dual variable of libsvm counts as bound if it is closer to a bound than the fraction
+        `at_bound` of C. As rounding could make exchanges cycle, there are at most `max_exchanges`.
         """
         c, b = machine.c.copy(), machine.intercept
         size = np.abs(c)
-        least = _AT_BOUND * np.minimum(size.max(), self._bounds)
-        free = (size > least) & (size < (1.0 - _AT_BOUND) * self._bounds)
+        least = at_bound * np.minimum(size.max(), self._bounds)
+        free = (size > least) & (size < (1.0 - at_bound) * self._bounds)
         tolerance = ROUNDING * float(np.abs(y).max())
         highest = -np.inf
         for _ in range(max_exchanges):

@@ -27,9 +27,6 @@ FEW = 20
 _WORD = re.compile(r"[^\W\d_]{2,}")
 """Two letters at least."""
 
-_INSPECTED = 1000
-"""Words are looked for in this many texts."""
-
 
 @dataclass(frozen=True)
 class ColumnsOfKind:
@@ -127,14 +124,16 @@ def kind_of(column: Any) -> Kind:
     return "text" if len(texts) < n_known or holds_words(texts) else "identifier"
 
 
-def holds_words(texts: Iterable[str]) -> bool:
+def holds_words(texts: Iterable[str], n_inspected: int = 1000) -> bool:
     """Whether distinct texts consist of several words that vary, unlike "row 17" or "A-0017".
 
     Parameters
     ----------
     texts : iterable of str
+    n_inspected : int, default=1000
+        Number of texts that are looked at.
     """
-    found = [tuple(_WORD.findall(text.casefold())) for text in islice(sorted(texts), _INSPECTED)]
+    found = [tuple(_WORD.findall(text.casefold())) for text in islice(sorted(texts), n_inspected)]
     n_words = sum(len(words) for words in found)
     return n_words >= 2 * len(found) and len(set(found)) > 1
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import FLOAT_DTYPES, check_is_fitted, validate_data
 
 from mercer._typing import Array
 from mercer._validation import check_positive
 
-_NORMAL_MAD = 0.6744897501960817
+_NORMAL_MAD = float(ndtri(0.75))
 """Median absolute deviation of a standard normal variable, the 0.75 quantile of its law."""
 
 _MAX_CLIPPED = 0.1

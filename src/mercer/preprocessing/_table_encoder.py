@@ -258,16 +258,6 @@ def _varies(days: Array, cycle: str) -> bool:
     return bool(len(np.unique(_phase(days, cycle).round(9))) > 1)
 
 
-_GRAMS = (3, 4)
-"""Lengths of the sequences of letters that are counted."""
-
-_MAX_GRAMS = 4000
-"""At most this many sequences are counted, the most frequent ones."""
-
-_MAX_LENGTH = 1000
-"""Only this many characters of a text are read, which bounds time and memory."""
-
-
 class TextFeatures(TransformerMixin, BaseEstimator):
     """Represent text by the main directions of its counts of letter sequences.
 
@@ -370,19 +360,21 @@ class TextFeatures(TransformerMixin, BaseEstimator):
         return np.asarray(names, dtype=object)
 
 
-def _texts(X: Features) -> list[list[str]]:
-    """Return the text of each column, empty where it is missing."""
+def _texts(X: Features, longest: int = 1000) -> list[list[str]]:
+    """Return the text of each column, cut to bound time and memory, empty where it is missing."""
     cells = as_categories(X)
-    return [[cell[:_MAX_LENGTH] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
+    return [[cell[:longest] if isinstance(cell, str) else "" for cell in c] for c in cells.T]
 
 
 def _vectorizer(**settings: Any) -> TfidfVectorizer:
-    return TfidfVectorizer(analyzer="char_wb", ngram_range=_GRAMS, dtype=np.float64, **settings)
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), dtype=np.float64, **settings)
 
 
-def _fit_column(texts: list[str], n_components: int) -> tuple[list[str], Array, Array]:
-    """Return the sequences of letters, their inverse document frequencies, and directions."""
-    vectorizer = _vectorizer(max_features=_MAX_GRAMS)
+def _fit_column(
+    texts: list[str], n_components: int, most: int = 4000
+) -> tuple[list[str], Array, Array]:
+    """Return the most frequent sequences of letters, their inverse frequencies, and directions."""
+    vectorizer = _vectorizer(max_features=most)
     try:
         counts = vectorizer.fit_transform(texts)
     except ValueError:  # There are no words.

@@ -50,13 +50,6 @@ _LIKELIHOODS: dict[LikelihoodName, type[Likelihood]] = {
 _SMALLEST_NOISE = 1e-10
 """Learned Gaussian noise has at least this variance, relative to the mean square of the targets, so
 that the Gram matrix with noise is positive definite."""
-_FIRST_NOISE = 0.1
-"""The search for the noise starts at this fraction of the mean square of the targets."""
-_PARAMETER_TOLERANCE = 3e-2
-"""Factor on the tolerance of the search for parameters, since L-BFGS stops after a single step of
-little progress."""
-_COLLAPSE = 1e-3
-"""Joint MAP has collapsed if the kernels lower it by less than this fraction."""
 
 
 @dataclass(frozen=True)
@@ -221,6 +214,9 @@ def learn_model(
     Y: Array,
     settings: Settings,
     on_step: Callable[..., None] | None = None,
+    *,
+    first_noise: float = 0.1,
+    parameter_tol: float = 3e-2,
 ) -> LearnedModel:
     """Learn weights and, if they are free, noise and parameters.
 
@@ -233,13 +229,18 @@ def learn_model(
     settings : Settings
     on_step : callable, default=None
         Called after each step.
+    first_noise : float, default=0.1
+        The search for the noise starts at this fraction of the mean square of the targets.
+    parameter_tol : float, default=3e-2
+        Factor on the tolerance of the search for parameters, since L-BFGS stops after a single step
+        of little progress.
     """
     if settings.noise is None and settings.needs_noise:
         evidence = replace(settings, objective="vb", learns_parameters=False)
         known = learn_model(samples, kernels, Y, evidence, on_step).noise
         settings = replace(settings, noise=known)
     size = float(samples.weights.mean(Y * Y).mean())
-    noise = _FIRST_NOISE * size if settings.noise is None else settings.noise
+    noise = first_noise * size if settings.noise is None else settings.noise
     if not settings.learns_parameters:
         dictionary = _WeightedDictionary(samples, kernels, Y, settings, noise)
         return dictionary.model(dictionary.learned(on_step))
@@ -253,7 +254,7 @@ def learn_model(
             noise,
             settings.learns_noise,
         ),
-        tol=_PARAMETER_TOLERANCE * settings.tol,
+        tol=parameter_tol * settings.tol,
         max_iter=settings.max_iter,
         on_step=on_step,
     )
@@ -379,10 +380,10 @@ class _WeightedDictionary:
             return weights
         return np.append(weights, max(self.noise - self.problem.objective.jitter, 0.0))
 
-    def _has_collapsed(self, found: Minimum) -> bool:
-        """Whether the objective without any kernel is as low."""
+    def _has_collapsed(self, found: Minimum, least: float = 1e-3) -> bool:
+        """Whether kernels lower the objective by less than a fraction of it."""
         without = self._minimum(np.zeros(self.used.size))
-        return without.value - found.value <= _COLLAPSE * abs(found.value)
+        return without.value - found.value <= least * abs(found.value)
 
 
 def starting_scales(n_starts: int) -> Array:

@@ -25,14 +25,6 @@ from mercer.probabilistic._descent import minimize_latents
 from mercer.probabilistic._likelihoods import Likelihood
 from mercer.probabilistic._objectives import Problem, VariationalBound
 
-_LOG_RADIUS = 20.0
-"""Natural logarithms of weights and noise stay within this distance of their starting values."""
-_WIDTH_SHIFTS = (0.0, -1.2, 1.2)
-"""The search starts from the best of the given widths and of widths that differ by these shifts of
-their natural logarithms."""
-_SUBSAMPLE = 250
-"""The search starts on this many samples, if there are at least twice as many."""
-
 
 @dataclass(frozen=True)
 class Noise:
@@ -112,6 +104,9 @@ def learn_parameters(
     tol: float,
     max_iter: int,
     on_step: Callable[..., None] | None = None,
+    log_radius: float = 20.0,
+    width_shifts: Sequence[float] = (0.0, -1.2, 1.2),
+    n_rough: int = 250,
 ) -> LearnedParameters:
     """Maximize the marginal likelihood, or its variational bound, over all parameters together.
 
@@ -129,6 +124,12 @@ def learn_parameters(
     max_iter : int
     on_step : callable, default=None
         Called after each step.
+    log_radius : float, default=20.0
+        Natural logarithms of weights and noise stay within this distance of their starting values.
+    width_shifts : sequence of float, default=(0.0, -1.2, 1.2)
+        The search starts from the best of the given widths shifted by these on the log scale.
+    n_rough : int, default=250
+        A rough search on this many samples comes first, if there are at least twice as many.
 
     Notes
     -----
@@ -147,7 +148,7 @@ def learn_parameters(
     whole = objective(samples, Y)
     center = np.concatenate([*(kernel.theta for kernel in kernels), np.log(weights)])
     center = np.append(center, np.log(noise.variance)) if noise.free else center
-    bounds = np.stack([center - _LOG_RADIUS, center + _LOG_RADIUS], axis=1)
+    bounds = np.stack([center - log_radius, center + log_radius], axis=1)
     limits = [kernel.log_bounds(samples.repeated) for kernel in kernels]
     bounds[: whole.ends[-1]] = np.concatenate(limits).reshape(-1, 2)
     is_width = np.isin(np.arange(center.size), np.r_[*whole.widths()])
@@ -159,12 +160,12 @@ def learn_parameters(
             on_step()
 
     few = whole
-    if samples.n_samples >= 2 * _SUBSAMPLE:
-        rows = np.sort(spread_rows(samples.X, Y, _SUBSAMPLE))
+    if samples.n_samples >= 2 * n_rough:
+        rows = np.sort(spread_rows(samples.X, Y, n_rough))
         few = objective(samples.take(rows), Y[rows])
     options: dict[str, float] = {"maxiter": max_iter, "gtol": 0.0}
     with serial_algebra():
-        starts = [np.clip(center + shift * is_width, *bounds.T) for shift in _WIDTH_SHIFTS]
+        starts = [np.clip(center + shift * is_width, *bounds.T) for shift in width_shifts]
         start = min(starts, key=few.value) if is_width.any() else starts[0]
         if few is not whole:
             rough = max(tol, 1e-4)
