@@ -183,14 +183,32 @@ def width_cost(widths: Matrix, form: str, width: float) -> float:
     return float(np.mean(u**2))
 
 
-def ridge_with_intercept(K: Matrix, Y: Matrix, rows: Matrix, alpha: float) -> Matrix:
+def kernel_ridge(K: Matrix, Y: Matrix, rows: Matrix, penalty: Matrix | float) -> Matrix:
     """Predictions of kernel ridge regression whose intercept is not penalized.
 
-    The penalty alpha is relative to the mean diagonal of the centered Gram matrix.
+    The penalty is one number, or one for each sample.
     """
     n = len(K)
     system = np.ones((n + 1, n + 1))
-    system[:n, :n] = K + alpha * np.trace(center(K)) / n * np.eye(n)
+    system[:n, :n] = K + penalty * np.eye(n)
     system[n, n] = 0.0
-    solution = np.linalg.solve(system, np.vstack([Y, np.zeros((1, Y.shape[1]))]))
+    solution = np.linalg.solve(system, np.concatenate([Y, np.zeros_like(Y[:1])]))
     return rows @ solution[:n] + solution[n]
+
+
+def left_out_kernel_ridge(
+    K: Matrix, Y: Matrix, penalty: Matrix | float, rows: Matrix | None = None
+) -> Matrix:
+    """Predictions of each sample, and of other rows, by a fit without the sample; one per line."""
+    found = []
+    for i in range(len(K)):
+        rest = np.delete(np.arange(len(K)), i)
+        without = K[i : i + 1] if rows is None else np.vstack([K[i], rows])
+        penalties = np.broadcast_to(penalty, len(K))[rest]
+        found.append(kernel_ridge(K[np.ix_(rest, rest)], Y[rest], without[:, rest], penalties))
+    return np.array(found)[:, 0] if rows is None else np.array(found)
+
+
+def ridge_with_intercept(K: Matrix, Y: Matrix, rows: Matrix, alpha: float) -> Matrix:
+    """Kernel ridge regression with a penalty relative to the centered matrix's mean diagonal."""
+    return kernel_ridge(K, Y, rows, alpha * np.trace(center(K)) / len(K))

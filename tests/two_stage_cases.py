@@ -21,22 +21,6 @@ def centered(gram):
     return KernelCenterer().fit_transform(gram)
 
 
-def brute_force_leave_one_out(gram, targets, alpha):
-    """Solve for coefficients and intercept, without centering anything, n times."""
-    n = len(gram)
-    residuals = np.empty_like(targets)
-    for i in range(n):
-        rest = np.arange(n) != i
-        m = n - 1
-        system = np.block(
-            [[gram[np.ix_(rest, rest)] + alpha * np.eye(m), np.ones((m, 1))],
-             [np.ones((1, m)), np.zeros((1, 1))]]
-        )  # fmt: skip
-        solution = np.linalg.solve(system, np.vstack([targets[rest], np.zeros_like(targets[:1])]))
-        residuals[i] = targets[i] - gram[i, rest] @ solution[:-1] - solution[-1]
-    return residuals
-
-
 def shuffled(n_folds):
     """The folds that a number stands for."""
     return StratifiedKFold(n_folds, shuffle=True, random_state=0)

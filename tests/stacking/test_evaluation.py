@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import left_out_kernel_ridge
 from sklearn.svm import SVC
 from stacking_cases import labels, problem, ridge_evaluation, viewed
 
@@ -81,17 +82,8 @@ def test_predictions_without_labels_are_those_of_all_other_samples() -> None:
     assert len(learn.learned) == 1
     assert not found.candidate.uses_labels
     gram, _ = unit_gram(found.kernel, X)
-    centered = gram + 1.0 / len(gram)
-    for i in range(40):
-        rest = np.arange(40) != i
-        # Constants have a penalty of alpha, which would shrink the mean; the augmented system
-        # leaves it free.
-        system = np.ones((40, 40))
-        system[:39, :39] = centered[np.ix_(rest, rest)] + found.solver.alpha * np.eye(39)
-        system[39, 39] = 0.0
-        solution = np.linalg.solve(system, np.append(target.values[rest, 0], 0.0))
-        expected = centered[i, rest] @ solution[:39] + solution[39]
-        assert_allclose(predicted_by(found, target)[i, 0], expected, rtol=1e-6, atol=1e-8)
+    expected = left_out_kernel_ridge(gram, target.values, found.solver.alpha)
+    assert_allclose(predicted_by(found, target), expected, rtol=1e-6, atol=1e-8)
 
 
 def test_kernels_that_are_learned_from_other_samples_are_evaluated_without_parts() -> None:

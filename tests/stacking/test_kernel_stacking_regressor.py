@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from reference import center
+from reference import center, left_out_kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import KFold
@@ -18,16 +18,6 @@ from mercer.kernels import Gaussian, Laplacian, Linear
 KERNELS = [Gaussian(2.0), Laplacian(3.0), Linear()]
 
 
-def ridge(K: np.ndarray, y: np.ndarray, rows: np.ndarray, penalty: float) -> np.ndarray:
-    """Predictions of kernel ridge regression whose intercept is not penalized."""
-    n = len(K)
-    system = np.ones((n + 1, n + 1))
-    system[:n, :n] = K + penalty * np.eye(n)
-    system[n, n] = 0.0
-    solution = np.linalg.solve(system, np.append(y, 0.0))
-    return np.asarray(rows @ solution[:n] + solution[n])
-
-
 def left_out_deviations(
     model: KernelStackingRegressor, X: np.ndarray, y: np.ndarray, new: np.ndarray
 ) -> np.ndarray:
@@ -36,17 +26,12 @@ def left_out_deviations(
     Shape (n_kernels, 1 + n_new, n_samples): first of the sample itself, then of new samples, from
     the mean of all other samples.
     """
-    n = len(X)
-    found = np.empty((len(model.candidates_), 1 + len(new), n))
-    for k, candidate in enumerate(model.candidates_):
+    found = []
+    for candidate in model.candidates_:
         K, rows = candidate.kernel(X), candidate.kernel(new, X)
-        penalty = candidate.alpha * np.trace(center(K)) / n
-        for i in range(n):
-            rest = np.arange(n) != i
-            without = np.vstack([K[i], rows])[:, rest]
-            values = ridge(K[np.ix_(rest, rest)], y[rest], without, penalty)
-            found[k, :, i] = values - y[rest].mean()
-    return found
+        penalty = candidate.alpha * np.trace(center(K)) / len(X)
+        found.append(left_out_kernel_ridge(K, y, penalty, rows).T - left_out_means(y))
+    return np.array(found)
 
 
 def weights_of(model: KernelStackingRegressor) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import kernel_ridge
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import recall_score
@@ -91,13 +92,9 @@ def test_members_weigh_as_repeated_rows_do() -> None:
     np.testing.assert_allclose(weights @ target.values, 0.0, atol=1e-12)
     Xr, yr = X.repeat(counts, axis=0), target.values[:, 0].repeat(counts[there])
     for member in weighted._members:
-        K, rows, n = member.kernel(Xr), member.kernel(X, Xr), len(Xr)
-        system = np.ones((n + 1, n + 1))
         # Weights of mean one: a sample of w copies in n has the weight w n_there / n.
-        scale = member.predictor.alpha * member.unit.scale * n / there.sum()
-        system[:n, :n], system[n, n] = K + scale * np.eye(n), 0.0
-        solved = np.linalg.solve(system, np.append(yr, 0.0))
-        expected = rows @ solved[:n] + solved[n] - target.mean
+        penalty = member.predictor.alpha * member.unit.scale * len(Xr) / there.sum()
+        expected = kernel_ridge(member.kernel(Xr), yr, member.kernel(X, Xr), penalty) - target.mean
         found = member.deviations(X, X[there])[:, 0]
         np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from reference import kernel_ridge
 from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, TimeSeriesSplit
 from sklearn.svm import SVC, SVR
 from two_stage_cases import isotropic
@@ -72,12 +73,8 @@ def refitted(
     """Mean squared errors of each fold: of ridge regression with an intercept, and of the mean."""
     errors, of_mean = [], []
     for train, test in splits:
-        n = len(train)
-        system = np.zeros((n + 1, n + 1))
-        system[:n, :n] = gram[np.ix_(train, train)] + np.diag(alpha / weights[train])
-        system[n, :n] = system[:n, n] = 1.0
-        solution = np.linalg.solve(system, np.append(y[train], 0.0))
-        residuals = y[test] - gram[np.ix_(test, train)] @ solution[:n] - solution[n]
+        inside, outside = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        residuals = y[test] - kernel_ridge(inside, y[train], outside, alpha / weights[train])
         errors.append(float(np.average(residuals**2, weights=weights[test])))
         centered = y[test] - np.average(y[train], weights=weights[train])
         of_mean.append(float(np.average(centered**2, weights=weights[test])))
